@@ -1,0 +1,53 @@
+# make run    the server on a fresh Debian 12, from nothing
+# make test   every test there is
+# The build itself is CMake's (CMakeLists.txt, CMakePresets.json); this file only strings commands
+# together. `make run SETUP=true` leaves the machine's packages alone.
+
+SETUP ?= scripts/setup
+JOBS ?= $(shell nproc)
+ARGS ?=
+PRESET ?= release
+
+.PHONY: help run test build setup docker-test format clean configure
+
+help:
+	@echo 'make run           install what is missing, build, serve www/ on https://localhost:8443'
+	@echo '                   (more options for the server: make run ARGS="--threads 4")'
+	@echo 'make test          install what is missing, build, run every test'
+	@echo 'make build         build everything (PRESET=release|debug|asan|tsan|clang)'
+	@echo 'make setup         install the Debian packages and tools for building and testing'
+	@echo 'make docker-test   build the container image and try it (docker or buildah)'
+	@echo 'make format        clang-format over all sources'
+	@echo 'make clean         remove what was built'
+
+run:
+	@$(SETUP) run
+	@$(MAKE) --no-print-directory configure
+	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target h2server
+	@mkdir -p uploads
+	build/$(PRESET)/h2server --port 8443 --root www --upload-dir uploads --self-signed $(ARGS)
+
+test:
+	@$(SETUP) test
+	@$(MAKE) --no-print-directory build
+	ctest --preset $(PRESET) --parallel $(JOBS) $(ARGS)
+
+build: configure
+	@cmake --build --preset $(PRESET) --parallel $(JOBS)
+
+# Quiet unless it fails: what a working configuration found out is of no interest.
+configure:
+	@mkdir -p build
+	@cmake --preset $(PRESET) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+
+setup:
+	@$(SETUP) test
+
+docker-test:
+	@deploy/docker/test.sh
+
+format:
+	@scripts/format --fix
+
+clean:
+	rm -rf build

@@ -1,0 +1,8 @@
+# tests/tidy/NAME.py → the ctest entry tidy.NAME: rules about the source text itself.
+file(GLOB tidy_checks CONFIGURE_DEPENDS tests/tidy/*.py)
+foreach(file IN LISTS tidy_checks)
+  cmake_path(GET file STEM name)
+  add_test(NAME tidy.${name} COMMAND "${H2SERVER_PYTHON}" "${file}")
+  set_tests_properties(tidy.${name} PROPERTIES
+    LABELS tidy TIMEOUT 60 ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+endforeach()

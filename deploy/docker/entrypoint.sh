@@ -1,0 +1,47 @@
+#!/bin/sh
+# entrypoint.sh [OPTIONS…]   checks RUN_MODE, PORT and THREADS, then becomes h2server
+# entrypoint.sh health       status 0 when the server of this container answers
+set -eu
+
+refuse() {
+  echo "h2server container: $*" >&2
+  exit 64
+}
+
+# require_number NAME VALUE MIN MAX
+require_number() {
+  case $2 in
+    '' | *[!0-9]* | ??????*) refuse "$1='$2': a number from $3 to $4 is wanted" ;;
+  esac
+  if [ "$2" -lt "$3" ] || [ "$2" -gt "$4" ]; then
+    refuse "$1='$2': a number from $3 to $4 is wanted"
+  fi
+}
+
+case ${RUN_MODE:-h2} in
+  h2)
+    port=${PORT:-8443}
+    origin=https://127.0.0.1:$port
+    ;;
+  h2c)
+    port=${PORT:-8080}
+    origin=http://127.0.0.1:$port
+    ;;
+  *) refuse "RUN_MODE='$RUN_MODE': h2 (TLS) or h2c (cleartext) is wanted" ;;
+esac
+require_number PORT "$port" 1 65535
+
+threads=${THREADS:-$(nproc)}
+require_number THREADS "$threads" 1 1024
+
+if [ "${1:-}" = health ]; then
+  # Any answer will do: a site without an index page is no sick server.
+  exec curl --silent --insecure --max-time 4 --output /dev/null "$origin/"
+fi
+
+if [ "${RUN_MODE:-h2}" = h2c ]; then
+  set -- --h2c "$@"
+else
+  set -- --self-signed --cert /srv/cert/server.crt --key /srv/cert/server.key "$@"
+fi
+exec h2server --port "$port" --threads "$threads" --root /srv/www --upload-dir /srv/uploads "$@"

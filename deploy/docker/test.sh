@@ -1,0 +1,296 @@
+#!/usr/bin/env bash
+# Builds the container image and tries it: `make docker-test`.
+# With docker where its daemon answers, else with buildah (as root; no daemon and no registry:
+# the base image comes from debootstrap), else not at all.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+work=$PWD/build/docker
+image=localhost/h2server-test
+container=''    # the running container's name
+driver=''       # buildah: the storage driver
+server_job=''   # buildah: our background job that runs the server
+port=''
+curl=(curl --silent --show-error --insecure --fail --max-time 10)
+
+say() { echo "docker-test: $*"; }
+
+fail() {
+  echo "docker-test: FAILED: $*" >&2
+  if [[ -f $work/server.log ]]; then sed 's/^/  server: /' "$work/server.log" >&2; fi
+  exit 1
+}
+
+# --- docker -----------------------------------------------------------------------------------
+
+docker_build() { docker build --quiet --file deploy/docker/Dockerfile --tag "$image" .; }
+
+# docker_start VARIABLE=VALUE…: starts a container and sets `container`.
+docker_start() {
+  local options=() setting
+  for setting in "$@"; do options+=(--env "$setting"); done
+  container=$(docker run --detach --init --network host "${options[@]}" "$image")
+}
+
+docker_exec() { docker exec "$container" "$@"; }
+
+docker_health() {
+  local command
+  command=$(docker inspect --format '{{range slice .Config.Healthcheck.Test 1}}{{.}} {{end}}' "$image")
+  # shellcheck disable=SC2086  # words on purpose
+  docker_exec $command
+}
+
+docker_user_of_server() {
+  docker top "$container" -eo uid,comm | awk '$2 == "h2server" { print $1; exit }'
+}
+
+docker_stop() {
+  docker logs "$container" >"$work/server.log" 2>&1 || true
+  docker stop --time 5 "$container" >/dev/null
+  docker rm --force --volumes "$container" >/dev/null
+  container=''
+}
+
+# Tries the image once with bad settings; its status is that of the container.
+docker_try() { docker run --rm --env "$1" "$image"; }
+
+# --- buildah ----------------------------------------------------------------------------------
+
+# A storage of our own: a made-up debian:12-slim has no place among the machine's images.
+buildah_here() {
+  buildah --root "$work/$driver" --runroot "$work/run-$driver" --storage-driver "$driver" "$@"
+}
+
+# Sets `driver`: overlay where this file system can mount it, else vfs, which copies every layer.
+choose_driver() {
+  local probe
+  driver=overlay
+  if probe=$(buildah_here from scratch) && buildah_here mount "$probe" && buildah_here rm "$probe"
+  then
+    return
+  fi
+  driver=vfs
+} >/dev/null 2>&1
+
+# mirror_of NAME: where this machine gets the archive NAME (debian, debian-security) from.
+mirror_of() {
+  { cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{sources,list} 2>/dev/null || true; } |
+    sed -nE -e 's/^URIs:[[:space:]]*([^[:space:]]+).*/\1/p' \
+    -e 's/^deb[[:space:]]+(\[[^]]*\][[:space:]]*)?([^[:space:]]+)[[:space:]]+bookworm.*/\2/p' |
+    sed 's:/*$::' | awk -v end="/$1" \
+    'substr($0, length($0) - length(end) + 1) == end && !seen { print; seen = 1 }'
+}
+
+make_rootfs() {
+  if [[ -f $work/rootfs.tar ]]; then return; fi
+  local mirror security rootfs=$work/rootfs
+  mirror=$(mirror_of debian)
+  mirror=${mirror:-http://deb.debian.org/debian}
+  security=$(mirror_of debian-security)
+  say "debootstrap from $mirror"
+  rm -rf "$rootfs"
+  debootstrap --variant=minbase --include=ca-certificates bookworm "$rootfs" "$mirror" \
+    >"$work/debootstrap.log" || { tail -5 "$work/debootstrap.log"; fail 'debootstrap'; }
+  {
+    echo "deb $mirror bookworm main"
+    echo "deb $mirror bookworm-updates main"
+    if [[ -n $security ]]; then echo "deb $security bookworm-security main"; fi
+  } >"$rootfs/etc/apt/sources.list"
+  # What debian:12-slim leaves out, too.
+  rm -rf "$rootfs"/var/cache/apt/* "$rootfs"/var/lib/apt/lists/* "$rootfs"/usr/share/doc/* \
+    "$rootfs"/usr/share/man/* "$rootfs"/usr/share/locale/* "$rootfs"/var/log/*
+  tar --create --file "$work/rootfs.tar.part" --directory "$rootfs" --one-file-system .
+  mv "$work/rootfs.tar.part" "$work/rootfs.tar"
+  rm -rf "$rootfs"
+}
+
+make_base_image() {
+  local base=docker.io/library/debian:12-slim made
+  if buildah_here inspect --type image "$base" >/dev/null 2>&1; then return; fi
+  make_rootfs
+  made=$(buildah_here from scratch)
+  buildah_here add --quiet "$made" "$work/rootfs.tar" / >/dev/null
+  buildah_here config --cmd bash "$made"
+  buildah_here commit --quiet --rm "$made" "$base" >/dev/null
+}
+
+buildah_build() {
+  choose_driver
+  make_base_image
+  # As many layers as steps: one that did not change is not run again. Docker's format is the one
+  # that has a HEALTHCHECK.
+  buildah_here bud --isolation chroot --pull-never --layers --format docker \
+    --file deploy/docker/Dockerfile --tag "$image" . >"$work/build.log" 2>&1 ||
+    { tail -30 "$work/build.log"; fail 'the image does not build'; }
+}
+
+# What the image says under the key $1, a list, one entry a line.
+buildah_config() {
+  buildah_here inspect --type image \
+    --format "{{range .Docker.Config.$1}}{{println .}}{{end}}" "$image" | sed '/^$/d'
+}
+
+# buildah_exec COMMAND…: in the container, as the image's user, with the image's environment.
+buildah_exec() { buildah_here run --isolation chroot "$container" -- "$@"; }
+
+buildah_create() {
+  container=$(buildah_here from --pull-never "$image")
+  local setting
+  for setting in "$@"; do buildah_here config --env "$setting" "$container"; done
+}
+
+buildah_start() {
+  local entrypoint
+  buildah_create "$@"
+  mapfile -t entrypoint < <(buildah_config Entrypoint)
+  buildah_exec "${entrypoint[@]}" >"$work/server.log" 2>&1 &
+  server_job=$!
+}
+
+buildah_health() {
+  local command
+  mapfile -t command < <(buildah_config Healthcheck.Test | sed 1d)
+  buildah_exec "${command[@]}"
+}
+
+# The pids below pid $1, children first in no order.
+descendants() {
+  local child
+  for child in $(ps -o pid= --ppid "$1"); do
+    echo "$child"
+    descendants "$child"
+  done
+}
+
+buildah_server_pid() {
+  local pid
+  for pid in $(descendants "$server_job"); do
+    if [[ $(cat "/proc/$pid/comm" 2>/dev/null) == h2server ]]; then echo "$pid"; return; fi
+  done
+}
+
+buildah_user_of_server() { ps -o uid= -p "$(buildah_server_pid)"; }
+
+buildah_stop() {
+  local pid status=0
+  if [[ -n $server_job ]]; then
+    pid=$(buildah_server_pid)
+    if [[ -n $pid ]]; then kill -TERM "$pid"; fi
+    wait "$server_job" || status=$?
+    server_job=''
+  fi
+  buildah_here rm "$container" >/dev/null
+  container=''
+  return "$status"
+}
+
+buildah_try() {
+  local entrypoint status=0
+  buildah_create "$1"
+  mapfile -t entrypoint < <(buildah_config Entrypoint)
+  buildah_exec "${entrypoint[@]}" || status=$?
+  buildah_here rm "$container" >/dev/null
+  container=''
+  return "$status"
+}
+
+# --- what is tried ----------------------------------------------------------------------------
+
+wait_until_it_answers() {
+  local try
+  for ((try = 0; try < 100; ++try)); do
+    if "${curl[@]}" --output /dev/null "$1/" 2>/dev/null; then return; fi
+    sleep 0.1
+  done
+  fail "no answer from $1/"
+}
+
+# try_mode RUN_MODE ORIGIN VERSION CURL_OPTION
+try_mode() {
+  local mode=$1 origin=$2 version=$3 option=$4 uid answer
+  "${tool}_start" "RUN_MODE=$mode" "PORT=$port" THREADS=2
+  wait_until_it_answers "$origin"
+
+  answer=$("${curl[@]}" "$option" --output "$work/page" --write-out '%{http_version}' "$origin/")
+  [[ $answer == "$version" ]] || fail "$mode: HTTP/$version was wanted, HTTP/$answer came"
+  cmp -s "$work/page" www/index.html || fail "$mode: the page that came is not www/index.html"
+
+  head -c 300000 /dev/urandom >"$work/upload.bin"
+  "${curl[@]}" "$option" --form "file=@$work/upload.bin" --output /dev/null "$origin/files" ||
+    fail "$mode: the upload was refused"
+  "${curl[@]}" "$option" --output "$work/download.bin" "$origin/files/upload.bin" ||
+    fail "$mode: the upload cannot be fetched"
+  cmp -s "$work/upload.bin" "$work/download.bin" || fail "$mode: the upload came back changed"
+  "${tool}_exec" sha256sum /srv/uploads/upload.bin |
+    grep -q "$(sha256sum <"$work/upload.bin" | cut -d' ' -f1)" ||
+    fail "$mode: the upload is not in the volume /srv/uploads"
+
+  "${tool}_health" || fail "$mode: the health check fails while the server answers"
+  uid=$("${tool}_user_of_server")
+  [[ -n $uid ]] || fail "$mode: no process h2server found"
+  [[ $uid -ne 0 ]] || fail "$mode: the server runs as root"
+  if [[ $mode == h2 ]]; then
+    "${tool}_exec" test -s /srv/cert/server.crt || fail "$mode: no certificate in /srv/cert"
+  fi
+
+  "${tool}_stop" || fail "$mode: SIGTERM ended the server with status $?"
+  say "$mode: page, upload, health check, uid $(tr -d ' ' <<<"$uid"), stop: ok"
+}
+
+# try_refused SETTING: a container with that setting says what is wrong with it, and ends.
+try_refused() {
+  local output status=0
+  output=$("${tool}_try" "$1" 2>&1) || status=$?
+  if [[ $status -eq 0 ]] || ! grep -q "${1%%=*}='" <<<"$output"; then
+    fail "$1 was accepted (status $status): $output"
+  fi
+  say "$1: refused: ok"
+}
+
+# An unhealthy container must be seen, too: here nothing listens.
+try_unhealthy() {
+  if curl --silent --max-time 2 "http://127.0.0.1:$port/" >/dev/null; then
+    fail "something answers on port $port"
+  fi
+  if (RUN_MODE=h2c PORT=$port sh deploy/docker/entrypoint.sh health); then
+    fail 'the health check passes where no server is'
+  fi
+  say 'health check without a server: fails: ok'
+}
+
+clean_up() {
+  if [[ -n $container ]]; then "${tool}_stop" || true; fi
+  rm -f "$work/page" "$work/upload.bin" "$work/download.bin"
+}
+
+free_port() {
+  local candidate
+  for candidate in {18443..18499}; do
+    if ! (exec 3<>"/dev/tcp/127.0.0.1/$candidate") 2>/dev/null; then echo "$candidate"; return; fi
+  done
+}
+
+if command -v docker >/dev/null && docker info >/dev/null 2>&1; then
+  tool=docker
+elif command -v buildah >/dev/null && command -v debootstrap >/dev/null && [[ $(id -u) -eq 0 ]]; then
+  tool=buildah
+else
+  echo 'skipped: neither docker nor buildah here'
+  exit 0
+fi
+
+mkdir -p "$work"
+trap clean_up EXIT
+port=$(free_port)
+say "building the image with $tool"
+"${tool}_build"
+try_unhealthy
+try_refused RUN_MODE=spdy
+try_refused PORT=http
+try_refused PORT=65536
+try_refused THREADS=0
+try_mode h2 "https://127.0.0.1:$port" 2 --http2
+try_mode h2c "http://127.0.0.1:$port" 2 --http2-prior-knowledge
+try_mode h2c "http://127.0.0.1:$port" 1.1 --http1.1
+say 'all passed'

@@ -1,0 +1,19 @@
+// Bodies are pulled: whoever sends or stores one asks for the next piece when there is room for it.
+#pragma once
+
+#include <string_view>
+
+#include "h2server/result.h"
+#include "h2server/task.h"
+
+namespace h2server {
+
+class BodySource {
+ public:
+  virtual ~BodySource() = default;
+  // The next piece, valid until the next call or the source's end; empty at the end of the body.
+  // After an error the body is incomplete and there is no further call.
+  virtual Task<Result<std::string_view>> read() = 0;
+};
+
+}  // namespace h2server

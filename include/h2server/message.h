@@ -1,0 +1,78 @@
+// The vocabulary of HTTP messages (RFC 9110).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace h2server {
+
+enum class Method : std::uint8_t {
+  GET,
+  HEAD,
+  POST,
+  PUT,
+  DELETE,
+  PATCH,
+  OPTIONS,
+  unknown,  // to be answered 501: RFC 9110, 9.1
+};
+using enum Method;
+inline constexpr std::size_t method_count = static_cast<std::size_t>(Method::unknown);
+
+enum class Version : std::uint8_t { http_1_0, http_1_1, http_2 };
+
+struct Field {
+  std::string_view name;
+  std::string_view value;
+};
+
+// Field lines in the order of their arrival. Names compare case-insensitively.
+class Fields {
+ public:
+  void add(std::string_view name, std::string_view value) { lines_.push_back({name, value}); }
+  void clear() noexcept { lines_.clear(); }
+
+  // The first line of that name.
+  [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const noexcept;
+
+  [[nodiscard]] std::size_t size() const noexcept { return lines_.size(); }
+  [[nodiscard]] auto begin() const noexcept { return lines_.begin(); }
+  [[nodiscard]] auto end() const noexcept { return lines_.end(); }
+
+ private:
+  std::vector<Field> lines_;
+};
+
+// The values of a path's parameters, by the names of its pattern.
+class PathParams {
+ public:
+  static constexpr std::size_t count_max = 16;
+
+  void clear() noexcept { count_ = 0; }
+  void add(std::string_view name, std::string_view value) { items_.at(count_++) = {name, value}; }
+  [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const noexcept;
+
+ private:
+  std::array<Field, count_max> items_;
+  std::size_t count_ = 0;
+};
+
+// What a request says before its body. The views are valid as long as the exchange lasts.
+struct RequestHead {
+  Method method = Method::GET;
+  Version version = Version::http_1_1;
+  std::string_view method_name;
+  std::string_view target;     // as received
+  std::string_view path;       // of the target, percent-decoded, begins with '/'
+  std::string_view query;      // of the target, as received, without '?'
+  std::string_view authority;  // host and port that the client asked for
+  bool encrypted = false;
+  Fields fields;
+  std::optional<std::uint64_t> content_length;  // bytes
+};
+
+}  // namespace h2server

@@ -1,0 +1,51 @@
+// Request: what a handler is given. It lives until the response is on its way.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "h2server/body.h"
+#include "h2server/message.h"
+#include "h2server/response.h"
+
+namespace h2server {
+
+class Request {
+ public:
+  // All outlive the request; `body` may be null: there is none.
+  Request(const RequestHead& head, const PathParams& params, BodySource* body) noexcept
+      : head_(head), params_(params), body_(body) {}
+
+  [[nodiscard]] const RequestHead& head() const noexcept { return head_; }
+  [[nodiscard]] Method method() const noexcept { return head_.method; }
+  [[nodiscard]] std::string_view path() const noexcept { return head_.path; }
+  [[nodiscard]] std::string_view query() const noexcept { return head_.query; }
+  // The first field line of that name.
+  [[nodiscard]] std::optional<std::string_view> field(std::string_view name) const noexcept {
+    return head_.fields.find(name);
+  }
+  // The value of a parameter of the pattern; empty when the pattern has none of that name.
+  [[nodiscard]] std::string_view param(std::string_view name) const noexcept {
+    return params_.find(name).value_or(std::string_view());
+  }
+
+  // The next piece of the body, valid until the next call; empty at its end. A handler that reads
+  // slowly slows the client down. An error: the client left or broke the protocol.
+  [[nodiscard]] Task<Result<std::string_view>> read();
+  // The rest of the body. EMSGSIZE when it is longer than `bytes_max`.
+  [[nodiscard]] Task<Result<std::string>> read_all(std::size_t bytes_max);
+
+  [[nodiscard]] Response reply_ok() const { return Response(200); }
+  // The file, or what the request's preconditions and Range ask for of it: 206, 304, 412, 416.
+  [[nodiscard]] Response reply_ok_with_file(FileRef file) const;
+  [[nodiscard]] Response reply_404() const;
+
+ private:
+  const RequestHead& head_;
+  const PathParams& params_;
+  BodySource* body_;
+};
+
+}  // namespace h2server

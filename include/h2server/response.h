@@ -1,0 +1,67 @@
+// Response: what a handler answers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "h2server/body.h"
+#include "h2server/file.h"
+
+namespace h2server {
+
+class Response {
+ public:
+  struct Line {
+    std::string name;
+    std::string value;
+  };
+  // Bytes [first, first + count) of a file.
+  struct FilePart {
+    FileRef file;
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+  };
+  // Sent as it is produced; without a size HTTP/1.1 uses the chunked coding.
+  struct Streamed {
+    std::unique_ptr<BodySource> source;
+    std::optional<std::uint64_t> size;  // bytes
+  };
+  using Body = std::variant<std::monostate, std::string, FilePart, Streamed>;
+
+  explicit Response(int status = 200) noexcept : status_(status) {}
+  Response(int status, std::string body,
+           std::string_view content_type = "text/plain; charset=utf-8");
+  // 200 with the whole file.
+  explicit Response(FileRef file);
+  // 200 with what the source yields.
+  Response(std::unique_ptr<BodySource> source, std::string_view content_type,
+           std::optional<std::uint64_t> size = std::nullopt);
+
+  // Adds a field line. Throws std::invalid_argument for what is no field (RFC 9110, 5.5). The
+  // server itself sets Date, Content-Length, Connection and Transfer-Encoding.
+  Response& add(std::string_view name, std::string_view value);
+
+  [[nodiscard]] int status() const noexcept { return status_; }
+  [[nodiscard]] const std::vector<Line>& fields() const noexcept { return fields_; }
+  [[nodiscard]] const Body& body() const noexcept { return body_; }
+  [[nodiscard]] Body& body() noexcept { return body_; }
+  void set_body(Body body) { body_ = std::move(body); }
+
+  // The file whose ready-made head describes this response, or null.
+  [[nodiscard]] const File* described_by() const noexcept;
+  // The body's size where it is known before it is sent.
+  [[nodiscard]] std::optional<std::uint64_t> size() const noexcept;
+
+ private:
+  int status_;
+  bool whole_file_ = false;
+  std::vector<Line> fields_;
+  Body body_;
+};
+
+}  // namespace h2server

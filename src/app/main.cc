@@ -1,0 +1,115 @@
+// The program: options, certificate, routes, server.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "app/options.h"
+#include "app/start_screen.h"
+#include "base/log.h"
+#include "content/folder.h"
+#include "content/static_files.h"
+#include "content/upload_routes.h"
+#include "net/tls_certificate.h"
+
+namespace h2server::app {
+
+namespace {
+
+constexpr int wrong_use = 2;  // exit statuses
+constexpr int failed = 1;
+
+int stop(const Stop& reason) {
+  if (reason.status != 0) {
+    base::log_error("{}", reason.text);
+  } else {
+    std::fputs(reason.text.c_str(), stdout);
+  }
+  return reason.status;
+}
+
+// As many connections as the system grants.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Result<void, Stop> prepare_certificate(const Options& options) {
+  const ServerOptions& server = options.server;
+  if (server.cleartext) return {};
+  const bool has_certificate = ::access(server.certificate_file.c_str(), F_OK) == 0;
+  const bool has_key = ::access(server.key_file.c_str(), F_OK) == 0;
+  if (options.self_signed && !has_certificate && !has_key) {
+    Result<void, std::string> made =
+        net::make_self_signed(server.certificate_file, server.key_file);
+    if (!made) return std::unexpected(Stop{failed, std::move(made.error())});
+    return {};
+  }
+  for (const auto& [file, what, option] :
+       {std::tuple(server.certificate_file, "certificate", "--cert"),
+        std::tuple(server.key_file, "private key", "--key")}) {
+    if (::access(file.c_str(), R_OK) == 0) continue;
+    return std::unexpected(Stop{
+        wrong_use, fmt::format("can't read the {} {} ({}); name it with {}, make both with "
+                               "--self-signed, or serve without TLS with --h2c",
+                               what, file, std::strerror(errno), option)});
+  }
+  return {};
+}
+
+// What others upload is looked at afresh by each request: it must be seen as soon as it is there.
+constexpr content::FileCacheLimits upload_cache{.fresh_ms = 0};
+
+Result<void, Stop> add_routes(const Options& options, Server& server) {
+  const auto root = content::Folder::open(options.server.root);
+  if (!root) {
+    return std::unexpected(Stop{wrong_use, fmt::format("can't open the root {}: {}",
+                                                       options.server.root,
+                                                       std::strerror(root.error()))});
+  }
+  server.add_handler(GET, "/{path...}", content::static_files(*root));
+  if (options.upload_directory.empty()) return {};
+  std::error_code failure;
+  std::filesystem::create_directories(options.upload_directory, failure);
+  const auto uploads = content::Folder::open(options.upload_directory, upload_cache);
+  if (!uploads || ::access(options.upload_directory.c_str(), W_OK | X_OK) != 0) {
+    return std::unexpected(Stop{
+        wrong_use, fmt::format("can't write to the upload directory {}: {}; name another with "
+                               "--upload-dir", options.upload_directory,
+                               std::strerror(uploads ? errno : uploads.error()))});
+  }
+  server.add_handler(GET, "/files", content::upload_listing(*uploads, "/files"));
+  server.add_handler(GET, "/files/{file_name}", content::upload_download(*uploads));
+  server.add_handler(POST, "/files",
+                     content::upload_receiver(*uploads, {.overwrite = options.upload_overwrite}));
+  return {};
+}
+
+int run(int argc, char** argv) {
+  const Result<Options, Stop> options = parse_options(argc, argv);
+  if (!options) return stop(options.error());
+  raise_descriptor_limit();
+  ::signal(SIGPIPE, SIG_IGN);  // a closed pipe behind standard output must not end the server
+  const Result<void, Stop> prepared = prepare_certificate(*options);
+  if (!prepared) return stop(prepared.error());
+  Server server(options->server);
+  const Result<void, Stop> routed = add_routes(*options, server);
+  if (!routed) return stop(routed.error());
+  const Result<void, std::string> done = server.run([&] {
+    std::fputs(start_screen(*options, server).c_str(), stdout);
+    std::fflush(stdout);
+  });
+  if (!done) return stop({failed, done.error()});
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace h2server::app
+
+int main(int argc, char** argv) { return h2server::app::run(argc, argv); }

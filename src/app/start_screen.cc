@@ -1,0 +1,62 @@
+#include "app/start_screen.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "net/interfaces.h"
+
+namespace h2server::app {
+
+namespace {
+
+std::string url(const ServerOptions& options, const std::string& host, std::uint16_t port) {
+  const bool usual = port == (options.cleartext ? 80 : 443);
+  const bool ipv6 = host.find(':') != std::string::npos;
+  return fmt::format("{}://{}{}{}{}/", options.cleartext ? "http" : "https", ipv6 ? "[" : "", host,
+                     ipv6 ? "]" : "", usual ? "" : fmt::format(":{}", port));
+}
+
+std::vector<std::string> urls(const ServerOptions& options, const Server& server) {
+  std::vector<std::string> list;
+  for (const Server::Address& address : server.addresses()) {
+    const bool wildcard = address.host == "::" || address.host == "0.0.0.0";
+    const bool loopback = address.host == "::1" || address.host.starts_with("127.");
+    const std::string own = wildcard || loopback ? "localhost" : address.host;
+    list.push_back(url(options, own, address.port));
+    if (!wildcard) continue;
+    for (const std::string& other : net::reachable_addresses()) {
+      list.push_back(url(options, other, address.port));
+    }
+  }
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  return list;
+}
+
+}  // namespace
+
+std::string start_screen(const Options& options, const Server& server) {
+  const ServerOptions& settings = options.server;
+  const std::vector<std::string> list = urls(settings, server);
+  std::string screen = "h2server " H2SERVER_VERSION "\n\n";
+  for (const std::string& one : list) screen += fmt::format("  {}\n", one);
+  screen += fmt::format("\n  protocols  {}\n",
+                        settings.cleartext
+                            ? "HTTP/1.1, HTTP/2 with prior knowledge (h2c); no encryption"
+                            : "HTTP/2 and HTTP/1.1 over TLS 1.3 or 1.2");
+  screen += fmt::format("  root       {}\n", settings.root);
+  if (!options.upload_directory.empty()) {
+    screen += fmt::format("  uploads    {} at {}files\n", options.upload_directory, list.front());
+  }
+  screen += fmt::format("  scheme     {}, engine epoll, {} worker{}\n", settings.scheme,
+                        settings.threads, settings.threads == 1 ? "" : "s");
+  if (options.self_signed && !settings.cleartext) {
+    screen += fmt::format("  cert       {} (self-signed: browsers ask before they go on)\n",
+                          settings.certificate_file);
+  }
+  screen += "\n  Ctrl-C stops.\n";
+  return screen;
+}
+
+}  // namespace h2server::app

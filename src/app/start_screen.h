@@ -1,0 +1,14 @@
+// What the operator reads when the server is up.
+#pragma once
+
+#include <string>
+
+#include "app/options.h"
+#include "h2server/server.h"
+
+namespace h2server::app {
+
+// The URLs first, those for this machine before those for others.
+std::string start_screen(const Options& options, const Server& server);
+
+}  // namespace h2server::app

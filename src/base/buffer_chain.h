@@ -1,0 +1,67 @@
+// Bytes on their way out: a queue of pieces, copied ones in pooled blocks and shared ones by
+// address.
+//
+// One owner, one thread. Blocks come from a list of the thread and go back there as the bytes are
+// consumed, so an idle connection holds none.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace h2server::base {
+
+class BufferChain {
+ public:
+  static constexpr std::size_t block_bytes = 64 * 1024 - 16;  // three HTTP/2 frames of 16 KiB
+
+  BufferChain() = default;
+  BufferChain(const BufferChain&) = delete;
+  BufferChain& operator=(const BufferChain&) = delete;
+  ~BufferChain() { clear(); }
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+
+  // Copies.
+  void append(std::string_view bytes);
+  // Contiguous room for `size` bytes, at most block_bytes; nothing is appended until commit().
+  [[nodiscard]] std::span<char> reserve(std::size_t size);
+  // Appends the first `size` bytes of the room that reserve() gave last.
+  void commit(std::size_t size);
+  // Does not copy: `owner` keeps `bytes` alive and unchanged until they are consumed.
+  void append_shared(std::string_view bytes, std::shared_ptr<const void> owner);
+
+  // The first contiguous bytes.
+  [[nodiscard]] std::string_view front() const noexcept;
+  // Fills `out` with as many pieces as fit and returns how many.
+  [[nodiscard]] std::size_t gather(std::span<iovec> out) const noexcept;
+  // Drops the first `size` bytes.
+  void consume(std::size_t size) noexcept;
+  void clear() noexcept;
+
+ private:
+  struct Block;
+  struct Piece {
+    const char* data;
+    std::size_t size;
+    Block* block;  // counts this piece as a user; null for shared bytes
+    std::shared_ptr<const void> owner;
+  };
+  friend class BlockPool;
+
+  void take_block();
+  static void release(Block* block) noexcept;
+
+  std::vector<Piece> pieces_;
+  std::size_t first_ = 0;  // of pieces_; those before it are consumed
+  Block* tail_ = nullptr;  // where the next copy goes; counted as a user of the block
+  std::size_t size_ = 0;
+};
+
+}  // namespace h2server::base

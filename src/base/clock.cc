@@ -1,0 +1,19 @@
+#include "base/clock.h"
+
+#include <ctime>
+
+namespace h2server::base {
+
+std::int64_t monotonic_ms() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+std::int64_t unix_seconds() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return now.tv_sec;
+}
+
+}  // namespace h2server::base

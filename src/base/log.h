@@ -1,0 +1,29 @@
+// Where messages to the operator go: one line each on standard error.
+//
+// Any thread may write; a line is one write(2), so lines never mix.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace h2server::base {
+
+enum class Severity { info, warning, error };
+
+void log_line(Severity severity, std::string_view text) noexcept;
+
+template <class... Args>
+void log_info(fmt::format_string<Args...> format, Args&&... args) {
+  log_line(Severity::info, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args>
+void log_warning(fmt::format_string<Args...> format, Args&&... args) {
+  log_line(Severity::warning, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args>
+void log_error(fmt::format_string<Args...> format, Args&&... args) {
+  log_line(Severity::error, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace h2server::base

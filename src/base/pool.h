@@ -1,0 +1,40 @@
+// Objects that are used again instead of made again. One thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace h2server::base {
+
+// T has clear(), which makes it as good as new but keeps its memory.
+template <class T>
+class Pool {
+ public:
+  struct Return {
+    Pool* pool;
+    void operator()(T* object) const noexcept { pool->give(object); }
+  };
+  using Pointer = std::unique_ptr<T, Return>;
+
+  Pointer take() {
+    if (free_.empty()) return Pointer(std::make_unique<T>().release(), Return{this});
+    std::unique_ptr<T> object = std::move(free_.back());
+    free_.pop_back();
+    return Pointer(object.release(), Return{this});
+  }
+
+ private:
+  static constexpr std::size_t kept_max = 256;  // a burst's rest goes back to the heap
+
+  void give(T* object) noexcept {
+    std::unique_ptr<T> owned(object);
+    if (free_.size() == kept_max) return;
+    owned->clear();
+    free_.push_back(std::move(owned));
+  }
+
+  std::vector<std::unique_ptr<T>> free_;
+};
+
+}  // namespace h2server::base

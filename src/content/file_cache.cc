@@ -1,0 +1,206 @@
+#include "content/file_cache.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "content/mime.h"
+#include "content/open_beneath.h"
+#include "http/date.h"
+
+namespace h2server::content {
+
+namespace {
+
+FileVersion version_of(const struct stat& status) {
+  return {.device = status.st_dev,
+          .inode = status.st_ino,
+          .size = static_cast<std::uint64_t>(status.st_size),
+          .modified_s = status.st_mtim.tv_sec,
+          .modified_ns = status.st_mtim.tv_nsec};
+}
+
+// What is sent ahead of a response is made once, with the file.
+void make_heads(File& file) {
+  const std::string size = fmt::format("{}", file.version.size);
+  file.h1_head = fmt::format(
+      "HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Type: {}\r\nContent-Length: {}\r\n"
+      "Last-Modified: {}\r\nETag: {}\r\nAccept-Ranges: bytes\r\n",
+      file.content_type, size, file.last_modified, file.etag);
+  // The size of an empty string's views is that of the head's text, which never moves again.
+  const std::string_view head = file.h1_head;
+  const std::size_t at = head.find("Content-Length: ") + 16;
+  file.h2_fields = {{":status", "200"},
+                    {"server", "h2server"},
+                    {"content-type", file.content_type},
+                    {"content-length", head.substr(at, size.size())},
+                    {"last-modified", file.last_modified},
+                    {"etag", file.etag},
+                    {"accept-ranges", "bytes"}};
+}
+
+void describe(File& file, std::string_view path) {
+  const FileVersion& version = file.version;
+  file.content_type = mime_type(path);
+  file.etag = fmt::format("\"{:x}-{:x}-{:x}{:08x}\"", version.inode, version.size,
+                          version.modified_s, version.modified_ns);
+  std::array<char, http::date_size> date;
+  http::format_date(version.modified_s, date);
+  file.last_modified.assign(date.data(), date.size());
+  make_heads(file);
+}
+
+// False when the file was changed meanwhile, or can't be read.
+bool hold_content(File& file, int descriptor) {
+  const auto size = static_cast<std::size_t>(file.version.size);
+  file.held = std::make_unique_for_overwrite<char[]>(size);
+  file.bytes = file.held.get();
+  for (std::size_t done = 0; done < size;) {
+    const ssize_t count =
+        ::pread(descriptor, file.held.get() + done, size - done, static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    done += static_cast<std::size_t>(count);
+  }
+  struct stat after{};
+  return ::fstat(descriptor, &after) == 0 && version_of(after) == file.version;
+}
+
+bool map_content(File& file, base::Fd descriptor) {
+  void* const start =
+      ::mmap(nullptr, file.version.size, PROT_READ, MAP_SHARED, descriptor.get(), 0);
+  if (start == MAP_FAILED) return false;
+  file.bytes = static_cast<const char*>(start);
+  file.mapped = true;
+  file.descriptor = descriptor.release();
+  return true;
+}
+
+Lookup::Kind kind_of_error(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case EINVAL:
+    case ENXIO:      // a socket's or a device's name
+    case ENODEV:
+    case EOVERFLOW:
+      return Lookup::Kind::absent;
+    case EACCES:
+    case EPERM:
+      return Lookup::Kind::forbidden;
+    default:  // EMFILE, ENFILE, ENOMEM, EIO, EAGAIN
+      return Lookup::Kind::failed;
+  }
+}
+
+// Whether a write that comes after `now` has a later time than the version's.
+bool is_settled(const FileVersion& version) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  constexpr std::int64_t tick_ns = 20'000'000;  // two ticks at 100 Hz
+  const std::int64_t age_ns =
+      (now.tv_sec - version.modified_s) * 1'000'000'000 + now.tv_nsec - version.modified_ns;
+  return age_ns > tick_ns;
+}
+
+}  // namespace
+
+FileCache::FileCache(int root, const FileCacheLimits& limits) : root_(root), limits_(limits) {}
+FileCache::~FileCache() = default;
+
+Lookup FileCache::find(std::string_view path, std::int64_t now_ms) {
+  const auto found = index_.find(path);
+  if (found == index_.end()) {
+    Entry fresh = load(path, nullptr);
+    fresh.checked_ms = now_ms;
+    return keep(std::move(fresh));
+  }
+  const Entries::iterator entry = found->second;
+  entries_.splice(entries_.begin(), entries_, entry);
+  if (now_ms - entry->checked_ms < limits_.fresh_ms) return entry->lookup;
+  Entry fresh = load(path, &*entry);
+  if (fresh.lookup.kind == entry->lookup.kind && fresh.lookup.file == entry->lookup.file) {
+    entry->checked_ms = now_ms;
+    return entry->lookup;
+  }
+  fresh.checked_ms = now_ms;
+  drop(entry);
+  return keep(std::move(fresh));
+}
+
+// What the file system says now; `known`'s file when it is still that version.
+FileCache::Entry FileCache::load(std::string_view path, const Entry* known) {
+  constexpr int attempts_max = 3;  // a file may be written while it is read
+  Entry entry{.path = std::string(path), .lookup = {}};
+  for (int attempt = 0; attempt < attempts_max; ++attempt) {
+    entry.lookup.kind = open_file(entry.path, known, entry);
+    if (entry.lookup.kind != Lookup::Kind::failed) break;
+  }
+  return entry;
+}
+
+Lookup::Kind FileCache::open_file(const std::string& path, const Entry* known, Entry& entry) {
+  Result<base::Fd, int> opened = open_beneath(root_, path, O_RDONLY);
+  if (!opened && (opened.error() == EMFILE || opened.error() == ENFILE)) {
+    // Mapped files hold descriptors: give back those that nobody serves.
+    while (!entries_.empty() && &entries_.back() != known) drop(std::prev(entries_.end()));
+    opened = open_beneath(root_, path, O_RDONLY);
+  }
+  if (!opened) return kind_of_error(opened.error());
+  struct stat status{};
+  if (::fstat(opened->get(), &status) != 0) return Lookup::Kind::failed;
+  if (S_ISDIR(status.st_mode)) return Lookup::Kind::directory;
+  if (!S_ISREG(status.st_mode)) return Lookup::Kind::absent;
+  const FileVersion version = version_of(status);
+  if (known != nullptr && known->settled && known->lookup.file != nullptr &&
+      known->lookup.file->version == version) {
+    entry.lookup.file = known->lookup.file;
+    return Lookup::Kind::file;
+  }
+  auto file = std::make_shared<File>();
+  file->version = version;
+  entry.settled = is_settled(version);
+  const bool complete = version.size <= limits_.held_bytes_max
+                            ? hold_content(*file, opened->get())
+                            : map_content(*file, *std::move(opened));
+  if (!complete) return Lookup::Kind::failed;
+  describe(*file, path);
+  entry.lookup.file = std::move(file);
+  return Lookup::Kind::file;
+}
+
+std::size_t FileCache::cost(const Entry& entry) noexcept {
+  const File* const file = entry.lookup.file.get();
+  return entry.path.size() + (file != nullptr ? static_cast<std::size_t>(file->version.size) : 0);
+}
+
+// Keeps the entry, at the cost of the least recently used. What failed may succeed the next time,
+// and what is larger than all else together is served without being kept.
+Lookup FileCache::keep(Entry entry) {
+  Lookup lookup = entry.lookup;
+  const std::size_t bytes = cost(entry);
+  if (lookup.kind == Lookup::Kind::failed || bytes > limits_.bytes_max) return lookup;
+  while (!entries_.empty() &&
+         (entries_.size() >= limits_.entries_max || bytes_ + bytes > limits_.bytes_max)) {
+    drop(std::prev(entries_.end()));
+  }
+  entries_.push_front(std::move(entry));
+  index_.emplace(entries_.front().path, entries_.begin());
+  bytes_ += bytes;
+  return lookup;
+}
+
+void FileCache::drop(Entries::iterator entry) {
+  bytes_ -= cost(*entry);
+  index_.erase(entry->path);
+  entries_.erase(entry);
+}
+
+}  // namespace h2server::content

@@ -1,0 +1,79 @@
+// Open files by path, one cache per worker, hence no locks.
+//
+// A small file's content is held in memory, a larger file is mapped; that there is no such file is
+// remembered too. An entry is compared with the file system at most once a second. Whoever serves a
+// file holds a FileRef, so eviction never takes it away under a response.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/fd.h"
+#include "h2server/file.h"
+#include "h2server/result.h"
+
+namespace h2server::content {
+
+struct FileCacheLimits {
+  std::size_t bytes_max = 256 * 1024 * 1024;  // held and mapped together
+  std::size_t entries_max = 4096;             // of files and of absent ones
+  std::size_t held_bytes_max = 64 * 1024;  // a file's: copying it costs less than mapping it
+  std::int64_t fresh_ms = 1000;               // an entry is believed that long
+};
+
+// What a path leads to.
+struct Lookup {
+  enum class Kind : std::uint8_t {
+    absent,     // no such file, or one that is no regular file
+    forbidden,  // it may not be read
+    directory,
+    file,
+    failed,  // the system is short of something: descriptors, memory
+  };
+  Kind kind = Kind::absent;
+  FileRef file;
+};
+
+class FileCache {
+ public:
+  // `root` is an open directory that outlives the cache; no path leads out of it, by ".." or by
+  // links (openat2, RESOLVE_BENEATH).
+  explicit FileCache(int root, const FileCacheLimits& limits = {});
+  FileCache(const FileCache&) = delete;
+  FileCache& operator=(const FileCache&) = delete;
+  ~FileCache();
+
+  // `path` is relative to the root. `now_ms`: monotonic.
+  Lookup find(std::string_view path, std::int64_t now_ms);
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::size_t entries() const noexcept { return entries_.size(); }
+
+ private:
+  struct Entry {
+    std::string path;
+    Lookup lookup;
+    std::int64_t checked_ms = 0;
+    // False: the file was written so shortly before it was read that a later write could bear the
+    // same time. It is read again at the next check.
+    bool settled = true;
+  };
+  using Entries = std::list<Entry>;  // the most recently used first
+
+  Entry load(std::string_view path, const Entry* known);
+  Lookup::Kind open_file(const std::string& path, const Entry* known, Entry& entry);
+  Lookup keep(Entry entry);
+  static std::size_t cost(const Entry& entry) noexcept;
+  void drop(Entries::iterator entry);
+
+  const int root_;
+  const FileCacheLimits limits_;
+  Entries entries_;
+  std::unordered_map<std::string_view, Entries::iterator> index_;  // keys live in the entries
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace h2server::content

@@ -1,0 +1,155 @@
+#include "content/mime.h"
+
+#include <algorithm>
+#include <array>
+
+namespace h2server::content {
+namespace {
+
+struct Entry {
+  std::string_view extension;  // lower case
+  std::string_view type;
+};
+
+// Sorted by extension. JavaScript is text/javascript (RFC 9239, 6). XML and JSON have no charset:
+// the one says its encoding itself, the other is always UTF-8.
+constexpr auto entries = std::to_array<Entry>({
+    {"7z", "application/x-7z-compressed"},
+    {"aac", "audio/aac"},
+    {"apng", "image/apng"},
+    {"atom", "application/atom+xml"},
+    {"avi", "video/x-msvideo"},
+    {"avif", "image/avif"},
+    {"bin", "application/octet-stream"},
+    {"bmp", "image/bmp"},
+    {"br", "application/x-brotli"},
+    {"bz2", "application/x-bzip2"},
+    {"cjs", "text/javascript; charset=utf-8"},
+    {"css", "text/css; charset=utf-8"},
+    {"csv", "text/csv; charset=utf-8"},
+    {"doc", "application/msword"},
+    {"docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+    {"eot", "application/vnd.ms-fontobject"},
+    {"epub", "application/epub+zip"},
+    {"exe", "application/octet-stream"},
+    {"flac", "audio/flac"},
+    {"geojson", "application/geo+json"},
+    {"gif", "image/gif"},
+    {"glb", "model/gltf-binary"},
+    {"gltf", "model/gltf+json"},
+    {"gz", "application/gzip"},
+    {"heic", "image/heic"},
+    {"htm", "text/html; charset=utf-8"},
+    {"html", "text/html; charset=utf-8"},
+    {"ico", "image/vnd.microsoft.icon"},
+    {"ics", "text/calendar; charset=utf-8"},
+    {"iso", "application/octet-stream"},
+    {"jar", "application/java-archive"},
+    {"jpeg", "image/jpeg"},
+    {"jpg", "image/jpeg"},
+    {"js", "text/javascript; charset=utf-8"},
+    {"json", "application/json"},
+    {"jsonld", "application/ld+json"},
+    {"jxl", "image/jxl"},
+    {"log", "text/plain; charset=utf-8"},
+    {"m3u8", "application/vnd.apple.mpegurl"},
+    {"m4a", "audio/mp4"},
+    {"m4v", "video/mp4"},
+    {"map", "application/json"},
+    {"md", "text/markdown; charset=utf-8"},
+    {"mid", "audio/midi"},
+    {"midi", "audio/midi"},
+    {"mjs", "text/javascript; charset=utf-8"},
+    {"mkv", "video/matroska"},
+    {"mov", "video/quicktime"},
+    {"mp3", "audio/mpeg"},
+    {"mp4", "video/mp4"},
+    {"mpd", "application/dash+xml"},
+    {"mpeg", "video/mpeg"},
+    {"mpg", "video/mpeg"},
+    {"ods", "application/vnd.oasis.opendocument.spreadsheet"},
+    {"odt", "application/vnd.oasis.opendocument.text"},
+    {"oga", "audio/ogg"},
+    {"ogg", "audio/ogg"},
+    {"ogv", "video/ogg"},
+    {"opus", "audio/ogg"},
+    {"otf", "font/otf"},
+    {"pdf", "application/pdf"},
+    {"png", "image/png"},
+    {"ppt", "application/vnd.ms-powerpoint"},
+    {"pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"},
+    {"rar", "application/vnd.rar"},
+    {"rss", "application/rss+xml"},
+    {"rtf", "application/rtf"},
+    {"shtml", "text/html; charset=utf-8"},
+    {"sql", "application/sql"},
+    {"svg", "image/svg+xml"},
+    {"svgz", "image/svg+xml"},
+    {"tar", "application/x-tar"},
+    {"tgz", "application/gzip"},
+    {"tif", "image/tiff"},
+    {"tiff", "image/tiff"},
+    {"toml", "application/toml"},
+    {"ts", "video/mp2t"},
+    {"tsv", "text/tab-separated-values; charset=utf-8"},
+    {"ttf", "font/ttf"},
+    {"txt", "text/plain; charset=utf-8"},
+    {"vcf", "text/vcard; charset=utf-8"},
+    {"vtt", "text/vtt; charset=utf-8"},
+    {"wasm", "application/wasm"},
+    {"wav", "audio/wav"},
+    {"weba", "audio/webm"},
+    {"webm", "video/webm"},
+    {"webmanifest", "application/manifest+json"},
+    {"webp", "image/webp"},
+    {"woff", "font/woff"},
+    {"woff2", "font/woff2"},
+    {"xhtml", "application/xhtml+xml"},
+    {"xls", "application/vnd.ms-excel"},
+    {"xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
+    {"xml", "application/xml"},
+    {"xsl", "application/xml"},
+    {"xslt", "application/xslt+xml"},
+    {"xz", "application/x-xz"},
+    {"yaml", "application/yaml"},
+    {"yml", "application/yaml"},
+    {"zip", "application/zip"},
+    {"zst", "application/zstd"},
+});
+
+static_assert(std::is_sorted(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+  return a.extension < b.extension;
+}));
+
+constexpr std::size_t extension_size_max =
+    std::max_element(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+      return a.extension.size() < b.extension.size();
+    })->extension.size();
+
+std::string_view extension_of(std::string_view path) noexcept {
+  const auto name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0: all of it
+  const auto dot = name.rfind('.');
+  if (dot == std::string_view::npos || dot == 0) return {};
+  return name.substr(dot + 1);
+}
+
+char to_lower(char byte) noexcept {
+  return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + ('a' - 'A')) : byte;
+}
+
+}  // namespace
+
+std::string_view mime_type(std::string_view path) noexcept {
+  constexpr std::string_view unknown = "application/octet-stream";
+  const auto extension = extension_of(path);
+  if (extension.size() > extension_size_max) return unknown;
+  std::array<char, extension_size_max> buffer{};
+  std::transform(extension.begin(), extension.end(), buffer.begin(), to_lower);
+  const std::string_view lower(buffer.data(), extension.size());
+  const auto found = std::lower_bound(
+      entries.begin(), entries.end(), lower,
+      [](const Entry& entry, std::string_view key) { return entry.extension < key; });
+  return found != entries.end() && found->extension == lower ? found->type : unknown;
+}
+
+}  // namespace h2server::content

@@ -1,0 +1,125 @@
+// Reads multipart/form-data (RFC 7578; RFC 2046, 5.1.1) as its bytes arrive: fed by pushing, read
+// by pulling events.
+//
+// Not a store: content is neither held nor copied. data() points into the bytes that were fed, or,
+// for what looked like a delimiter across two feeds and was none, into the parser's own copy of the
+// delimiter. Only the head of a part is kept, up to a limit. Limits on parts, on content and on
+// the preamble are the caller's, who counts the bytes.
+//
+//   parser.feed(bytes);
+//   while ((event = parser.next()) != Event::need_more) ...   // leave at malformed
+//
+// One owner, one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace h2server::content {
+
+// The boundary parameter of a Content-Type, or nullopt when the type is not multipart/form-data or
+// the boundary is missing, given twice, empty, longer than 70 characters or has characters that
+// RFC 2046 does not allow. Those that a token may not have are accepted without quotes, too.
+std::optional<std::string> multipart_boundary(std::string_view content_type);
+
+struct MultipartLimits {
+  // Two fields are of use, and a file name of 255 characters, each percent-encoded from four
+  // bytes, takes 3 KiB.
+  std::size_t head_bytes_max = 8 * 1024;
+};
+
+struct PartHead {
+  std::string name;
+  std::optional<std::string> file_name;  // as claimed: see safe_file_name()
+  std::string content_type;              // "text/plain" when the part has none (RFC 7578, 4.4)
+};
+
+class MultipartParser {
+ public:
+  enum class Event {
+    need_more,   // everything fed is used up
+    part_begin,  // part() describes it
+    data,        // data() is the next piece of content, never empty
+    part_end,
+    finished,   // the closing delimiter, once; what is fed from now on is the epilogue, ignored
+    malformed,  // problem() says why; stays so
+  };
+
+  // `boundary` as multipart_boundary() returns it.
+  explicit MultipartParser(std::string boundary, MultipartLimits limits = {});
+  // Stays where it is: data() may point into it.
+  MultipartParser(const MultipartParser&) = delete;
+  MultipartParser& operator=(const MultipartParser&) = delete;
+
+  // Only at first and after need_more. The bytes must stay valid until need_more is answered again.
+  void feed(std::string_view bytes);
+
+  // A line that starts with the delimiter and goes on with something else than "--", blanks or CR
+  // is content. Blanks or CR that no line end follows are malformed.
+  Event next();
+
+  // Of the part that part_begin announced last. Valid until the next part_begin.
+  const PartHead& part() const { return part_; }
+
+  // Of the last data event. Valid until the next call of next().
+  std::string_view data() const { return data_; }
+
+  // Empty unless malformed. Static text.
+  std::string_view problem() const { return problem_; }
+
+  // Whether the closing delimiter was seen. A body that ends before it is truncated.
+  bool finished() const { return state_ == State::closing || state_ == State::epilogue; }
+
+ private:
+  // RFC 2046, 5.1.1. Each state names what comes next.
+  enum class State {
+    content,          // or the preamble, unless in_part_
+    after_delimiter,  // "--", padding, a line end, or else the delimiter was content
+    second_dash,
+    padding,
+    line_feed,
+    head,
+    closing,  // finished is to be reported
+    epilogue,
+    broken,
+  };
+
+  std::optional<Event> step();
+  std::optional<Event> scan();
+  std::optional<Event> resume_match();
+  std::optional<Event> read_after_delimiter();
+  std::optional<Event> read_second_dash();
+  std::optional<Event> read_padding();
+  std::optional<Event> read_line_feed();
+  std::optional<Event> read_head();
+
+  void start_content();
+  std::optional<Event> end_part(State next);
+  std::optional<Event> give(std::string_view content);
+  std::optional<Event> give_look_alike(std::size_t size);
+  std::optional<Event> fail(std::string_view problem);
+
+  std::string_view rest() const { return fed_.substr(position_); }
+  std::string_view delimiter() const {
+    return std::string_view(look_alike_).substr(0, look_alike_.size() - 1);
+  }
+
+  const std::string look_alike_;  // the delimiter, and a dash: the most that may turn out content
+  const MultipartLimits limits_;
+  State state_ = State::content;
+  bool in_part_ = false;
+  std::string_view fed_;
+  std::size_t position_ = 0;
+  // Bytes of look_alike_ that came in an earlier feed, and how many of them are no content
+  // whatever follows: the line end before the first delimiter, or that of the head.
+  std::size_t matched_ = 0;
+  std::size_t imagined_ = 0;
+  std::string head_;  // from the line end before it
+  PartHead part_;
+  std::string_view data_;
+  std::string_view problem_;
+};
+
+}  // namespace h2server::content

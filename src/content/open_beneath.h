@@ -1,0 +1,19 @@
+// Opens paths that a client named, without leaving a directory.
+#pragma once
+
+#include <string_view>
+
+#include "base/fd.h"
+#include "h2server/result.h"
+
+namespace h2server::content {
+
+// As openat(2) with O_CLOEXEC and O_NONBLOCK (a FIFO must not block the worker), but neither ".."
+// nor a link leads out of `directory`. Leading slashes are dropped; an empty path is the directory.
+// The error is an errno value; ENOENT also stands for a path that would lead outside.
+Result<base::Fd, int> open_beneath(int directory, std::string_view path, int flags);
+
+// Whether this kernel has what it takes (Linux 5.6); 0 or an errno value.
+int probe_open_beneath() noexcept;
+
+}  // namespace h2server::content

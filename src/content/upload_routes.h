@@ -1,0 +1,21 @@
+// The routes of an upload directory: its page, its files, and the way in.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "content/folder.h"
+#include "h2server/handler.h"
+#include "h2server/uploads.h"
+
+namespace h2server::content {
+
+// For GET of the path `base`: the page.
+Handler upload_listing(std::shared_ptr<const Folder> folder, std::string base);
+// For GET of "base/{file_name}": what others have uploaded is not trusted to run in the reader's
+// browser as part of this site.
+Handler upload_download(std::shared_ptr<const Folder> folder);
+// For POST of `base`: 201 with a JSON list.
+Handler upload_receiver(std::shared_ptr<const Folder> folder, UploadOptions options);
+
+}  // namespace h2server::content

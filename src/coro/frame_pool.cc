@@ -1,0 +1,91 @@
+// Coroutine frames of a thread, by size class. The sanitizers' builds go to the heap instead, where
+// a use after free is seen.
+#include <array>
+#include <cstddef>
+#include <new>
+
+#include "h2server/task.h"
+
+namespace h2server::coro {
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool pooled = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool pooled = false;
+#else
+constexpr bool pooled = true;
+#endif
+#else
+constexpr bool pooled = true;
+#endif
+
+constexpr std::size_t step_bytes = 64;
+constexpr std::size_t classes = 32;       // frames up to 2 KiB; larger ones are rare
+constexpr std::size_t frames_max = 1024;  // of a class; the rest of a burst goes back to the heap
+
+struct FreeFrame {
+  FreeFrame* next;
+};
+
+class FramePool {
+ public:
+  ~FramePool() {
+    for (List& list : lists_) {
+      while (list.first != nullptr) {
+        FreeFrame* const frame = list.first;
+        list.first = frame->next;
+        ::operator delete(frame);
+      }
+    }
+  }
+
+  void* take(std::size_t index) {
+    List& list = lists_[index];
+    if (list.first == nullptr) return ::operator new((index + 1) * step_bytes);
+    FreeFrame* const frame = list.first;
+    list.first = frame->next;
+    --list.count;
+    return frame;
+  }
+
+  void give(std::size_t index, void* memory) noexcept {
+    List& list = lists_[index];
+    if (list.count == frames_max) {
+      ::operator delete(memory);
+      return;
+    }
+    ++list.count;
+    list.first = ::new (memory) FreeFrame{list.first};
+  }
+
+ private:
+  struct List {
+    FreeFrame* first = nullptr;
+    std::size_t count = 0;
+  };
+  std::array<List, classes> lists_;
+};
+
+thread_local FramePool pool;
+
+std::size_t class_of(std::size_t size) { return (size - 1) / step_bytes; }
+
+}  // namespace
+
+void* allocate_frame(std::size_t size) {
+  if (!pooled || class_of(size) >= classes) return ::operator new(size);
+  return pool.take(class_of(size));
+}
+
+void release_frame(void* frame, std::size_t size) noexcept {
+  if (!pooled || class_of(size) >= classes) {
+    ::operator delete(frame);
+    return;
+  }
+  pool.give(class_of(size), frame);
+}
+
+}  // namespace h2server::coro

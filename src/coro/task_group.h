@@ -1,0 +1,80 @@
+// Tasks that run beside their starter. The group is joined before its owner dies: that is asserted.
+//
+// One thread. A task that is started runs at once, until it first suspends.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+
+#include "base/assert.h"
+#include "h2server/task.h"
+
+namespace h2server::coro {
+
+class TaskGroup {
+ public:
+  TaskGroup() = default;
+  TaskGroup(const TaskGroup&) = delete;
+  TaskGroup& operator=(const TaskGroup&) = delete;
+  ~TaskGroup() { ASSERT(running_ == 0); }
+
+  // The task must not let an exception out: there is nobody to take it.
+  void start(Task<void> task) {
+    ++running_;
+    run(*this, std::move(task));
+  }
+
+  [[nodiscard]] std::size_t running() const noexcept { return running_; }
+
+  // co_await group.join(): until every task has ended. One waiter.
+  auto join() noexcept {
+    struct Awaiter {
+      TaskGroup& group;
+      bool await_ready() const noexcept { return group.running_ == 0; }
+      void await_suspend(std::coroutine_handle<> waiter) noexcept { group.joiner_ = waiter; }
+      void await_resume() const noexcept {}
+    };
+    return Awaiter{*this};
+  }
+
+ private:
+  // A frame that frees itself when it ends.
+  struct Root {
+    struct promise_type {
+      TaskGroup& group;
+
+      promise_type(TaskGroup& owner, Task<void>&) noexcept : group(owner) {}
+      static void* operator new(std::size_t size) { return allocate_frame(size); }
+      static void operator delete(void* frame, std::size_t size) noexcept {
+        release_frame(frame, size);
+      }
+      Root get_return_object() noexcept { return {}; }
+      std::suspend_never initial_suspend() noexcept { return {}; }
+      void return_void() noexcept {}
+      void unhandled_exception() noexcept { ASSERT(!"a task in a group threw"); }
+
+      struct Final {
+        bool await_ready() noexcept { return false; }
+        void await_suspend(std::coroutine_handle<promise_type> ended) noexcept {
+          TaskGroup& group = ended.promise().group;
+          ended.destroy();
+          group.one_ended();
+        }
+        void await_resume() noexcept {}
+      };
+      Final final_suspend() noexcept { return {}; }
+    };
+  };
+
+  static Root run(TaskGroup&, Task<void> task) { co_await task; }
+
+  void one_ended() noexcept {
+    if (--running_ > 0 || !joiner_) return;
+    std::exchange(joiner_, nullptr).resume();
+  }
+
+  std::size_t running_ = 0;
+  std::coroutine_handle<> joiner_;
+};
+
+}  // namespace h2server::coro

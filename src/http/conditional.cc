@@ -1,0 +1,131 @@
+#include "http/conditional.h"
+
+#include <algorithm>
+
+#include "http/date.h"
+
+namespace h2server::http {
+namespace {
+
+struct EntityTag {
+  bool weak = false;
+  std::string_view opaque;  // with its quotes
+};
+
+bool is_space(char byte) noexcept {
+  return byte == ' ' || byte == '\t';
+}
+
+std::string_view trim(std::string_view text) noexcept {
+  while (!text.empty() && is_space(text.front()))
+    text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back()))
+    text.remove_suffix(1);
+  return text;
+}
+
+// RFC 9110, 8.8.3: a tag has no spaces, no controls and no escapes, but may have commas.
+bool is_tag_byte(char byte) noexcept {
+  const auto value = static_cast<unsigned char>(byte);
+  return value == 0x21 || (value >= 0x23 && value != 0x7f);
+}
+
+// Takes one entity tag off the front of `text`.
+std::optional<EntityTag> take_tag(std::string_view& text) noexcept {
+  EntityTag tag;
+  auto rest = text;
+  tag.weak = rest.starts_with("W/");
+  if (tag.weak) rest.remove_prefix(2);
+  if (!rest.starts_with('"')) return std::nullopt;
+  const auto close = rest.find('"', 1);
+  if (close == std::string_view::npos) return std::nullopt;
+  tag.opaque = rest.substr(0, close + 1);
+  const auto inside = rest.substr(1, close - 1);
+  if (!std::all_of(inside.begin(), inside.end(), is_tag_byte)) return std::nullopt;
+  text = rest.substr(close + 1);
+  return tag;
+}
+
+enum class Comparison { strong, weak };
+
+// RFC 9110, 8.8.3.2.
+bool equal(const EntityTag& left, const EntityTag& right, Comparison comparison) noexcept {
+  if (comparison == Comparison::strong && (left.weak || right.weak)) return false;
+  return left.opaque == right.opaque;
+}
+
+std::optional<EntityTag> whole_tag(std::string_view text) noexcept {
+  const auto tag = take_tag(text);
+  return text.empty() ? tag : std::nullopt;
+}
+
+// Whether "*" or one tag of the list is the representation's. The list is read to its end, so
+// that a broken one never matches.
+bool matches(std::string_view field, const Validators& validators, Comparison comparison) noexcept {
+  auto rest = trim(field);
+  if (rest == "*") return true;
+  const auto current = whole_tag(validators.etag);
+  bool found = false;
+  while (!rest.empty()) {
+    if (rest.front() == ',' || is_space(rest.front())) {
+      rest.remove_prefix(1);  // empty elements do not count (RFC 9110, 5.6.1.2)
+      continue;
+    }
+    const auto tag = take_tag(rest);
+    if (!tag) return false;
+    rest = trim(rest);
+    if (!rest.empty() && rest.front() != ',') return false;
+    found = found || (current && equal(*tag, *current, comparison));
+  }
+  return found;
+}
+
+// Nothing when the field is absent or its date cannot be read, which both mean: do not evaluate.
+std::optional<bool> modified_since(const std::optional<std::string_view>& field,
+                                   const Validators& validators, std::int64_t now) noexcept {
+  if (!field) return std::nullopt;
+  const auto date = parse_date(trim(*field), now);
+  if (!date) return std::nullopt;
+  return validators.modified > *date;
+}
+
+}  // namespace
+
+PreconditionResult evaluate(const Preconditions& preconditions, const Validators& validators,
+                            bool safe_method, std::int64_t now) noexcept {
+  using enum PreconditionResult;
+  const auto& [if_match, if_none_match, if_modified_since, if_unmodified_since, if_range] =
+      preconditions;
+
+  if (if_match) {
+    if (!matches(*if_match, validators, Comparison::strong)) return failed;
+  } else if (modified_since(if_unmodified_since, validators, now).value_or(false)) {
+    return failed;
+  }
+
+  if (if_none_match) {
+    if (!matches(*if_none_match, validators, Comparison::weak)) return proceed;
+    return safe_method ? not_modified : failed;
+  }
+  if (safe_method && !modified_since(if_modified_since, validators, now).value_or(true)) {
+    return not_modified;
+  }
+  return proceed;
+}
+
+bool range_applies(const Preconditions& preconditions, const Validators& validators,
+                   std::int64_t now) noexcept {
+  if (!preconditions.if_range) return true;
+  const auto value = trim(*preconditions.if_range);
+  if (value.starts_with('"') || value.starts_with("W/")) {
+    const auto tag = whole_tag(value);
+    const auto current = whole_tag(validators.etag);
+    return tag && current && equal(*tag, *current, Comparison::strong);
+  }
+  // A date only counts when it is exact, and as a strong validator: a representation modified in
+  // the present second may be modified again without its date showing it (RFC 9110, 8.8.2.2).
+  const auto date = parse_date(value, now);
+  return date && *date == validators.modified && validators.modified < now;
+}
+
+}  // namespace h2server::http

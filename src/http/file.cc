@@ -1,0 +1,23 @@
+#include "h2server/file.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace h2server {
+
+File::~File() {
+  if (mapped) ::munmap(const_cast<char*>(bytes), version.size);
+  if (descriptor >= 0) ::close(descriptor);
+}
+
+bool File::unchanged() const noexcept {
+  if (!mapped) return true;
+  struct stat now{};
+  // The descriptor leads to the inode that was opened, whatever its name stands for by now.
+  if (::fstat(descriptor, &now) != 0) return false;
+  return static_cast<std::uint64_t>(now.st_size) == version.size &&
+         now.st_mtim.tv_sec == version.modified_s && now.st_mtim.tv_nsec == version.modified_ns;
+}
+
+}  // namespace h2server

@@ -1,0 +1,108 @@
+#include "http/file_response.h"
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "http/conditional.h"
+#include "http/message.h"
+#include "http/ranges.h"
+#include "http/syntax.h"
+
+namespace h2server::http {
+
+namespace {
+
+struct FileFields {
+  Preconditions preconditions;
+  std::optional<std::string_view> range;
+  bool any = false;
+};
+
+FileFields find_fields(const Fields& fields) {
+  FileFields found;
+  const auto note = [&](const Field& line, std::string_view name,
+                        std::optional<std::string_view>& place) {
+    if (place || !equals_ignoring_case(line.name, name)) return;
+    place = line.value;
+    found.any = true;
+  };
+  for (const Field& line : fields) {
+    switch (line.name.size()) {
+      case 5:
+        note(line, "range", found.range);
+        break;
+      case 8:
+        note(line, "if-match", found.preconditions.if_match);
+        note(line, "if-range", found.preconditions.if_range);
+        break;
+      case 13:
+        note(line, "if-none-match", found.preconditions.if_none_match);
+        break;
+      case 17:
+        note(line, "if-modified-since", found.preconditions.if_modified_since);
+        break;
+      case 19:
+        note(line, "if-unmodified-since", found.preconditions.if_unmodified_since);
+        break;
+      default:
+        break;
+    }
+  }
+  return found;
+}
+
+void add_validators(Response& response, const File& file) {
+  response.add("Last-Modified", file.last_modified).add("ETag", file.etag);
+}
+
+Response part_of_file(FileRef file, const ByteRange& range) {
+  Response response(206);
+  response.add("Content-Type", file->content_type);
+  response.add("Content-Range", fmt::format("bytes {}-{}/{}", range.first,
+                                            range.first + range.count - 1, file->version.size));
+  response.add("Accept-Ranges", "bytes");
+  add_validators(response, *file);
+  response.set_body(Response::FilePart{std::move(file), range.first, range.count});
+  return response;
+}
+
+}  // namespace
+
+Response file_response(const RequestHead& head, FileRef file) {
+  const FileFields fields = find_fields(head.fields);
+  if (!fields.any) return Response(std::move(file));
+  const Validators validators{file->etag, file->version.modified_s};
+  const bool safe = head.method == Method::GET || head.method == Method::HEAD;
+  const std::int64_t now = base::unix_seconds();
+  switch (evaluate(fields.preconditions, validators, safe, now)) {
+    case PreconditionResult::failed:
+      return error_response(412);
+    case PreconditionResult::not_modified: {
+      Response response(304);
+      add_validators(response, *file);
+      return response;
+    }
+    case PreconditionResult::proceed:
+      break;
+  }
+  // RFC 9110, 14.2: Range means something for GET only.
+  if (head.method != Method::GET || !fields.range ||
+      !range_applies(fields.preconditions, validators, now)) {
+    return Response(std::move(file));
+  }
+  const RangeChoice choice = choose_range(*fields.range, file->version.size);
+  switch (choice.verdict) {
+    case RangeVerdict::whole:
+      break;
+    case RangeVerdict::partial:
+      return part_of_file(std::move(file), choice.range);
+    case RangeVerdict::unsatisfiable: {
+      Response response = error_response(416);
+      response.add("Content-Range", fmt::format("bytes */{}", file->version.size));
+      return response;
+    }
+  }
+  return Response(std::move(file));
+}
+
+}  // namespace h2server::http

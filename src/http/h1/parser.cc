@@ -1,0 +1,199 @@
+#include "http/h1/parser.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "http/message.h"
+#include "http/syntax.h"
+#include "http/target.h"
+
+namespace h2server::http::h1 {
+
+namespace {
+
+constexpr std::size_t method_bytes_max = 32;  // no registered method is longer than 17
+
+}  // namespace
+
+void Parser::reset() noexcept {
+  line_start_ = scanned_ = 0;
+  lines_.clear();
+  host_ = {};
+  framing_ = {};
+  status_ = 0;
+  state_ = State::request_line;
+  has_host_ = has_length_ = has_coding_ = wants_close_ = wants_keep_alive_ = false;
+}
+
+bool Parser::fail(int status) noexcept {
+  status_ = status;
+  return false;
+}
+
+Parser::Verdict Parser::parse(std::string_view bytes) {
+  for (;;) {
+    const std::size_t from = std::max(line_start_, scanned_);
+    const void* const found =
+        from < bytes.size() ? std::memchr(bytes.data() + from, '\n', bytes.size() - from) : nullptr;
+    const std::size_t end = found != nullptr
+                                ? static_cast<std::size_t>(static_cast<const char*>(found) -
+                                                           bytes.data())
+                                : bytes.size();
+    const bool first = state_ == State::request_line;
+    if (first && end - line_start_ > limits_.request_line_bytes_max) {
+      fail(414);
+      return Verdict::malformed;
+    }
+    if (end > limits_.head_bytes_max) {
+      fail(431);
+      return Verdict::malformed;
+    }
+    if (found == nullptr) {
+      scanned_ = bytes.size();
+      return Verdict::need_more;
+    }
+    // RFC 9112, 2.2 lets a recipient take a bare LF for a line's end; others don't, so we don't.
+    if (end == line_start_ || bytes[end - 1] != '\r') {
+      fail(400);
+      return Verdict::malformed;
+    }
+    const Part line{static_cast<std::uint32_t>(line_start_),
+                    static_cast<std::uint32_t>(end - 1 - line_start_)};
+    line_start_ = scanned_ = end + 1;
+    if (line.size == 0) {
+      // RFC 9112, 2.2: an empty line before the request line is left over from an old client's body.
+      if (first && line.offset == 0) continue;
+      const bool good = first ? fail(400) : conclude();
+      return good ? Verdict::complete : Verdict::malformed;
+    }
+    const bool good = first ? parse_request_line(bytes, line) : parse_field_line(bytes, line);
+    if (!good) return Verdict::malformed;
+  }
+}
+
+// RFC 9112, 3: method SP request-target SP HTTP-version.
+bool Parser::parse_request_line(std::string_view bytes, Part line) {
+  const std::string_view text = line.of(bytes);
+  const std::size_t first = text.find(' ');
+  const std::size_t last = text.rfind(' ');
+  if (first == std::string_view::npos || first == last) return fail(400);
+  method_ = {line.offset, static_cast<std::uint32_t>(first)};
+  target_ = {static_cast<std::uint32_t>(line.offset + first + 1),
+             static_cast<std::uint32_t>(last - first - 1)};
+  const std::string_view method = method_.of(bytes);
+  if (!is_token(method) || method.size() > method_bytes_max) return fail(400);
+  const auto is_visible = [](char c) { return c > 0x20 && c < 0x7f; };
+  const std::string_view target = target_.of(bytes);
+  if (target.empty() || !std::ranges::all_of(target, is_visible)) return fail(400);
+  state_ = State::fields;
+  return parse_version(text.substr(last + 1));
+}
+
+bool Parser::parse_version(std::string_view text) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (text.size() != 8 || !text.starts_with("HTTP/") || !is_digit(text[5]) || text[6] != '.' ||
+      !is_digit(text[7])) {
+    return fail(400);
+  }
+  if (text[5] != '1') return fail(505);
+  // RFC 9110, 2.5: a higher minor version is answered as the highest that is known.
+  version_ = text[7] == '0' ? Version::http_1_0 : Version::http_1_1;
+  return true;
+}
+
+// RFC 9112, 5: field-name ":" OWS field-value OWS. No space before the colon, no folded lines.
+bool Parser::parse_field_line(std::string_view bytes, Part line) {
+  if (lines_.size() == limits_.fields_max) return fail(431);
+  const std::string_view text = line.of(bytes);
+  std::size_t colon = 0;
+  while (colon < text.size() && is_token_character(text[colon])) ++colon;
+  if (colon == 0 || colon == text.size() || text[colon] != ':') return fail(400);
+  const std::string_view name = text.substr(0, colon);
+  const std::string_view value = trim(text.substr(colon + 1));
+  if (!std::ranges::all_of(value, is_field_value_character)) return fail(400);
+  const Part value_part{static_cast<std::uint32_t>(value.data() - bytes.data()),
+                        static_cast<std::uint32_t>(value.size())};
+  lines_.push_back({{line.offset, static_cast<std::uint32_t>(colon)}, value_part});
+  return understand(name, value, value_part);
+}
+
+// The fields that frame the message or steer the connection.
+bool Parser::understand(std::string_view name, std::string_view value, Part value_part) {
+  switch (name.size()) {
+    case 4:
+      return !equals_ignoring_case(name, "host") || understand_host(value, value_part);
+    case 6:
+      if (!equals_ignoring_case(name, "expect")) return true;
+      // RFC 9110, 10.1.1; HTTP/1.0 clients can't expect anything.
+      if (!equals_ignoring_case(value, "100-continue")) return fail(417);
+      framing_.expects_continue = true;
+      return true;
+    case 10:
+      return !equals_ignoring_case(name, "connection") || understand_connection(value);
+    case 14:
+      return !equals_ignoring_case(name, "content-length") || understand_content_length(value);
+    case 17:
+      return !equals_ignoring_case(name, "transfer-encoding") ||
+             understand_transfer_encoding(value);
+    default:
+      return true;
+  }
+}
+
+// RFC 9112, 3.2: exactly one.
+bool Parser::understand_host(std::string_view value, Part value_part) {
+  if (has_host_ || !is_authority(value)) return fail(400);
+  has_host_ = true;
+  host_ = value_part;
+  return true;
+}
+
+// RFC 9112, 6.3: two lengths are refused even when they agree, as nothing sends them in good faith.
+bool Parser::understand_content_length(std::string_view value) {
+  const std::optional<std::uint64_t> length = parse_decimal(value);
+  if (!length || has_length_) return fail(400);
+  has_length_ = true;
+  framing_.length = *length;
+  return true;
+}
+
+// RFC 9112, 6.1: chunked is the only coding this server knows.
+bool Parser::understand_transfer_encoding(std::string_view value) {
+  if (has_coding_) return fail(400);
+  has_coding_ = true;
+  if (!equals_ignoring_case(value, "chunked")) return fail(501);
+  return true;
+}
+
+bool Parser::understand_connection(std::string_view value) {
+  for_each_element(value, [this](std::string_view option) {
+    wants_close_ |= equals_ignoring_case(option, "close");
+    wants_keep_alive_ |= equals_ignoring_case(option, "keep-alive");
+  });
+  return true;
+}
+
+// The head is whole: what does it say of the body and of the connection?
+bool Parser::conclude() {
+  const bool old = version_ == Version::http_1_0;
+  if (!old && !has_host_) return fail(400);
+  // RFC 9112, 6.1: both are an attempt at request smuggling; a coding in HTTP/1.0 is faulty framing.
+  if (has_coding_ && (has_length_ || old)) return fail(400);
+  if (has_coding_) framing_.body = Framing::Body::chunked;
+  if (has_length_ && framing_.length > 0) framing_.body = Framing::Body::length;
+  framing_.keep_alive = !wants_close_ && (!old || wants_keep_alive_);
+  framing_.expects_continue &= !old && framing_.body != Framing::Body::none;
+  return true;
+}
+
+void Parser::fill(std::string_view bytes, RequestHead& head) const {
+  head.method_name = method_.of(bytes);
+  head.method = parse_method(head.method_name);
+  head.version = version_;
+  head.target = target_.of(bytes);
+  head.authority = host_.of(bytes);
+  if (framing_.body != Framing::Body::chunked) head.content_length = framing_.length;
+  for (const Line& line : lines_) head.fields.add(line.name.of(bytes), line.value.of(bytes));
+}
+
+}  // namespace h2server::http::h1

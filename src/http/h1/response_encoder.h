@@ -1,0 +1,29 @@
+// Encoder of a response's head and of the chunked coding (RFC 9112, 4 to 7).
+#pragma once
+
+#include <string_view>
+
+#include "base/buffer_chain.h"
+#include "h2server/message.h"
+#include "h2server/response.h"
+
+namespace h2server::http::h1 {
+
+struct EncodeOptions {
+  std::string_view date;             // IMF-fixdate
+  Version version = Version::http_1_1;  // the client's
+  bool head_only = false;            // the answer to HEAD
+  bool close = false;                // after this response
+};
+
+// Appends the status line and the fields. Content-Length says how long the body would be, also for
+// HEAD; without a size an HTTP/1.1 response is chunked, and an HTTP/1.0 one ends with the connection.
+void encode_head(base::BufferChain& out, const Response& response, const EncodeOptions& options);
+
+inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
+inline constexpr std::string_view last_chunk = "0\r\n\r\n";
+
+// "1a2b\r\n" in `room`, of which it returns the part that was used.
+std::string_view encode_chunk_size(std::size_t size, std::span<char, 24> room) noexcept;
+
+}  // namespace h2server::http::h1

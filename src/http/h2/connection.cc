@@ -1,0 +1,309 @@
+#include "http/h2/connection.h"
+
+#include <cerrno>
+
+#include "http/h2/nghttp2_session.h"
+#include "http/h2/response_fields.h"
+#include "http/message.h"
+#include "http/syntax.h"
+
+namespace h2server::http::h2 {
+
+Connection::Connection(net::Stream& stream, Service& service, base::Pool<Transfer>& transfers,
+                       bool encrypted)
+    : stream_(stream), service_(service), transfers_(transfers), encrypted_(encrypted) {
+  service.connections.add(*this);
+}
+
+Connection::~Connection() {
+  ASSERT(first_ == nullptr);
+  DrainList::remove(*this);
+}
+
+void Connection::drain() {
+  if (session_ == nullptr || closing_) return;
+  session_->drain();
+  want_write();
+}
+
+Task<void> Connection::run(std::string early, io::Lease first) {
+  Result<std::unique_ptr<Session>> session = make_nghttp2_session(service_.limits, transfers_);
+  if (!session) co_return;
+  session_ = *std::move(session);
+  if (service_.connections.draining()) session_->drain();
+  tasks_.start(write_all());
+  co_await read_all(std::move(early), std::move(first));
+  closing_ = true;
+  output_wanted_.set();
+  co_await writer_ended_.wait();
+  // The session is not asked for frames any more, so the transfers may go before it does.
+  receiving_ = true;
+  for (Transfer* transfer = first_; transfer != nullptr;) {
+    Transfer* const following = transfer->next;
+    if (!transfer->closed) close(*transfer);
+    transfer = following;
+  }
+  co_await tasks_.join();
+  if (broken_) co_return;
+  if (peer_ended_ || service_.connections.draining()) {
+    co_await stream_.finish(service_.limits.send_idle_ms_max);
+  } else {
+    co_await net::linger(stream_, service_.limits.linger_ms_max);
+  }
+}
+
+// --- bytes ------------------------------------------------------------------------------------
+
+Task<void> Connection::read_all(std::string early, io::Lease first) {
+  bool more = receive(early);
+  if (more && !first.empty()) more = receive(first.bytes());
+  first.end();
+  while (more && !closing_ && !session_->finished()) {
+    Result<io::Lease> lease = co_await stream_.read(service_.limits.idle_ms_max);
+    if (lease) {
+      peer_ended_ = lease->empty();
+      more = !peer_ended_ && receive(lease->bytes());
+      continue;
+    }
+    // ECANCELED: the writer has found that all is said. Silence ends the connection unless it is
+    // our own work that the peer waits for.
+    more = lease.error().code == ETIMEDOUT && !waits_for_peer_only();
+    if (lease.error().code == ETIMEDOUT && !more) session_->terminate(ErrorCode::no_error);
+  }
+}
+
+// What arrived, and everything that follows from it; then one write. False: the end.
+bool Connection::receive(std::string_view bytes) {
+  const Result<void> received = session_->receive(bytes, received_);
+  receiving_ = true;
+  for (const SessionEvent& event : received_) handle(event);
+  receiving_ = false;
+  received_.clear();
+  output_wanted_.set();
+  return received.has_value();
+}
+
+void Connection::want_write() {
+  if (!receiving_) output_wanted_.set();
+}
+
+std::size_t Connection::output_bytes_max() const noexcept {
+  return stream_.bytes_go_to_kernel() ? service_.limits.output_bytes_max
+                                      : service_.limits.copied_bytes_max;
+}
+
+// Until the session has nothing more to say, or nobody to say it to.
+Task<void> Connection::write_all() {
+  for (;;) {
+    co_await output_wanted_.wait();
+    bool written = true;
+    do {
+      const Result<void> taken = session_->send(output_, output_bytes_max(), sent_);
+      for (const SessionEvent& event : sent_) handle(event);
+      sent_.clear();
+      if (!taken) closing_ = true;
+      if (output_.empty()) break;
+      const Result<void> sent = co_await stream_.write(output_, service_.limits.send_idle_ms_max);
+      written = sent.has_value();
+    } while (written);
+    if (!written) broken_ = true;
+    if (broken_ || closing_ || session_->finished()) break;
+  }
+  closing_ = true;
+  stream_.cancel_read();
+  writer_ended_.set();
+}
+
+// Whether every transfer waits for the peer, and the peer for nothing of ours.
+bool Connection::waits_for_peer_only() const noexcept {
+  for (const Transfer* transfer = first_; transfer != nullptr; transfer = transfer->next) {
+    const bool reading = transfer->readable.awaited();
+    const bool sending = transfer->running == 0 || transfer->taken.awaited();
+    if (!reading && !sending) return false;
+  }
+  return true;
+}
+
+// --- events -----------------------------------------------------------------------------------
+
+void Connection::handle(const SessionEvent& event) {
+  Transfer& transfer = *event.transfer;
+  switch (event.kind) {
+    case SessionEvent::Kind::request:
+      begin(transfer);
+      return;
+    case SessionEvent::Kind::data:
+      keep(transfer, event.bytes);
+      return;
+    case SessionEvent::Kind::ended:
+      transfer.ended = true;
+      transfer.readable.set();
+      return;
+    case SessionEvent::Kind::closed:
+      close(transfer);
+      return;
+    case SessionEvent::Kind::body_taken:
+      transfer.taken.set();
+      return;
+  }
+}
+
+void Connection::begin(Transfer& transfer) {
+  ++service_.requests;
+  ++alive_;
+  transfer.next = first_;
+  if (first_ != nullptr) first_->previous = &transfer;
+  first_ = &transfer;
+  RequestHead& head = transfer.head;
+  head.encrypted = encrypted_;
+  if (const auto length = head.fields.find("content-length")) {
+    head.content_length = parse_decimal(*length);
+  }
+  // Streams that were reset while their handlers still run don't count for the peer's limit, but
+  // they do for ours: "rapid reset", CVE-2023-44487.
+  if (alive_ > 2 * std::size_t{service_.limits.streams_max}) {
+    session_->reset(transfer, ErrorCode::refused_stream);
+    return;
+  }
+  if (transfer.head_too_large) {
+    transfer.response = error_response(431);
+    respond(transfer);
+    return;
+  }
+  const Handler* const handler = find_handler(service_, transfer);
+  if (handler != nullptr && handler->coroutine() != nullptr) {
+    transfer.reads = true;
+    const auto expect = head.fields.find("expect");
+    transfer.owes_continue = expect && equals_ignoring_case(*expect, "100-continue");
+    ++transfer.running;
+    tasks_.start(answer(transfer, *handler));
+    return;
+  }
+  if (handler != nullptr) {
+    Request request(head, transfer.params, nullptr);
+    transfer.response = call_plain(*handler->plain(), request);
+  }
+  respond(transfer);
+  if (transfer.outgoing.source() != nullptr) {
+    ++transfer.running;
+    tasks_.start(produce(transfer));
+  }
+}
+
+void Connection::keep(Transfer& transfer, std::string_view bytes) {
+  if (!transfer.reads || transfer.closed) {
+    drop(transfer, bytes.size());
+    return;
+  }
+  transfer.owes_continue = false;
+  transfer.arrived.append(bytes);
+  transfer.readable.set();
+}
+
+// Content that nobody reads: a little of it is let through, for much of it the stream is ended, as
+// RFC 9113, 8.1 allows once the response has been sent.
+void Connection::drop(Transfer& transfer, std::size_t bytes) {
+  session_->consume(transfer, bytes);
+  transfer.dropped += bytes;
+  const bool answered = transfer.running == 0 && transfer.outgoing.finished();
+  if (transfer.closed || !answered || transfer.dropped <= service_.limits.drain_bytes_max) return;
+  session_->reset(transfer, ErrorCode::no_error);
+}
+
+void Connection::close(Transfer& transfer) {
+  transfer.closed = true;
+  ++transfer.running;  // resuming must not end it under our hands
+  transfer.readable.set();
+  transfer.taken.set();
+  --transfer.running;
+  release_if_done(transfer);
+}
+
+void Connection::release_if_done(Transfer& transfer) {
+  if (transfer.running > 0 || !transfer.closed) return;
+  if (!transfer.arrived.empty()) session_->consume(transfer, transfer.arrived.size());
+  (transfer.previous != nullptr ? transfer.previous->next : first_) = transfer.next;
+  if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
+  --alive_;
+  base::Pool<Transfer>::Pointer(&transfer, {&transfers_}).reset();
+}
+
+// --- answering --------------------------------------------------------------------------------
+
+Task<void> Connection::answer(Transfer& transfer, const Handler& handler) {
+  IncomingBody body(*this, transfer);
+  Request request(transfer.head, transfer.params, &body);
+  Response response = co_await call_coroutine(*handler.coroutine(), request);
+  transfer.response = std::move(response);
+  stop_reading(transfer);
+  if (!transfer.closed) respond(transfer);
+  co_await produce(transfer);
+}
+
+// Offers the session what the response's source yields, if there is one, and lets the transfer go.
+Task<void> Connection::produce(Transfer& transfer) {
+  OutgoingBody& outgoing = transfer.outgoing;
+  while (!transfer.closed && outgoing.source() != nullptr && !outgoing.finished()) {
+    const Result<std::string_view> piece = co_await read_source(*outgoing.source());
+    if (transfer.closed) break;
+    if (!piece || !outgoing.offer(*piece)) {
+      session_->reset(transfer, ErrorCode::internal_error);
+      want_write();
+      break;
+    }
+    session_->body_offered(transfer);
+    want_write();
+    while (!transfer.closed && outgoing.next_size(1) > 0) co_await transfer.taken.wait();
+  }
+  --transfer.running;
+  release_if_done(transfer);
+}
+
+void Connection::respond(Transfer& transfer) {
+  Response& response = transfer.response;
+  const bool has_body = transfer.head.method != Method::HEAD &&
+                        may_have_content(response.status()) && response.size() != 0;
+  response_fields(response, service_.date.at(stream_.engine().unix_seconds()), transfer.arena,
+                  fields_);
+  if (has_body) {
+    transfer.outgoing.open(response, !stream_.bytes_go_to_kernel(),
+                           service_.limits.inline_file_bytes_max);
+  }
+  session_->respond(transfer, fields_, has_body);
+  want_write();
+}
+
+// The handler has answered: what it left unread is dropped.
+void Connection::stop_reading(Transfer& transfer) {
+  transfer.reads = false;
+  const std::size_t unread = transfer.arrived.size();
+  transfer.arrived.clear();
+  transfer.lent = 0;
+  if (unread > 0) drop(transfer, unread);
+}
+
+Task<Result<std::string_view>> Connection::IncomingBody::read() {
+  Transfer& transfer = transfer_;
+  Connection& self = connection_;
+  if (transfer.lent > 0) {
+    self.session_->consume(transfer, transfer.lent);
+    transfer.arrived.consume(std::exchange(transfer.lent, 0));
+    self.want_write();
+  }
+  for (;;) {
+    if (!transfer.arrived.empty()) {
+      const std::string_view piece = transfer.arrived.front();
+      transfer.lent = piece.size();
+      co_return piece;
+    }
+    if (transfer.ended) co_return std::string_view();
+    if (transfer.closed) co_return std::unexpected(Error{ECONNRESET, "request body"});
+    if (std::exchange(transfer.owes_continue, false)) {
+      self.session_->inform_continue(transfer);
+      self.want_write();
+    }
+    co_await transfer.readable.wait();
+  }
+}
+
+}  // namespace h2server::http::h2

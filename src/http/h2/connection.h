@@ -1,0 +1,88 @@
+// An HTTP/2 connection (RFC 9113): moves bytes between the stream and the session, and requests from
+// the session to their handlers.
+//
+// One coroutine reads, one writes, one more for each handler that waits. What a receive brings is
+// answered in one write. Nothing of ours runs inside the session's calls: it reports events, which
+// are acted upon when it has returned.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/buffer_chain.h"
+#include "coro/event.h"
+#include "coro/task_group.h"
+#include "http/h2/session.h"
+#include "http/h2/transfer.h"
+#include "http/service.h"
+#include "net/stream.h"
+
+namespace h2server::http::h2 {
+
+inline constexpr std::string_view preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";  // RFC 9113, 3.4
+
+class Connection final : private Drainable {
+ public:
+  // All outlive the connection.
+  Connection(net::Stream& stream, Service& service, base::Pool<Transfer>& transfers,
+             bool encrypted);
+  ~Connection();
+
+  // Until the connection is done with. `early` and then `first` are what has been read already.
+  Task<void> run(std::string early, io::Lease first);
+
+ private:
+  // The body of a transfer's request, as its handler reads it.
+  class IncomingBody final : public BodySource {
+   public:
+    IncomingBody(Connection& connection, Transfer& transfer)
+        : connection_(connection), transfer_(transfer) {}
+    Task<Result<std::string_view>> read() override;
+
+   private:
+    Connection& connection_;
+    Transfer& transfer_;
+  };
+
+  void drain() override;
+
+  Task<void> read_all(std::string early, io::Lease first);
+  Task<void> write_all();
+  bool receive(std::string_view bytes);
+  bool waits_for_peer_only() const noexcept;
+  void want_write();
+  [[nodiscard]] std::size_t output_bytes_max() const noexcept;
+
+  void handle(const SessionEvent& event);
+  void begin(Transfer& transfer);
+  void keep(Transfer& transfer, std::string_view bytes);
+  void drop(Transfer& transfer, std::size_t bytes);
+  void close(Transfer& transfer);
+  void release_if_done(Transfer& transfer);
+
+  Task<void> answer(Transfer& transfer, const Handler& handler);
+  Task<void> produce(Transfer& transfer);
+  void respond(Transfer& transfer);
+  void stop_reading(Transfer& transfer);
+
+  net::Stream& stream_;
+  Service& service_;
+  base::Pool<Transfer>& transfers_;
+  const bool encrypted_;
+  std::unique_ptr<Session> session_;
+  base::BufferChain output_;
+  coro::Event output_wanted_;
+  coro::Event writer_ended_;
+  coro::TaskGroup tasks_;
+  SessionEvents received_;
+  SessionEvents sent_;
+  std::vector<Field> fields_;     // of the response at hand
+  Transfer* first_ = nullptr;     // those that are alive
+  std::size_t alive_ = 0;
+  bool receiving_ = false;        // events are being handled: one write will follow
+  bool closing_ = false;          // nothing will be read any more
+  bool peer_ended_ = false;       // it has closed its side
+  bool broken_ = false;           // nothing can be written any more
+};
+
+}  // namespace h2server::http::h2

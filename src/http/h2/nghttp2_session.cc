@@ -1,0 +1,350 @@
+#include "http/h2/nghttp2_session.h"
+
+#include <nghttp2/nghttp2.h>
+
+#include <array>
+#include <cerrno>
+
+#include "base/assert.h"
+#include "http/message.h"
+
+namespace h2server::http::h2 {
+
+namespace {
+
+constexpr std::size_t frame_head_bytes = 9;     // RFC 9113, 4.1
+constexpr std::size_t field_overhead_bytes = 32;  // RFC 9113, 6.5.2: counted for each field
+constexpr std::size_t headers_max = 64;  // fields of a response; a handler's own beyond are refused
+
+struct FreeSession {
+  void operator()(nghttp2_session* session) const noexcept { nghttp2_session_del(session); }
+};
+struct FreeOptions {
+  void operator()(nghttp2_option* options) const noexcept { nghttp2_option_del(options); }
+};
+struct FreeCallbacks {
+  void operator()(nghttp2_session_callbacks* set) const noexcept {
+    nghttp2_session_callbacks_del(set);
+  }
+};
+
+class Nghttp2Session final : public Session {
+ public:
+  Nghttp2Session(const Limits& limits, base::Pool<Transfer>& transfers) noexcept
+      : limits_(limits), transfers_(transfers) {}
+  ~Nghttp2Session() override;
+
+  Result<void> open();
+
+  Result<void> receive(std::string_view bytes, SessionEvents& events) override;
+  Result<void> send(base::BufferChain& out, std::size_t bytes_max, SessionEvents& events) override;
+  bool finished() const noexcept override;
+  void respond(Transfer& transfer, std::span<const Field> fields, bool has_body) override;
+  void inform_continue(Transfer& transfer) override;
+  void body_offered(Transfer& transfer) override;
+  void consume(Transfer& transfer, std::size_t bytes) override;
+  void reset(Transfer& transfer, ErrorCode code) override;
+  void drain() override;
+  void terminate(ErrorCode code) override;
+
+ private:
+  // The library's callbacks, in the order of a stream's life.
+  struct Callbacks;
+
+  void add_event(SessionEvent::Kind kind, Transfer* transfer, std::string_view bytes = {}) {
+    ASSERT(events_ != nullptr);
+    events_->push_back({kind, transfer, bytes});
+  }
+  Transfer* transfer_of(std::int32_t id) const noexcept {
+    return static_cast<Transfer*>(nghttp2_session_get_stream_user_data(session_.get(), id));
+  }
+  void add_field(Transfer& transfer, std::string_view name, std::string_view value);
+  void check(int verdict) noexcept;
+
+  const Limits& limits_;
+  base::Pool<Transfer>& transfers_;
+  std::unique_ptr<nghttp2_session, FreeSession> session_;
+  std::vector<Transfer*> incomplete_;   // whose head has not arrived: nobody else knows them
+  SessionEvents* events_ = nullptr;     // while receiving or sending
+  base::BufferChain* out_ = nullptr;    // while sending
+  std::size_t out_bytes_max_ = 0;
+  bool draining_ = false;
+  bool failed_ = false;                 // out of memory
+};
+
+struct Nghttp2Session::Callbacks {
+  static Nghttp2Session& self(void* user) { return *static_cast<Nghttp2Session*>(user); }
+
+  static std::string_view view(const std::uint8_t* bytes, std::size_t size) {
+    return {reinterpret_cast<const char*>(bytes), size};
+  }
+
+  static int begin_headers(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
+    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+    Transfer* const transfer = self(user).transfers_.take().release();
+    transfer->id = static_cast<std::uint32_t>(frame->hd.stream_id);
+    transfer->head.version = Version::http_2;
+    self(user).incomplete_.push_back(transfer);
+    nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, transfer);
+    return 0;
+  }
+
+  static int header(nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name,
+                    std::size_t name_size, const std::uint8_t* value, std::size_t value_size,
+                    std::uint8_t, void* user) {
+    // Fields after the content, trailers, are not part of what handlers see.
+    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+    Transfer* const transfer = self(user).transfer_of(frame->hd.stream_id);
+    if (transfer == nullptr) return 0;
+    self(user).add_field(*transfer, view(name, name_size), view(value, value_size));
+    return 0;
+  }
+
+  static int frame_received(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
+    Nghttp2Session& me = self(user);
+    if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0 &&
+        me.draining_) {
+      // RFC 9113, 6.8: what was sent before the client saw the first GOAWAY has arrived by now.
+      me.check(nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
+                                     nghttp2_session_get_last_proc_stream_id(session),
+                                     NGHTTP2_NO_ERROR, nullptr, 0));
+      return 0;
+    }
+    if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
+    Transfer* const transfer = me.transfer_of(frame->hd.stream_id);
+    if (transfer == nullptr) return 0;
+    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+      std::erase(me.incomplete_, transfer);
+      me.add_event(SessionEvent::Kind::request, transfer);
+    }
+    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
+      me.add_event(SessionEvent::Kind::ended, transfer);
+    }
+    return 0;
+  }
+
+  static int data_received(nghttp2_session* session, std::uint8_t, std::int32_t id,
+                           const std::uint8_t* bytes, std::size_t size, void* user) {
+    Transfer* const transfer = self(user).transfer_of(id);
+    if (transfer == nullptr) {
+      self(user).check(nghttp2_session_consume_connection(session, size));
+      return 0;
+    }
+    self(user).add_event(SessionEvent::Kind::data, transfer, view(bytes, size));
+    return 0;
+  }
+
+  static int stream_closed(nghttp2_session*, std::int32_t id, std::uint32_t, void* user) {
+    Nghttp2Session& me = self(user);
+    Transfer* const transfer = me.transfer_of(id);
+    if (transfer == nullptr) return 0;
+    if (std::erase(me.incomplete_, transfer) == 1) {
+      base::Pool<Transfer>::Pointer(transfer, {&me.transfers_}).reset();
+    } else {
+      me.add_event(SessionEvent::Kind::closed, transfer);
+    }
+    return 0;
+  }
+
+  static ssize_t read_body(nghttp2_session*, std::int32_t, std::uint8_t*,
+                                 std::size_t bytes_max, std::uint32_t* flags,
+                                 nghttp2_data_source* source, void*) {
+    Transfer& transfer = *static_cast<Transfer*>(source->ptr);
+    if (transfer.outgoing.finished()) {
+      *flags |= NGHTTP2_DATA_FLAG_EOF;
+      return 0;
+    }
+    const std::size_t size = transfer.outgoing.next_size(bytes_max);
+    if (size == 0) {
+      transfer.stalled = true;
+      return NGHTTP2_ERR_DEFERRED;
+    }
+    *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+    if (transfer.outgoing.ends_after(size)) *flags |= NGHTTP2_DATA_FLAG_EOF;
+    return static_cast<ssize_t>(size);
+  }
+
+  static int send_body(nghttp2_session*, nghttp2_frame*, const std::uint8_t* frame_head,
+                       std::size_t size, nghttp2_data_source* source, void* user) {
+    Nghttp2Session& me = self(user);
+    Transfer& transfer = *static_cast<Transfer*>(source->ptr);
+    if (me.out_->size() >= me.out_bytes_max_) return NGHTTP2_ERR_WOULDBLOCK;
+    if (!transfer.outgoing.append(*me.out_, view(frame_head, frame_head_bytes), size)) {
+      return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;  // resets the stream, INTERNAL_ERROR
+    }
+    if (transfer.outgoing.source() != nullptr && transfer.outgoing.next_size(1) == 0) {
+      me.add_event(SessionEvent::Kind::body_taken, &transfer);
+    }
+    return 0;
+  }
+
+  static const nghttp2_session_callbacks* set() {
+    static const std::unique_ptr<nghttp2_session_callbacks, FreeCallbacks> made = [] {
+      nghttp2_session_callbacks* fresh = nullptr;
+      ASSERT(nghttp2_session_callbacks_new(&fresh) == 0);
+      nghttp2_session_callbacks_set_on_begin_headers_callback(fresh, begin_headers);
+      nghttp2_session_callbacks_set_on_header_callback(fresh, header);
+      nghttp2_session_callbacks_set_on_frame_recv_callback(fresh, frame_received);
+      nghttp2_session_callbacks_set_on_data_chunk_recv_callback(fresh, data_received);
+      nghttp2_session_callbacks_set_on_stream_close_callback(fresh, stream_closed);
+      nghttp2_session_callbacks_set_send_data_callback(fresh, send_body);
+      return std::unique_ptr<nghttp2_session_callbacks, FreeCallbacks>(fresh);
+    }();
+    return made.get();
+  }
+};
+
+Nghttp2Session::~Nghttp2Session() {
+  for (Transfer* const transfer : incomplete_) {
+    base::Pool<Transfer>::Pointer(transfer, {&transfers_}).reset();
+  }
+}
+
+Result<void> Nghttp2Session::open() {
+  nghttp2_option* fresh = nullptr;
+  if (nghttp2_option_new(&fresh) != 0) return std::unexpected(Error{ENOMEM, "nghttp2"});
+  const std::unique_ptr<nghttp2_option, FreeOptions> options(fresh);
+  nghttp2_option_set_no_auto_window_update(fresh, 1);  // the reader's pace opens the windows
+  nghttp2_option_set_max_outbound_ack(fresh, limits_.acks_queued_max);
+  nghttp2_option_set_stream_reset_rate_limit(fresh, limits_.resets_max, limits_.resets_per_s_max);
+  nghttp2_session* session = nullptr;
+  if (nghttp2_session_server_new2(&session, Callbacks::set(), this, fresh) != 0) {
+    return std::unexpected(Error{ENOMEM, "nghttp2"});
+  }
+  session_.reset(session);
+  const std::array<nghttp2_settings_entry, 3> settings = {{
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits_.streams_max},
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE,
+       static_cast<std::uint32_t>(limits_.stream_window_bytes)},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, static_cast<std::uint32_t>(limits_.head_bytes_max)},
+  }};
+  check(nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings.data(), settings.size()));
+  check(nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0,
+                                              limits_.connection_window_bytes));
+  if (failed_) return std::unexpected(Error{ENOMEM, "nghttp2"});
+  return {};
+}
+
+// Submitting fails for lack of memory, and for streams that are gone meanwhile, which is no failure.
+void Nghttp2Session::check(int verdict) noexcept { failed_ |= nghttp2_is_fatal(verdict) != 0; }
+
+void Nghttp2Session::add_field(Transfer& transfer, std::string_view name, std::string_view value) {
+  RequestHead& head = transfer.head;
+  transfer.head_bytes += name.size() + value.size() + field_overhead_bytes;
+  if (transfer.head_bytes > limits_.head_bytes_max || head.fields.size() == limits_.fields_max) {
+    transfer.head_too_large = true;
+    return;
+  }
+  const std::string_view kept = transfer.arena.copy(value);
+  if (!name.starts_with(':')) {
+    if (name == "host" && head.authority.empty()) head.authority = kept;
+    head.fields.add(transfer.arena.copy(name), kept);
+  } else if (name == ":method") {
+    head.method_name = kept;
+    head.method = parse_method(kept);
+  } else if (name == ":path") {
+    head.target = kept;
+  } else if (name == ":authority") {
+    head.authority = kept;
+  }
+}
+
+Result<void> Nghttp2Session::receive(std::string_view bytes, SessionEvents& events) {
+  events_ = &events;
+  const ssize_t taken = nghttp2_session_mem_recv(
+      session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  events_ = nullptr;
+  // The library has queued GOAWAY where the peer is at fault; fatal errors end the connection.
+  if (taken < 0 || failed_) return std::unexpected(Error{EPROTO, "HTTP/2"});
+  return {};
+}
+
+Result<void> Nghttp2Session::send(base::BufferChain& out, std::size_t bytes_max,
+                                  SessionEvents& events) {
+  events_ = &events;
+  out_ = &out;
+  out_bytes_max_ = bytes_max;
+  ssize_t size = 0;
+  while (out.size() < bytes_max) {
+    const std::uint8_t* frame = nullptr;
+    size = nghttp2_session_mem_send(session_.get(), &frame);
+    if (size <= 0) break;
+    out.append(Callbacks::view(frame, static_cast<std::size_t>(size)));
+  }
+  events_ = nullptr;
+  out_ = nullptr;
+  if (size < 0 || failed_) return std::unexpected(Error{EPROTO, "HTTP/2"});
+  return {};
+}
+
+bool Nghttp2Session::finished() const noexcept {
+  return nghttp2_session_want_read(session_.get()) == 0 &&
+         nghttp2_session_want_write(session_.get()) == 0;
+}
+
+void Nghttp2Session::respond(Transfer& transfer, std::span<const Field> fields, bool has_body) {
+  std::array<nghttp2_nv, headers_max> headers;
+  std::size_t count = 0;
+  for (const Field& field : fields.first(std::min(fields.size(), headers_max))) {
+    const auto bytes = [](std::string_view text) {
+      return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
+    };
+    headers[count++] = {bytes(field.name), bytes(field.value), field.name.size(),
+                        field.value.size(),
+                        NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
+  }
+  const nghttp2_data_provider body{.source = {.ptr = &transfer},
+                                   .read_callback = Callbacks::read_body};
+  check(nghttp2_submit_response(session_.get(), static_cast<std::int32_t>(transfer.id),
+                                headers.data(), count, has_body ? &body : nullptr));
+}
+
+void Nghttp2Session::inform_continue(Transfer& transfer) {
+  std::uint8_t name[] = ":status";
+  std::uint8_t value[] = "100";
+  const nghttp2_nv status{name, value, sizeof name - 1, sizeof value - 1, NGHTTP2_NV_FLAG_NONE};
+  check(nghttp2_submit_headers(session_.get(), NGHTTP2_FLAG_NONE,
+                               static_cast<std::int32_t>(transfer.id), nullptr, &status, 1,
+                               nullptr));
+}
+
+void Nghttp2Session::body_offered(Transfer& transfer) {
+  if (!std::exchange(transfer.stalled, false)) return;
+  check(nghttp2_session_resume_data(session_.get(), static_cast<std::int32_t>(transfer.id)));
+}
+
+void Nghttp2Session::consume(Transfer& transfer, std::size_t bytes) {
+  if (transfer.closed) {
+    check(nghttp2_session_consume_connection(session_.get(), bytes));
+    return;
+  }
+  check(nghttp2_session_consume(session_.get(), static_cast<std::int32_t>(transfer.id), bytes));
+}
+
+void Nghttp2Session::reset(Transfer& transfer, ErrorCode code) {
+  check(nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE,
+                                  static_cast<std::int32_t>(transfer.id),
+                                  static_cast<std::uint32_t>(code)));
+}
+
+void Nghttp2Session::drain() {
+  if (std::exchange(draining_, true)) return;
+  check(nghttp2_submit_shutdown_notice(session_.get()));
+  check(nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr));
+}
+
+void Nghttp2Session::terminate(ErrorCode code) {
+  check(nghttp2_session_terminate_session(session_.get(), static_cast<std::uint32_t>(code)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> make_nghttp2_session(const Limits& limits,
+                                                      base::Pool<Transfer>& transfers) {
+  auto session = std::make_unique<Nghttp2Session>(limits, transfers);
+  const Result<void> opened = session->open();
+  if (!opened) return std::unexpected(opened.error());
+  return session;
+}
+
+}  // namespace h2server::http::h2

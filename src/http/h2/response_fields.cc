@@ -1,0 +1,54 @@
+#include "http/h2/response_fields.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "http/message.h"
+#include "http/syntax.h"
+
+namespace h2server::http::h2 {
+
+namespace {
+
+std::string_view lower(std::string_view name, base::Arena& arena) {
+  const std::span<char> room = arena.take(name.size());
+  std::ranges::transform(name, room.begin(), to_lower);
+  return {room.data(), room.size()};
+}
+
+std::string_view number(std::uint64_t value, base::Arena& arena) {
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  return arena.copy({digits.data(), static_cast<std::size_t>(end - digits.data())});
+}
+
+bool belongs_to_connection(std::string_view name) noexcept {
+  constexpr std::array<std::string_view, 5> names = {"connection", "keep-alive", "proxy-connection",
+                                                     "transfer-encoding", "upgrade"};
+  return std::ranges::find(names, name) != names.end();
+}
+
+}  // namespace
+
+void response_fields(const Response& response, std::string_view date, base::Arena& arena,
+                     std::vector<Field>& fields) {
+  fields.clear();
+  if (const File* const file = response.described_by()) {
+    fields.assign(file->h2_fields.begin(), file->h2_fields.end());
+  } else {
+    fields.push_back({":status", number(static_cast<std::uint64_t>(response.status()), arena)});
+    fields.push_back({"server", "h2server"});
+    const std::optional<std::uint64_t> size = response.size();
+    if (size && may_have_content(response.status())) {
+      fields.push_back({"content-length", number(*size, arena)});
+    }
+  }
+  for (const Response::Line& line : response.fields()) {
+    const std::string_view name = lower(line.name, arena);
+    if (!belongs_to_connection(name)) fields.push_back({name, line.value});
+  }
+  fields.push_back({"date", arena.copy(date)});
+}
+
+}  // namespace h2server::http::h2

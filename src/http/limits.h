@@ -1,0 +1,41 @@
+// Every bound of the protocol layer, with its reason. Times are milliseconds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace h2server::http {
+
+struct Limits {
+  std::size_t request_line_bytes_max = 8 * 1024;  // RFC 9112, 3: at least 8000 are recommended
+  std::size_t head_bytes_max = 32 * 1024;  // cookies and tokens fit; one head per connection
+  std::size_t fields_max = 100;            // browsers send about 20
+
+  std::uint32_t handshake_ms_max = 10'000;  // TLS and the choice of a protocol
+  std::uint32_t head_ms_max = 15'000;       // from a head's first byte to its last: slow loris
+  std::uint32_t idle_ms_max = 60'000;       // between requests: browsers reuse within a minute
+  std::uint32_t body_idle_ms_max = 60'000;  // between two pieces of a request's body
+  std::uint32_t send_idle_ms_max = 60'000;  // the peer takes nothing at all
+  std::uint32_t linger_ms_max = 2'000;      // for the peer to read our last words
+
+  // An unread body that is dropped to keep the connection; a longer one closes it.
+  std::size_t drain_bytes_max = 256 * 1024;
+
+  // Produced before it is sent: a few large system calls, little memory a connection.
+  std::size_t output_bytes_max = 256 * 1024;
+  // The same where bytes are copied: what a slow reader may hold of our memory.
+  std::size_t copied_bytes_max = 128 * 1024;
+  // A file's bytes up to this are copied beside the head: cheaper than a piece of their own.
+  std::size_t inline_file_bytes_max = 8 * 1024;
+
+  std::uint32_t streams_max = 128;  // RFC 9113, 6.5.2: not below 100
+  // RFC 9113, 6.9.2 starts at 64 KiB, which holds an upload to 64 KiB a round trip.
+  std::int32_t stream_window_bytes = 1024 * 1024;
+  std::int32_t connection_window_bytes = 2 * 1024 * 1024;  // bounds what streams may have unread
+  std::uint32_t frame_bytes_max = 16 * 1024;  // RFC 9113, 4.2: the default; larger ones delay others
+  std::size_t acks_queued_max = 1000;  // SETTINGS and PING answers that the peer does not read
+  std::uint32_t resets_max = 500;  // streams reset by the peer before they were answered, at once...
+  std::uint32_t resets_per_s_max = 100;  // ...and steadily: "rapid reset", CVE-2023-44487
+};
+
+}  // namespace h2server::http

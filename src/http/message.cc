@@ -1,0 +1,109 @@
+#include "http/message.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "http/syntax.h"
+
+namespace h2server {
+
+std::optional<std::string_view> Fields::find(std::string_view name) const noexcept {
+  for (const Field& line : lines_) {
+    if (http::equals_ignoring_case(line.name, name)) return line.value;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string_view> PathParams::find(std::string_view name) const noexcept {
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (items_[i].name == name) return items_[i].value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace h2server
+
+namespace h2server::http {
+
+namespace {
+
+constexpr std::array<std::string_view, method_count> method_names = {
+    "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"};
+
+struct Phrase {
+  int status;
+  std::string_view text;
+};
+// RFC 9110, 15, and RFC 6585, RFC 4918 where named.
+constexpr std::array phrases = std::to_array<Phrase>({
+    {100, "Continue"},
+    {200, "OK"},
+    {201, "Created"},
+    {202, "Accepted"},
+    {204, "No Content"},
+    {206, "Partial Content"},
+    {301, "Moved Permanently"},
+    {302, "Found"},
+    {303, "See Other"},
+    {304, "Not Modified"},
+    {307, "Temporary Redirect"},
+    {308, "Permanent Redirect"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {406, "Not Acceptable"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {410, "Gone"},
+    {411, "Length Required"},
+    {412, "Precondition Failed"},
+    {413, "Content Too Large"},
+    {414, "URI Too Long"},
+    {415, "Unsupported Media Type"},
+    {416, "Range Not Satisfiable"},
+    {417, "Expectation Failed"},
+    {421, "Misdirected Request"},
+    {422, "Unprocessable Content"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},  // RFC 6585
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
+    {505, "HTTP Version Not Supported"},
+    {507, "Insufficient Storage"},  // RFC 4918
+});
+
+}  // namespace
+
+Method parse_method(std::string_view name) noexcept {
+  for (std::size_t i = 0; i < method_names.size(); ++i) {
+    if (method_names[i] == name) return static_cast<Method>(i);
+  }
+  return Method::unknown;
+}
+
+std::string_view method_name(Method method) noexcept {
+  const auto index = static_cast<std::size_t>(method);
+  return index < method_names.size() ? method_names[index] : "unknown";
+}
+
+std::string_view reason_phrase(int status) noexcept {
+  const auto* const found = std::ranges::lower_bound(phrases, status, {}, &Phrase::status);
+  return found != phrases.end() && found->status == status ? found->text : "Unknown";
+}
+
+Response error_response(int status) {
+  return Response(status,
+                  fmt::format("<!doctype html>\n<html lang=\"en\"><title>{0} {1}</title>\n"
+                              "<h1>{0} {1}</h1>\n<p>h2server</p>\n</html>\n",
+                              status, reason_phrase(status)),
+                  "text/html; charset=utf-8");
+}
+
+}  // namespace h2server::http

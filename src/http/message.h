@@ -1,0 +1,26 @@
+// Names of methods and statuses.
+#pragma once
+
+#include <string_view>
+
+#include "h2server/message.h"
+#include "h2server/response.h"
+
+namespace h2server::http {
+
+// Method::unknown for a method that this server does not know. Methods are case-sensitive.
+Method parse_method(std::string_view name) noexcept;
+std::string_view method_name(Method method) noexcept;
+
+// The reason phrase; "Unknown" for a status without one.
+std::string_view reason_phrase(int status) noexcept;
+
+// Whether a response of that status may have content: not 1xx, 204, 304 (RFC 9110, 6.4.1).
+constexpr bool may_have_content(int status) noexcept {
+  return status >= 200 && status != 204 && status != 304;
+}
+
+// A small HTML page that says what went wrong.
+Response error_response(int status);
+
+}  // namespace h2server::http

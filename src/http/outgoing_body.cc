@@ -1,0 +1,119 @@
+#include "http/outgoing_body.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/assert.h"
+
+namespace h2server::http {
+
+namespace {
+
+constexpr std::size_t last_piece_bytes = 16 * 1024;
+constexpr std::size_t prefix_bytes_max = 16;
+
+// False when the file has fewer bytes there.
+bool read_whole(int descriptor, std::span<char> room, std::uint64_t offset) {
+  while (!room.empty()) {
+    const ssize_t count =
+        ::pread(descriptor, room.data(), room.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;  // truncated, or EIO
+    room = room.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  return true;
+}
+
+}  // namespace
+
+void OutgoingBody::open(Response& response, bool copy_files, std::size_t inline_bytes_max) {
+  clear();
+  copy_files_ = copy_files;
+  inline_bytes_max_ = inline_bytes_max;
+  Response::Body& body = response.body();
+  if (const auto* const text = std::get_if<std::string>(&body)) {
+    memory_ = *text;
+    finished_ = memory_.empty();
+  } else if (const auto* const part = std::get_if<Response::FilePart>(&body)) {
+    file_ = part;
+    finished_ = part->count == 0;
+  } else if (auto* const streamed = std::get_if<Response::Streamed>(&body)) {
+    source_ = streamed->source.get();
+    promised_ = streamed->size;
+    finished_ = false;
+  }
+}
+
+Result<void> OutgoingBody::offer(std::string_view piece) {
+  ASSERT(source_ != nullptr && memory_.empty() && !finished_);
+  if (piece.empty()) {
+    if (promised_.value_or(0) != 0) return std::unexpected(Error{0, "body shorter than declared"});
+    finished_ = true;
+    return {};
+  }
+  if (promised_) {
+    if (piece.size() > *promised_) return std::unexpected(Error{0, "body longer than declared"});
+    *promised_ -= piece.size();
+  }
+  memory_ = piece;
+  return {};
+}
+
+std::size_t OutgoingBody::next_size(std::size_t bytes_max) const noexcept {
+  if (finished_) return 0;
+  if (file_ == nullptr) return std::min(memory_.size(), bytes_max);
+  const auto left = static_cast<std::size_t>(
+      std::min<std::uint64_t>(file_->count - sent_, std::uint64_t{1} << 30));
+  if (!file_->file->mapped) return std::min(left, bytes_max);
+  if (copy_files_ || left <= last_piece_bytes) {
+    return std::min({left, bytes_max, base::BufferChain::block_bytes - prefix_bytes_max});
+  }
+  return std::min(bytes_max, left - last_piece_bytes);
+}
+
+Result<void> OutgoingBody::append(base::BufferChain& out, std::string_view prefix,
+                                  std::size_t size) {
+  if (file_ != nullptr) return append_file(out, prefix, size);
+  out.append(prefix);
+  out.append(memory_.substr(0, size));
+  memory_.remove_prefix(size);
+  if (source_ == nullptr) finished_ = memory_.empty();
+  return {};
+}
+
+Result<void> OutgoingBody::append_file(base::BufferChain& out, std::string_view prefix,
+                                       std::size_t size) {
+  const File& file = *file_->file;
+  const std::uint64_t offset = file_->first + sent_;
+  const std::string_view bytes(file.bytes + offset, size);
+  const bool last = sent_ + size == file_->count;
+  if (!file.mapped) {
+    out.append(prefix);
+    if (size <= inline_bytes_max_) {
+      out.append(bytes);
+    } else {
+      out.append_shared(bytes, file_->file);
+    }
+  } else if (copy_files_ || last) {
+    ASSERT(prefix.size() <= prefix_bytes_max);
+    const std::span<char> room = out.reserve(prefix.size() + size);
+    std::ranges::copy(prefix, room.begin());
+    if (!read_whole(file.descriptor, room.subspan(prefix.size()), offset) || !file.unchanged()) {
+      return std::unexpected(Error{0, "file changed while it was sent"});
+    }
+    out.commit(room.size());
+  } else {
+    if (!file.unchanged()) return std::unexpected(Error{0, "file changed while it was sent"});
+    out.append(prefix);
+    out.append_shared(bytes, file_->file);
+  }
+  sent_ += size;
+  finished_ = last;
+  return {};
+}
+
+}  // namespace h2server::http

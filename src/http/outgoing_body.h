@@ -1,0 +1,55 @@
+// The body of a response on its way out: pulled piece by piece, whatever it is made of.
+//
+// A file that changes while it is sent: every piece is checked before it leaves, and the last one is
+// copied first and checked then, so a response is whole and of one version, or it is aborted.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/buffer_chain.h"
+#include "h2server/response.h"
+
+namespace h2server::http {
+
+class OutgoingBody {
+ public:
+  // `response` outlives this. `copy_files`: the bytes are read by this process, not by the kernel, so
+  // a mapping that may shrink must not be handed on.
+  void open(Response& response, bool copy_files, std::size_t inline_bytes_max);
+  void clear() noexcept { *this = OutgoingBody(); }
+
+  // All of it has been appended.
+  [[nodiscard]] bool finished() const noexcept { return finished_; }
+  // Where the body is produced while it is sent: offer() its pieces when next_size() is 0.
+  [[nodiscard]] BodySource* source() const noexcept { return source_; }
+  // `piece` stays valid until next_size() is 0 again; empty: the end. An error when the source
+  // yields more or less than its declared size.
+  Result<void> offer(std::string_view piece);
+
+  // What append() can take next, at most `bytes_max`; 0 when it waits for offer() or is finished.
+  [[nodiscard]] std::size_t next_size(std::size_t bytes_max) const noexcept;
+  // Whether the body ends with those bytes; a source's end shows only when it is offered.
+  [[nodiscard]] bool ends_after(std::size_t size) const noexcept {
+    if (file_ != nullptr) return sent_ + size == file_->count;
+    return source_ == nullptr && size == memory_.size();
+  }
+  // Appends `prefix` and then the next `size` bytes, next_size() of them. After an error nothing was
+  // appended, and the body can't be completed.
+  Result<void> append(base::BufferChain& out, std::string_view prefix, std::size_t size);
+
+ private:
+  Result<void> append_file(base::BufferChain& out, std::string_view prefix, std::size_t size);
+
+  std::string_view memory_;  // what is left of a string, a held file's part, or the piece offered
+  const Response::FilePart* file_ = nullptr;
+  BodySource* source_ = nullptr;
+  std::uint64_t sent_ = 0;  // of file_
+  std::optional<std::uint64_t> promised_;  // what the source still has to yield
+  std::size_t inline_bytes_max_ = 0;
+  bool copy_files_ = false;
+  bool finished_ = true;
+};
+
+}  // namespace h2server::http

@@ -1,0 +1,47 @@
+#include "h2server/response.h"
+
+#include <stdexcept>
+
+#include "http/syntax.h"
+
+namespace h2server {
+
+Response::Response(int status, std::string body, std::string_view content_type)
+    : status_(status), body_(std::move(body)) {
+  add("Content-Type", content_type);
+}
+
+Response::Response(FileRef file) : status_(200), whole_file_(true) {
+  const std::uint64_t size = file->version.size;
+  body_ = FilePart{std::move(file), 0, size};
+}
+
+Response::Response(std::unique_ptr<BodySource> source, std::string_view content_type,
+                   std::optional<std::uint64_t> size)
+    : status_(200), body_(Streamed{std::move(source), size}) {
+  add("Content-Type", content_type);
+}
+
+Response& Response::add(std::string_view name, std::string_view value) {
+  bool valid = http::is_token(name) && http::trim(value) == value;
+  for (const char c : value) valid = valid && http::is_field_value_character(c);
+  if (!valid) throw std::invalid_argument("not a field line: " + std::string(name));
+  fields_.push_back({std::string(name), std::string(value)});
+  return *this;
+}
+
+const File* Response::described_by() const noexcept {
+  return whole_file_ ? std::get<FilePart>(body_).file.get() : nullptr;
+}
+
+std::optional<std::uint64_t> Response::size() const noexcept {
+  struct Visitor {
+    std::optional<std::uint64_t> operator()(std::monostate) const { return 0; }
+    std::optional<std::uint64_t> operator()(const std::string& text) const { return text.size(); }
+    std::optional<std::uint64_t> operator()(const FilePart& part) const { return part.count; }
+    std::optional<std::uint64_t> operator()(const Streamed& body) const { return body.size; }
+  };
+  return std::visit(Visitor{}, body_);
+}
+
+}  // namespace h2server

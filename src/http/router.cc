@@ -1,0 +1,170 @@
+#include "http/router.h"
+
+#include <algorithm>
+
+#include "http/message.h"
+
+namespace h2server::http {
+
+// The end of a pattern: a handler per method, each with its own names for the parameters.
+struct Router::Route {
+  std::array<std::optional<Handler>, method_count> handlers;
+  std::array<std::vector<std::string>, method_count> names;
+  std::uint16_t methods = 0;
+};
+
+struct Router::Node {
+  struct Child {
+    std::string segment;
+    std::unique_ptr<Node> node;
+  };
+  std::vector<Child> children;  // sorted by segment
+  std::unique_ptr<Node> parameter;
+  std::unique_ptr<Route> rest;
+  std::unique_ptr<Route> end;
+};
+
+// The values of the parameters on the way to the node that is looked at.
+struct Router::Search {
+  std::array<std::string_view, PathParams::count_max> values;
+  std::size_t count = 0;
+};
+
+namespace {
+
+struct Segment {
+  enum class Kind { fixed, parameter, rest } kind;
+  std::string_view text;  // a parameter's name
+};
+
+Result<Segment, std::string> parse_segment(std::string_view text, bool last) {
+  if (!text.starts_with('{')) {
+    if (text.find_first_of("{}") != std::string_view::npos) {
+      return std::unexpected("a parameter must be a whole segment: " + std::string(text));
+    }
+    return Segment{Segment::Kind::fixed, text};
+  }
+  if (!text.ends_with('}')) return std::unexpected("unclosed parameter: " + std::string(text));
+  std::string_view name = text.substr(1, text.size() - 2);
+  const bool rest = name.ends_with("...");
+  if (rest) name.remove_suffix(3);
+  if (name.empty() || name.find_first_of("{}.") != std::string_view::npos) {
+    return std::unexpected("not a parameter's name: " + std::string(text));
+  }
+  if (rest && !last) return std::unexpected("nothing can follow " + std::string(text));
+  return Segment{rest ? Segment::Kind::rest : Segment::Kind::parameter, name};
+}
+
+// Splits off the first segment; `rest` begins with '/' or is empty.
+std::string_view take_segment(std::string_view& rest) {
+  const std::size_t end = std::min(rest.find('/', 1), rest.size());
+  const std::string_view segment = rest.substr(1, end - 1);
+  rest.remove_prefix(end);
+  return segment;
+}
+
+constexpr std::uint16_t bit(Method method) {
+  return static_cast<std::uint16_t>(1U << static_cast<unsigned>(method));
+}
+
+}  // namespace
+
+Router::Router() : root_(std::make_unique<Node>()) {}
+Router::~Router() = default;
+
+Result<void, std::string> Router::add(Method method, std::string_view pattern, Handler handler) {
+  if (method == Method::unknown) return std::unexpected("a handler needs a known method");
+  if (!pattern.starts_with('/')) {
+    return std::unexpected("a pattern begins with '/': " + std::string(pattern));
+  }
+  std::vector<std::string> names;
+  Node* node = root_.get();
+  std::unique_ptr<Route>* place = nullptr;
+  for (std::string_view rest = pattern; !rest.empty();) {
+    const std::string_view text = take_segment(rest);
+    const Result<Segment, std::string> segment = parse_segment(text, rest.empty());
+    if (!segment) return std::unexpected(segment.error());
+    if (segment->kind == Segment::Kind::fixed) {
+      const auto at = std::ranges::lower_bound(node->children, segment->text, {},
+                                               &Node::Child::segment);
+      const bool known = at != node->children.end() && at->segment == segment->text;
+      node = known ? at->node.get()
+                   : node->children
+                         .insert(at, {std::string(segment->text), std::make_unique<Node>()})
+                         ->node.get();
+      continue;
+    }
+    if (std::ranges::find(names, segment->text) != names.end()) {
+      return std::unexpected("two parameters of one name: " + std::string(segment->text));
+    }
+    names.emplace_back(segment->text);
+    if (segment->kind == Segment::Kind::rest) {
+      place = &node->rest;
+    } else {
+      if (node->parameter == nullptr) node->parameter = std::make_unique<Node>();
+      node = node->parameter.get();
+    }
+  }
+  if (names.size() > PathParams::count_max) return std::unexpected("too many parameters");
+  if (place == nullptr) place = &node->end;
+  if (*place == nullptr) *place = std::make_unique<Route>();
+  Route& route = **place;
+  if (route.methods & bit(method)) {
+    return std::unexpected("there is a handler already for " + std::string(pattern));
+  }
+  route.methods |= bit(method);
+  route.handlers[static_cast<std::size_t>(method)] = std::move(handler);
+  route.names[static_cast<std::size_t>(method)] = std::move(names);
+  return {};
+}
+
+const Router::Route* Router::search(const Node& node, Search& state, std::string_view rest) {
+  if (rest.empty()) {
+    if (node.end != nullptr) return node.end.get();
+    // "/static" does not match "/static/{path...}": relative links would lead elsewhere.
+    return nullptr;
+  }
+  std::string_view after = rest;
+  const std::string_view segment = take_segment(after);
+  const auto at =
+      std::ranges::lower_bound(node.children, segment, {}, &Node::Child::segment);
+  if (at != node.children.end() && at->segment == segment) {
+    if (const Route* const found = search(*at->node, state, after)) return found;
+  }
+  if (node.parameter != nullptr && !segment.empty()) {
+    state.values[state.count++] = segment;
+    if (const Route* const found = search(*node.parameter, state, after)) return found;
+    --state.count;
+  }
+  if (node.rest == nullptr) return nullptr;
+  state.values[state.count++] = rest.substr(1);
+  return node.rest.get();
+}
+
+Router::Match Router::find(Method method, std::string_view path, PathParams& params) const {
+  params.clear();
+  if (!path.starts_with('/')) return {};
+  Search state;
+  const Route* const route = search(*root_, state, path);
+  if (route == nullptr) return {};
+  Match match{nullptr, route->methods};
+  if (match.methods & bit(Method::GET)) match.methods |= bit(Method::HEAD);
+  if (method == Method::unknown || !(match.methods & bit(method))) return match;
+  const bool borrowed = !(route->methods & bit(method));  // HEAD from GET
+  const auto index = static_cast<std::size_t>(borrowed ? Method::GET : method);
+  match.handler = &*route->handlers[index];
+  for (std::size_t i = 0; i < state.count; ++i) params.add(route->names[index][i], state.values[i]);
+  return match;
+}
+
+std::string allow_value(std::uint16_t methods) {
+  std::string value;
+  for (std::size_t i = 0; i < method_count; ++i) {
+    if (!(methods & bit(static_cast<Method>(i)))) continue;
+    if (!value.empty()) value += ", ";
+    value += method_name(static_cast<Method>(i));
+  }
+  return value;
+}
+
+}  // namespace h2server::http

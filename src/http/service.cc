@@ -1,0 +1,88 @@
+#include "http/service.h"
+
+#include <exception>
+
+#include "base/log.h"
+#include "http/message.h"
+#include "http/target.h"
+
+namespace h2server::http {
+
+namespace {
+
+std::string describe(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception that is no std::exception";
+  }
+}
+
+Response failed(const std::exception_ptr& failure, const Request& request) noexcept {
+  base::log_error("handler of {} {} failed: {}", request.head().method_name, request.head().target,
+                  describe(failure));
+  return error_response(500);
+}
+
+}  // namespace
+
+const Handler* find_handler(const Service& service, Exchange& exchange) {
+  RequestHead& head = exchange.head;
+  const std::optional<Target> target = parse_target(head.target, exchange.arena);
+  if (!target) {
+    exchange.response = error_response(400);
+    return nullptr;
+  }
+  head.path = target->path;
+  head.query = target->query;
+  // RFC 9112, 3.2.2: the absolute form's authority goes before Host.
+  if (!target->authority.empty()) head.authority = target->authority;
+  if (head.method == Method::unknown) {
+    exchange.response = error_response(501);
+    return nullptr;
+  }
+  if (head.path == "*") {  // RFC 9110, 9.3.7: about the server as a whole
+    exchange.response = head.method == Method::OPTIONS ? Response(204) : error_response(400);
+    return nullptr;
+  }
+  const Router::Match match = service.router.find(head.method, head.path, exchange.params);
+  if (match.handler != nullptr) return match.handler;
+  exchange.response = error_response(match.methods == 0 ? 404 : 405);
+  if (match.methods != 0) exchange.response.add("Allow", allow_value(match.methods));
+  return nullptr;
+}
+
+Response call_plain(const Handler::Plain& handler, Request& request) noexcept {
+  try {
+    return handler(request);
+  } catch (...) {
+    return failed(std::current_exception(), request);
+  }
+}
+
+Task<Response> call_coroutine(const Handler::Coroutine& handler, Request& request) {
+  std::exception_ptr failure;
+  try {
+    Response response = co_await handler(request);
+    co_return std::move(response);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  co_return failed(failure, request);
+}
+
+Task<Result<std::string_view>> read_source(BodySource& source) {
+  std::exception_ptr failure;
+  try {
+    Result<std::string_view> piece = co_await source.read();
+    co_return piece;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  base::log_error("the source of a response's body failed: {}", describe(failure));
+  co_return std::unexpected(Error{0, "body source threw"});
+}
+
+}  // namespace h2server::http

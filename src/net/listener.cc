@@ -1,0 +1,138 @@
+#include "net/listener.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace h2server::net {
+
+namespace {
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const noexcept { ::freeaddrinfo(list); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+void set_flag(int socket, int level, int option, int value) noexcept {
+  // Fails only on a wrong level or option, or a descriptor that is no such socket.
+  ::setsockopt(socket, level, option, &value, sizeof value);
+}
+
+std::string explain(const ListenOptions& options, std::uint16_t port, int error) {
+  const std::string where =
+      options.host.empty() ? fmt::format("port {}", port)
+                           : fmt::format("{} port {}", options.host, port);
+  switch (error) {
+    case EADDRINUSE:
+      return fmt::format("{} is in use: stop the program that listens there or choose another "
+                         "port with --port", where);
+    case EACCES:
+      return fmt::format("{} needs privileges: choose a port from 1024 up with --port, or grant "
+                         "cap_net_bind_service to this program", where);
+    case EADDRNOTAVAIL:
+      return fmt::format("{} is not an address of this machine: choose another with --host", where);
+    default:
+      return fmt::format("can't listen on {}: {}", where, std::strerror(error));
+  }
+}
+
+Result<Addresses, std::string> resolve(const ListenOptions& options) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  const char* const host = options.host.empty() ? "::" : options.host.c_str();
+  const int failure = ::getaddrinfo(host, "0", &hints, &list);
+  if (failure != 0) {
+    return std::unexpected(fmt::format("can't resolve --host {}: {}", options.host,
+                                       ::gai_strerror(failure)));
+  }
+  return Addresses(list);
+}
+
+void set_port(sockaddr* address, std::uint16_t port) {
+  if (address->sa_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6*>(address)->sin6_port = htons(port);
+  } else {
+    reinterpret_cast<sockaddr_in*>(address)->sin_port = htons(port);
+  }
+}
+
+// Fills in what getsockname() says.
+void describe(Listener& listener) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  auto* const address = reinterpret_cast<sockaddr*>(&bound);
+  if (::getsockname(listener.socket.get(), address, &size) != 0) return;
+  listener.port = ntohs(bound.ss_family == AF_INET6
+                            ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
+                            : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
+  std::array<char, NI_MAXHOST> host{};
+  if (::getnameinfo(address, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) == 0) {
+    listener.host = host.data();
+  }
+}
+
+// The error is an errno value.
+Result<Listener, int> open_one(const ListenOptions& options, sockaddr* address, socklen_t size,
+                               std::uint16_t port) {
+  Listener listener;
+  listener.socket =
+      base::Fd(::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int fd = listener.socket.get();
+  if (fd < 0) return std::unexpected(errno);
+  set_flag(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  if (options.reuse_port) set_flag(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+  // The wildcard serves IPv4 too; a named address is only itself.
+  if (address->sa_family == AF_INET6) {
+    set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY, options.host.empty() ? 0 : 1);
+  }
+  set_port(address, port);
+  if (::bind(fd, address, size) != 0) return std::unexpected(errno);
+  if (::listen(fd, options.backlog) != 0) return std::unexpected(errno);
+  describe(listener);
+  return listener;
+}
+
+}  // namespace
+
+Result<std::vector<Listener>, std::string> open_listeners(const ListenOptions& options) {
+  Result<Addresses, std::string> addresses = resolve(options);
+  if (!addresses) return std::unexpected(addresses.error());
+  std::vector<Listener> listeners;
+  std::uint16_t port = options.port;
+  int no_family = 0;
+  for (addrinfo* one = addresses->get(); one != nullptr; one = one->ai_next) {
+    Result<Listener, int> listener = open_one(options, one->ai_addr, one->ai_addrlen, port);
+    if (!listener) {
+      // A name may resolve to an address of a family that this machine does not have: localhost is
+      // ::1 too. One address is enough.
+      const int error = listener.error();
+      if (error != EAFNOSUPPORT && error != EADDRNOTAVAIL) {
+        return std::unexpected(explain(options, port, error));
+      }
+      no_family = error;
+      continue;
+    }
+    port = listener->port;
+    listeners.push_back(*std::move(listener));
+  }
+  if (!listeners.empty()) return listeners;
+  if (options.host.empty()) {  // no IPv6 here
+    ListenOptions ipv4 = options;
+    ipv4.host = "0.0.0.0";
+    return open_listeners(ipv4);
+  }
+  return std::unexpected(explain(options, port, no_family));
+}
+
+void set_no_delay(int connection) noexcept { set_flag(connection, IPPROTO_TCP, TCP_NODELAY, 1); }
+
+}  // namespace h2server::net

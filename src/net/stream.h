@@ -1,0 +1,46 @@
+// Stream: a connection's bytes in order, both ways, plain or encrypted.
+//
+// One reader and one writer at a time, on the engine's thread. Errors end the connection: after one,
+// only destruction is left.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/buffer_chain.h"
+#include "h2server/result.h"
+#include "h2server/task.h"
+#include "io/engine.h"
+
+namespace h2server::net {
+
+class Stream {
+ public:
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  virtual ~Stream() = default;
+
+  // What has arrived, at least a byte; an empty lease at the peer's end. ETIMEDOUT when nothing came
+  // in `timeout_ms` (0: no limit), ECANCELED after cancel_read().
+  virtual Task<Result<io::Lease>> read(std::uint32_t timeout_ms) = 0;
+  // Sends all of `bytes`. ETIMEDOUT when the peer took none of it in `timeout_ms`.
+  virtual Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t timeout_ms) = 0;
+  // Tells the peer that no more will come.
+  virtual Task<void> finish(std::uint32_t timeout_ms) = 0;
+
+  // Ends a read that waits; without one it does nothing.
+  virtual void cancel_read() = 0;
+
+  // Bytes that are only read by the kernel may lie in a mapping that shrinks meanwhile; a stream
+  // that reads them itself must be given bytes that stay.
+  [[nodiscard]] virtual bool bytes_go_to_kernel() const noexcept = 0;
+
+  [[nodiscard]] virtual io::Engine& engine() const noexcept = 0;
+};
+
+// Reads and drops what the peer still sends, for `timeout_ms` at most, so that it can read our last
+// words: closing on unread bytes would send a reset, which destroys them (RFC 9112, 9.6).
+Task<void> linger(Stream& stream, std::uint32_t timeout_ms);
+
+}  // namespace h2server::net

@@ -1,0 +1,27 @@
+// A TCP connection as a Stream.
+#pragma once
+
+#include "net/stream.h"
+
+namespace h2server::net {
+
+class TcpStream final : public Stream {
+ public:
+  TcpStream(io::Engine& engine, base::Fd connection) noexcept
+      : socket_(engine, std::move(connection)) {}
+
+  Task<Result<io::Lease>> read(std::uint32_t timeout_ms) override;
+  Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t timeout_ms) override;
+  Task<void> finish(std::uint32_t timeout_ms) override;
+  void cancel_read() override;
+  bool bytes_go_to_kernel() const noexcept override { return true; }
+  io::Engine& engine() const noexcept override { return socket_.engine(); }
+
+  [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
+
+ private:
+  io::Socket socket_;
+  io::ReceiveOp* receiving_ = nullptr;
+};
+
+}  // namespace h2server::net

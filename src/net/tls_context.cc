@@ -1,0 +1,91 @@
+#include "net/tls_context.h"
+
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include <unistd.h>
+
+namespace h2server::net {
+
+namespace {
+
+// RFC 7301: length-prefixed names, the server's preference first.
+constexpr std::string_view protocols = "\x02h2\x08http/1.1";
+
+// RFC 9113, 9.2.2 asks for these under TLS 1.2; TLS 1.3 has no others.
+constexpr const char* ciphers_of_tls_1_2 =
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"
+    "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
+    "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
+
+// Offered without overlap is fatal: no_application_protocol, 120 (RFC 7301, 3.2).
+int select_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size,
+                    const unsigned char* offered, unsigned offered_size, void*) {
+  unsigned char* selected = nullptr;
+  const int verdict = SSL_select_next_proto(
+      &selected, chosen_size, reinterpret_cast<const unsigned char*>(protocols.data()),
+      static_cast<unsigned>(protocols.size()), offered, offered_size);
+  if (verdict != OPENSSL_NPN_NEGOTIATED) return SSL_TLSEXT_ERR_ALERT_FATAL;
+  *chosen = selected;
+  return SSL_TLSEXT_ERR_OK;
+}
+
+std::string last_error() {
+  const unsigned long code = ERR_peek_last_error();
+  ERR_clear_error();
+  const char* const reason = ERR_reason_error_string(code);
+  return reason != nullptr ? reason : "unknown error";
+}
+
+// Empty when the file can be read.
+std::string unreadable(std::string_view what, std::string_view option, const std::string& file) {
+  if (::access(file.c_str(), R_OK) == 0) return {};
+  return fmt::format("can't read the {} {}: {}; name it with {}, make one with --self-signed, or "
+                     "serve without TLS with --h2c", what, file, std::strerror(errno), option);
+}
+
+}  // namespace
+
+void TlsContext::Free::operator()(ssl_ctx_st* context) const noexcept { SSL_CTX_free(context); }
+
+Result<std::shared_ptr<const TlsContext>, std::string> TlsContext::open(
+    const std::string& certificate_file, const std::string& key_file) {
+  std::string problem = unreadable("certificate", "--cert", certificate_file);
+  if (problem.empty()) problem = unreadable("private key", "--key", key_file);
+  if (!problem.empty()) return std::unexpected(std::move(problem));
+
+  auto made = std::make_shared<TlsContext>();
+  made->context_.reset(SSL_CTX_new(TLS_server_method()));
+  SSL_CTX* const context = made->get();
+  if (context == nullptr) return std::unexpected("can't set up TLS: " + last_error());
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                   SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // Tickets carry the session; a cache in the process would be locked by every handshake.
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_session_id_context(context, reinterpret_cast<const unsigned char*>("h2server"), 8);
+  SSL_CTX_set_max_early_data(context, 0);
+  SSL_CTX_set_alpn_select_cb(context, select_protocol, nullptr);
+  if (SSL_CTX_set_cipher_list(context, ciphers_of_tls_1_2) != 1) {
+    return std::unexpected("can't set the TLS ciphers: " + last_error());
+  }
+  if (SSL_CTX_use_certificate_chain_file(context, certificate_file.c_str()) != 1) {
+    return std::unexpected(fmt::format("{} holds no certificate in PEM form ({}); name one with "
+                                       "--cert", certificate_file, last_error()));
+  }
+  if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
+    return std::unexpected(fmt::format("{} holds no private key in PEM form that fits {} ({}); "
+                                       "name one with --key", key_file, certificate_file,
+                                       last_error()));
+  }
+  return made;
+}
+
+}  // namespace h2server::net

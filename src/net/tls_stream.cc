@@ -1,0 +1,191 @@
+#include "net/tls_stream.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+namespace h2server::net {
+
+namespace {
+
+constexpr std::size_t record_bytes = 16 * 1024;  // RFC 8446, 5.1: the largest plaintext of a record
+// Encrypted before it is sent: enough for one system call to be cheap beside the encryption.
+constexpr std::size_t batch_bytes = 8 * record_bytes;
+
+}  // namespace
+
+// The callbacks through which OpenSSL reads and writes a stream's buffers.
+struct TlsBio {
+  static TlsStream& stream(BIO* bio) { return *static_cast<TlsStream*>(BIO_get_data(bio)); }
+
+  static int read(BIO* bio, char* out, std::size_t size, std::size_t* done) {
+    std::string_view& input = stream(bio).input_;
+    BIO_clear_retry_flags(bio);
+    if (input.empty()) {
+      BIO_set_retry_read(bio);
+      return 0;
+    }
+    *done = std::min(size, input.size());
+    std::memcpy(out, input.data(), *done);
+    input.remove_prefix(*done);
+    return 1;
+  }
+
+  static int write(BIO* bio, const char* bytes, std::size_t size, std::size_t* done) {
+    stream(bio).encrypted_.append({bytes, size});
+    *done = size;
+    return 1;
+  }
+
+  static long control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+  static BIO_METHOD* method() {
+    static BIO_METHOD* const made = [] {
+      BIO_METHOD* const fresh = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
+      BIO_meth_set_read_ex(fresh, read);
+      BIO_meth_set_write_ex(fresh, write);
+      BIO_meth_set_ctrl(fresh, control);
+      return fresh;
+    }();
+    return made;
+  }
+};
+
+TlsStream::TlsStream(io::Engine& engine, base::Fd connection, const TlsContext& context)
+    : tcp_(engine, std::move(connection)), ssl_(SSL_new(context.get()), SSL_free) {
+  if (ssl_ == nullptr) throw std::bad_alloc();
+  BIO* const bio = BIO_new(TlsBio::method());
+  if (bio == nullptr) throw std::bad_alloc();
+  BIO_set_data(bio, this);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl_.get(), bio, bio);
+  SSL_set_accept_state(ssl_.get());
+}
+
+TlsStream::~TlsStream() = default;
+
+Task<Result<void>> TlsStream::handshake(std::uint32_t timeout_ms) {
+  // One deadline for the whole handshake: a byte now and then does not prolong it.
+  const std::int64_t until_ms = engine().now_ms() + timeout_ms;
+  for (;;) {
+    ERR_clear_error();
+    const int verdict = SSL_do_handshake(ssl_.get());
+    const int error = verdict == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), verdict);
+    if (!encrypted_.empty()) {  // our part, or the alert that says why not
+      const Result<void> written = co_await tcp_.write(encrypted_, timeout_ms);
+      if (!written) co_return std::unexpected(written.error());
+    }
+    if (error == SSL_ERROR_NONE) co_return {};
+    if (error != SSL_ERROR_WANT_READ) {
+      ERR_clear_error();
+      co_return std::unexpected(Error{EPROTO, "TLS handshake"});
+    }
+    const std::int64_t left_ms = until_ms - engine().now_ms();
+    if (left_ms <= 0) co_return std::unexpected(Error{ETIMEDOUT, "TLS handshake"});
+    Result<io::Lease> lease = co_await tcp_.read(static_cast<std::uint32_t>(left_ms));
+    if (!lease) co_return std::unexpected(lease.error());
+    if (lease->empty()) co_return std::unexpected(Error{ECONNRESET, "TLS handshake"});
+    lease_ = *std::move(lease);
+    input_ = lease_.bytes();
+  }
+}
+
+std::string_view TlsStream::protocol() const noexcept {
+  const unsigned char* name = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(ssl_.get(), &name, &size);
+  return {reinterpret_cast<const char*>(name), size};
+}
+
+// As much as there is and fits; notes why there is no more.
+std::size_t TlsStream::decrypt(std::span<char> room) {
+  std::size_t filled = 0;
+  while (filled < room.size()) {
+    std::size_t got = 0;
+    ERR_clear_error();
+    const int verdict = SSL_read_ex(ssl_.get(), room.data() + filled, room.size() - filled, &got);
+    if (verdict != 1) {
+      const int error = SSL_get_error(ssl_.get(), verdict);
+      if (error == SSL_ERROR_ZERO_RETURN) ending_ = Ending::closed;
+      else if (error != SSL_ERROR_WANT_READ) ending_ = Ending::broken;
+      break;
+    }
+    filled += got;
+  }
+  ERR_clear_error();
+  return filled;
+}
+
+Task<Result<io::Lease>> TlsStream::read(std::uint32_t timeout_ms) {
+  for (;;) {
+    if (ending_ == Ending::closed) co_return io::Lease();
+    if (ending_ == Ending::broken) co_return std::unexpected(Error{EPROTO, "TLS"});
+    if (!input_.empty() || SSL_has_pending(ssl_.get()) != 0) {
+      io::Lease plain = engine().borrow();
+      plain.set_size(decrypt(plain.room()));
+      if (input_.empty()) lease_.end();
+      if (!plain.empty()) co_return std::move(plain);
+      if (ending_ != Ending::none) continue;
+    }
+    Result<io::Lease> lease = co_await tcp_.read(timeout_ms);
+    // An end without close_notify ends the bytes too: HTTP knows by itself what is whole.
+    if (!lease || lease->empty()) co_return std::move(lease);
+    lease_ = *std::move(lease);
+    input_ = lease_.bytes();
+  }
+}
+
+// Moves plaintext into encrypted_, in full records as long as there is enough, up to a batch.
+Result<void> TlsStream::encrypt(base::BufferChain& bytes) {
+  std::array<char, record_bytes> staged;
+  while (!bytes.empty() && encrypted_.size() < batch_bytes) {
+    std::string_view record = bytes.front().substr(0, record_bytes);
+    if (record.size() < record_bytes && record.size() < bytes.size()) {
+      std::array<iovec, 64> pieces;
+      std::size_t filled = 0;
+      for (const iovec& piece : std::span(pieces).first(bytes.gather(pieces))) {
+        const std::size_t part = std::min(piece.iov_len, record_bytes - filled);
+        std::memcpy(staged.data() + filled, piece.iov_base, part);
+        filled += part;
+      }
+      record = {staged.data(), filled};
+    }
+    std::size_t taken = 0;
+    ERR_clear_error();
+    if (SSL_write_ex(ssl_.get(), record.data(), record.size(), &taken) != 1) {
+      ERR_clear_error();
+      return std::unexpected(Error{EPROTO, "TLS"});
+    }
+    bytes.consume(taken);
+  }
+  return {};
+}
+
+Task<Result<void>> TlsStream::write(base::BufferChain& bytes, std::uint32_t timeout_ms) {
+  while (!bytes.empty() || !encrypted_.empty()) {
+    const Result<void> done = encrypt(bytes);
+    if (!done) co_return std::unexpected(done.error());
+    const Result<void> written = co_await tcp_.write(encrypted_, timeout_ms);
+    if (!written) co_return std::unexpected(written.error());
+  }
+  co_return {};
+}
+
+Task<void> TlsStream::finish(std::uint32_t timeout_ms) {
+  ERR_clear_error();
+  SSL_shutdown(ssl_.get());  // queues close_notify; the peer's own is not waited for
+  ERR_clear_error();
+  if (!encrypted_.empty()) {
+    const Result<void> written = co_await tcp_.write(encrypted_, timeout_ms);
+    if (!written) co_return;
+  }
+  co_await tcp_.finish(timeout_ms);
+}
+
+}  // namespace h2server::net

@@ -1,0 +1,51 @@
+// TLS over a TCP connection as a Stream (OpenSSL, server side).
+//
+// OpenSSL does no I/O here: it reads from the lease that the engine gave and writes into a chain
+// that one send takes to the kernel, so all responses of a turn leave together.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "net/tcp_stream.h"
+#include "net/tls_context.h"
+
+struct ssl_st;
+
+namespace h2server::net {
+
+class TlsStream final : public Stream {
+ public:
+  // `context` outlives the stream.
+  TlsStream(io::Engine& engine, base::Fd connection, const TlsContext& context);
+  ~TlsStream() override;
+
+  // Before anything else. After an error the peer has been told why.
+  Task<Result<void>> handshake(std::uint32_t timeout_ms);
+  // What ALPN chose: "h2", "http/1.1", or empty when the client offered nothing.
+  [[nodiscard]] std::string_view protocol() const noexcept;
+
+  Task<Result<io::Lease>> read(std::uint32_t timeout_ms) override;
+  Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t timeout_ms) override;
+  Task<void> finish(std::uint32_t timeout_ms) override;
+  void cancel_read() override { tcp_.cancel_read(); }
+  bool bytes_go_to_kernel() const noexcept override { return false; }
+  io::Engine& engine() const noexcept override { return tcp_.engine(); }
+
+ private:
+  friend struct TlsBio;  // OpenSSL's way to input_ and encrypted_
+
+  Result<void> encrypt(base::BufferChain& bytes);
+  std::size_t decrypt(std::span<char> room);
+
+  enum class Ending : std::uint8_t { none, closed /* by close_notify */, broken };
+
+  TcpStream tcp_;
+  std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
+  io::Lease lease_;             // encrypted bytes that arrived
+  std::string_view input_;      // of lease_: those OpenSSL has not read
+  base::BufferChain encrypted_;  // on their way out
+  Ending ending_ = Ending::none;  // of what the peer sends
+};
+
+}  // namespace h2server::net

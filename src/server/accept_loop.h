@@ -1,0 +1,32 @@
+// The loop of whoever accepts connections from a listener.
+#pragma once
+
+#include <functional>
+
+#include "base/fd.h"
+#include "h2server/task.h"
+#include "io/engine.h"
+
+namespace h2server::server {
+
+class AcceptLoop {
+ public:
+  // `take` is given each connection.
+  AcceptLoop(io::Engine& engine, base::Fd listener, std::function<void(base::Fd)> take);
+
+  // Until stop(). Short of descriptors or memory it waits a little and tries again: those that are
+  // connected are served meanwhile.
+  Task<void> run();
+  void stop();
+
+ private:
+  io::Socket listener_;
+  std::function<void(base::Fd)> take_;
+  io::Op* waiting_ = nullptr;
+  bool stopped_ = false;
+  std::int64_t complain_from_ms_ = 0;
+
+  void complain(const Error& error);
+};
+
+}  // namespace h2server::server

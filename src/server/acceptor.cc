@@ -1,0 +1,44 @@
+#include "server/acceptor.h"
+
+#include "coro/task_group.h"
+#include "server/accept_loop.h"
+
+namespace h2server::server {
+
+Acceptor::Acceptor(std::vector<base::Fd> listeners, std::deque<Worker>& workers)
+    : listeners_(std::move(listeners)),
+      workers_(workers),
+      balancer_(static_cast<unsigned>(workers.size())) {}
+
+Result<void, std::string> Acceptor::start() {
+  return thread_.start([this](io::Engine& engine) { return run(engine); });
+}
+
+void Acceptor::stop() noexcept {
+  stop_asked_.store(true);
+  thread_.wake();
+}
+
+Task<void> Acceptor::run(io::Engine& engine) {
+  std::deque<AcceptLoop> loops;
+  coro::TaskGroup accepting;
+  for (base::Fd& listener : listeners_) {
+    loops.emplace_back(engine, std::move(listener),
+                       [this](base::Fd connection) { place(std::move(connection)); });
+    accepting.start(loops.back().run());
+  }
+  while (!stop_asked_.load()) {
+    io::WokenOp woken(engine);
+    co_await woken;
+  }
+  for (AcceptLoop& loop : loops) loop.stop();
+  co_await accepting.join();
+}
+
+// When every inbox is full the connection is closed, and counted: waiting would only hide it.
+void Acceptor::place(base::Fd connection) {
+  balancer_.place(connection.get(),
+                  [&](unsigned worker) { return workers_[worker].hand_over(connection); });
+}
+
+}  // namespace h2server::server

@@ -1,0 +1,40 @@
+// Acceptor: a thread that accepts connections and has the balancer choose a worker for each.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "h2server/result.h"
+#include "h2server/task.h"
+#include "server/balancer.h"
+#include "server/engine_thread.h"
+#include "server/worker.h"
+
+namespace h2server::server {
+
+class Acceptor {
+ public:
+  // The workers outlive the acceptor.
+  Acceptor(std::vector<base::Fd> listeners, std::deque<Worker>& workers);
+
+  Result<void, std::string> start();
+  void stop() noexcept;
+  void join() { thread_.join(); }
+
+  [[nodiscard]] const Balancer& balancer() const noexcept { return balancer_; }
+
+ private:
+  Task<void> run(io::Engine& engine);
+  void place(base::Fd connection);
+
+  std::vector<base::Fd> listeners_;
+  std::deque<Worker>& workers_;
+  Balancer balancer_;
+  std::atomic<bool> stop_asked_{false};
+  EngineThread thread_;
+};
+
+}  // namespace h2server::server

@@ -1,0 +1,38 @@
+// What all workers of a server share, and what one worker's connections share.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "base/pool.h"
+#include "content/folder.h"
+#include "http/h2/transfer.h"
+#include "http/limits.h"
+#include "http/router.h"
+#include "http/service.h"
+#include "io/engine.h"
+#include "net/tls_context.h"
+
+namespace h2server::server {
+
+// Immutable while the server runs.
+struct SharedContext {
+  http::Router router;
+  http::Limits limits;
+  std::shared_ptr<const net::TlsContext> tls;        // null: cleartext
+  std::shared_ptr<const content::Folder> root;       // of load_file_from_filecache(), or null
+  std::uint32_t drain_ms_max = 10'000;
+};
+
+// Of one worker, on its thread.
+struct WorkerContext {
+  WorkerContext(const SharedContext& all, io::Engine& own)
+      : shared(all), engine(own), service{.router = all.router, .limits = all.limits} {}
+
+  const SharedContext& shared;
+  io::Engine& engine;
+  http::Service service;
+  base::Pool<http::h2::Transfer> transfers;
+};
+
+}  // namespace h2server::server

@@ -1,0 +1,56 @@
+#include "server/engine_thread.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "coro/task_group.h"
+#include "io/epoll_engine.h"
+
+namespace h2server::server {
+
+namespace {
+
+Task<void> live(const std::function<Task<void>(io::Engine&)>& life, io::Engine& engine) {
+  co_await life(engine);
+  engine.stop();
+}
+
+}  // namespace
+
+EngineThread::~EngineThread() { ASSERT(!thread_.joinable()); }
+
+Result<void, std::string> EngineThread::start(std::function<Task<void>(io::Engine&)> life) {
+  std::promise<Outcome> promise;
+  std::future<Outcome> outcome = promise.get_future();
+  try {
+    thread_ = std::thread([this, life = std::move(life), promise = std::move(promise)]() mutable {
+      thread_main(life, std::move(promise));
+    });
+  } catch (const std::system_error& error) {
+    return std::unexpected(fmt::format("can't start a thread: {}", error.what()));
+  }
+  Outcome begun = outcome.get();
+  if (!begun) thread_.join();
+  return begun;
+}
+
+void EngineThread::thread_main(const std::function<Task<void>(io::Engine&)>& life,
+                               std::promise<Outcome> outcome) {
+  Result<std::unique_ptr<io::EpollEngine>> engine = io::EpollEngine::open();
+  if (!engine) {
+    outcome.set_value(std::unexpected("can't start an engine: " + engine.error().message()));
+    return;
+  }
+  engine_ = *std::move(engine);
+  outcome.set_value({});
+  coro::TaskGroup group;
+  group.start(live(life, *engine_));
+  engine_->run();
+}
+
+void EngineThread::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace h2server::server

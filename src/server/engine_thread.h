@@ -1,0 +1,40 @@
+// A thread with an engine, for a coroutine that is its life.
+#pragma once
+
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "h2server/result.h"
+#include "h2server/task.h"
+#include "io/engine.h"
+
+namespace h2server::server {
+
+class EngineThread {
+ public:
+  EngineThread() = default;
+  EngineThread(const EngineThread&) = delete;
+  EngineThread& operator=(const EngineThread&) = delete;
+  ~EngineThread();
+
+  // Returns when `life` has begun on the new thread, or can't. The thread ends with it; all else that
+  // it started must have ended by then.
+  Result<void, std::string> start(std::function<Task<void>(io::Engine&)> life);
+  // Any thread, between start() and join().
+  void wake() noexcept { engine_->wake(); }
+  void join();
+
+ private:
+  using Outcome = Result<void, std::string>;
+
+  void thread_main(const std::function<Task<void>(io::Engine&)>& life,
+                   std::promise<Outcome> outcome);
+
+  std::unique_ptr<io::Engine> engine_;  // made by the thread; outlives it, for wake()
+  std::thread thread_;
+};
+
+}  // namespace h2server::server

@@ -1,0 +1,59 @@
+#include "server/schemes/acceptor_scheme.h"
+
+#include <fmt/format.h>
+
+namespace h2server::server {
+
+AcceptorScheme::AcceptorScheme(const SharedContext& shared, const SchemeOptions& options)
+    : shared_(shared), options_(options) {}
+
+AcceptorScheme::~AcceptorScheme() = default;
+
+Result<void, std::string> AcceptorScheme::start() {
+  Result<std::vector<net::Listener>, std::string> listeners =
+      net::open_listeners(options_.listen);
+  if (!listeners) return std::unexpected(listeners.error());
+  std::vector<base::Fd> sockets;
+  for (net::Listener& listener : *listeners) {
+    addresses_.push_back({listener.host, listener.port});
+    sockets.push_back(std::move(listener.socket));
+  }
+  Result<void, std::string> started;
+  for (unsigned i = 0; i < options_.workers && started; ++i) {
+    started = workers_.emplace_back(shared_, std::vector<base::Fd>()).start();
+    if (!started) workers_.pop_back();
+  }
+  if (started) {
+    acceptor_.emplace(std::move(sockets), workers_);
+    started = acceptor_->start();
+    if (!started) acceptor_.reset();
+  }
+  if (!started) {
+    stop();
+    join();
+  }
+  return started;
+}
+
+void AcceptorScheme::stop() noexcept {
+  // The acceptor first: a worker that drains takes nothing from its inbox.
+  if (acceptor_) {
+    acceptor_->stop();
+    acceptor_->join();
+  }
+  for (Worker& worker : workers_) worker.stop();
+}
+
+void AcceptorScheme::join() {
+  for (Worker& worker : workers_) worker.join();
+}
+
+std::string AcceptorScheme::summary() const {
+  if (!acceptor_) return {};
+  const Balancer& balancer = acceptor_->balancer();
+  if (balancer.refused() == 0) return {};
+  return fmt::format("{} connections were closed because every worker's queue was full",
+                     balancer.refused());
+}
+
+}  // namespace h2server::server

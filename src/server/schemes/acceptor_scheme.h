@@ -1,0 +1,32 @@
+// One thread accepts, the balancer chooses, the workers' inboxes take.
+#pragma once
+
+#include <deque>
+#include <optional>
+
+#include "server/acceptor.h"
+#include "server/scheme.h"
+#include "server/worker.h"
+
+namespace h2server::server {
+
+class AcceptorScheme final : public Scheme {
+ public:
+  AcceptorScheme(const SharedContext& shared, const SchemeOptions& options);
+  ~AcceptorScheme() override;
+
+  Result<void, std::string> start() override;
+  void stop() noexcept override;
+  void join() override;
+  const std::vector<Address>& addresses() const noexcept override { return addresses_; }
+  std::string summary() const override;
+
+ private:
+  const SharedContext& shared_;
+  const SchemeOptions options_;
+  std::vector<Address> addresses_;
+  std::deque<Worker> workers_;
+  std::optional<Acceptor> acceptor_;
+};
+
+}  // namespace h2server::server

@@ -1,0 +1,61 @@
+#include "server/schemes/reuseport_scheme.h"
+
+namespace h2server::server {
+
+namespace {
+
+using Listeners = Result<std::vector<net::Listener>, std::string>;
+
+// SO_REUSEPORT would share the port with an older server of the same user: whoever starts a second
+// one by mistake is told so.
+Result<void, std::string> check_free(net::ListenOptions options) {
+  if (options.port == 0) return {};
+  options.reuse_port = false;
+  const Listeners probe = net::open_listeners(options);
+  if (!probe) return std::unexpected(probe.error());
+  return {};
+}
+
+}  // namespace
+
+ReuseportScheme::ReuseportScheme(const SharedContext& shared, const SchemeOptions& options)
+    : shared_(shared), options_(options) {}
+
+ReuseportScheme::~ReuseportScheme() = default;
+
+Result<void, std::string> ReuseportScheme::start() {
+  net::ListenOptions listen = options_.listen;
+  if (Result<void, std::string> free = check_free(listen); !free) return free;
+  listen.reuse_port = true;
+  // All listeners first: no connection comes to a group that is still growing.
+  std::vector<std::vector<base::Fd>> sockets(options_.workers);
+  for (std::vector<base::Fd>& own : sockets) {
+    Listeners listeners = net::open_listeners(listen);
+    if (!listeners) return std::unexpected(listeners.error());
+    const bool first = addresses_.empty();
+    for (net::Listener& listener : *listeners) {
+      if (first) addresses_.push_back({listener.host, listener.port});
+      listen.port = listener.port;
+      own.push_back(std::move(listener.socket));
+    }
+  }
+  for (std::vector<base::Fd>& own : sockets) {
+    Result<void, std::string> started = workers_.emplace_back(shared_, std::move(own)).start();
+    if (started) continue;
+    workers_.pop_back();
+    stop();
+    join();
+    return started;
+  }
+  return {};
+}
+
+void ReuseportScheme::stop() noexcept {
+  for (Worker& worker : workers_) worker.stop();
+}
+
+void ReuseportScheme::join() {
+  for (Worker& worker : workers_) worker.join();
+}
+
+}  // namespace h2server::server

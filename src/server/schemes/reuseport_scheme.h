@@ -1,0 +1,29 @@
+// Every worker has listeners of its own on the same port; the kernel spreads the connections.
+#pragma once
+
+#include <deque>
+
+#include "server/scheme.h"
+#include "server/worker.h"
+
+namespace h2server::server {
+
+class ReuseportScheme final : public Scheme {
+ public:
+  ReuseportScheme(const SharedContext& shared, const SchemeOptions& options);
+  ~ReuseportScheme() override;
+
+  Result<void, std::string> start() override;
+  void stop() noexcept override;
+  void join() override;
+  const std::vector<Address>& addresses() const noexcept override { return addresses_; }
+  std::string summary() const override { return {}; }
+
+ private:
+  const SharedContext& shared_;
+  const SchemeOptions options_;
+  std::vector<Address> addresses_;
+  std::deque<Worker> workers_;
+};
+
+}  // namespace h2server::server

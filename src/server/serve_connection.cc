@@ -1,0 +1,116 @@
+#include "server/serve_connection.h"
+
+#include <exception>
+#include <string>
+
+#include "base/log.h"
+#include "http/h1/connection.h"
+#include "http/h2/connection.h"
+#include "net/listener.h"
+#include "net/tcp_stream.h"
+#include "net/tls_stream.h"
+
+namespace h2server::server {
+
+namespace {
+
+// A connection that has not chosen its protocol yet has nothing under way that the drain must wait
+// for.
+class Undecided final : private http::Drainable {
+ public:
+  Undecided(net::Stream& stream, http::DrainList& list) : stream_(stream) { list.add(*this); }
+  ~Undecided() { http::DrainList::remove(*this); }
+
+ private:
+  void drain() override { stream_.cancel_read(); }
+
+  net::Stream& stream_;
+};
+
+struct Opening {
+  bool http2 = false;
+  std::string early;  // a part of the preface that came by itself
+  io::Lease first;
+};
+
+// Reads until the bytes differ from HTTP/2's preface or are all of it (RFC 9113, 3.3).
+Task<Result<Opening>> read_opening(net::Stream& stream, std::uint32_t timeout_ms) {
+  constexpr std::string_view preface = http::h2::preface;
+  Opening opening;
+  const std::int64_t until_ms = stream.engine().now_ms() + timeout_ms;
+  for (;;) {
+    const std::int64_t left_ms = until_ms - stream.engine().now_ms();
+    if (left_ms <= 0) co_return std::unexpected(Error{ETIMEDOUT, "preface"});
+    Result<io::Lease> lease = co_await stream.read(static_cast<std::uint32_t>(left_ms));
+    if (!lease) co_return std::unexpected(lease.error());
+    if (lease->empty()) co_return std::unexpected(Error{ECONNRESET, "preface"});
+    const std::string_view wanted = preface.substr(opening.early.size());
+    const std::string_view got = lease->bytes().substr(0, wanted.size());
+    if (got == wanted || !wanted.starts_with(got)) {
+      opening.http2 = got == wanted;
+      opening.first = *std::move(lease);
+      co_return std::move(opening);
+    }
+    opening.early += got;
+  }
+}
+
+Task<void> serve_http1(WorkerContext& worker, net::Stream& stream, Opening opening,
+                       bool encrypted) {
+  http::h1::Connection connection(stream, worker.service, encrypted);
+  co_await connection.run(std::move(opening.early), std::move(opening.first));
+}
+
+Task<void> serve_http2(WorkerContext& worker, net::Stream& stream, Opening opening,
+                       bool encrypted) {
+  http::h2::Connection connection(stream, worker.service, worker.transfers, encrypted);
+  co_await connection.run(std::move(opening.early), std::move(opening.first));
+}
+
+Task<void> serve_tls(WorkerContext& worker, base::Fd connection) {
+  net::TlsStream stream(worker.engine, std::move(connection), *worker.shared.tls);
+  {
+    const Undecided undecided(stream, worker.service.connections);
+    const Result<void> shaken = co_await stream.handshake(worker.shared.limits.handshake_ms_max);
+    if (!shaken) co_return;
+  }
+  // Named: GCC 12 destroys a braced temporary in a co_await expression twice.
+  Opening opening;
+  if (stream.protocol() == "h2") {
+    co_await serve_http2(worker, stream, std::move(opening), true);
+  } else {
+    co_await serve_http1(worker, stream, std::move(opening), true);
+  }
+}
+
+Task<void> serve_cleartext(WorkerContext& worker, base::Fd connection) {
+  net::TcpStream stream(worker.engine, std::move(connection));
+  Result<Opening> opening = std::unexpected(Error{});
+  {
+    const Undecided undecided(stream, worker.service.connections);
+    opening = co_await read_opening(stream, worker.shared.limits.idle_ms_max);
+  }
+  if (!opening) co_return;
+  if (opening->http2) {
+    co_await serve_http2(worker, stream, *std::move(opening), false);
+  } else {
+    co_await serve_http1(worker, stream, *std::move(opening), false);
+  }
+}
+
+}  // namespace
+
+Task<void> serve_connection(WorkerContext& worker, base::Fd connection) {
+  net::set_no_delay(connection.get());
+  try {
+    if (worker.shared.tls != nullptr) {
+      co_await serve_tls(worker, std::move(connection));
+    } else {
+      co_await serve_cleartext(worker, std::move(connection));
+    }
+  } catch (const std::exception& error) {  // out of memory: this connection's end, nobody else's
+    base::log_error("connection aborted: {}", error.what());
+  }
+}
+
+}  // namespace h2server::server

@@ -1,0 +1,47 @@
+// Worker: a thread with an engine that serves connections. They come through its inbox, or from
+// listeners of its own.
+//
+// start(), stop() and join() are for the thread that owns the worker, hand_over() for one other.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/spsc_queue.h"
+#include "h2server/result.h"
+#include "h2server/task.h"
+#include "server/context.h"
+#include "server/engine_thread.h"
+
+namespace h2server::server {
+
+class Worker {
+ public:
+  // Connections that a busy worker has not taken yet: beyond, another worker is better.
+  static constexpr std::size_t inbox_size = 1024;
+
+  // `shared` outlives the worker. `listeners` may be empty.
+  Worker(const SharedContext& shared, std::vector<base::Fd> listeners);
+
+  Result<void, std::string> start();
+  // Drains; the second call cancels what still runs.
+  void stop() noexcept;
+  void join() { thread_.join(); }
+
+  // False when the inbox is full; `connection` is untouched then.
+  [[nodiscard]] bool hand_over(base::Fd& connection);
+
+ private:
+  class Life;  // on the thread
+  static Task<void> live(Worker& worker, io::Engine& engine);
+
+  const SharedContext& shared_;
+  std::vector<base::Fd> listeners_;
+  base::SpscQueue<base::Fd> inbox_{inbox_size};
+  std::atomic<int> stops_asked_{0};
+  EngineThread thread_;
+};
+
+}  // namespace h2server::server

@@ -1,0 +1,159 @@
+#include "http/conditional.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace h2server::http {
+namespace {
+
+using enum PreconditionResult;
+
+constexpr std::int64_t modified = 784111777;
+constexpr std::int64_t now = 1'790'000'000;
+constexpr const char* same_date = "Sun, 06 Nov 1994 08:49:37 GMT";
+constexpr const char* earlier = "Sun, 06 Nov 1994 08:49:36 GMT";
+constexpr const char* later = "Sun, 06 Nov 1994 08:49:38 GMT";
+constexpr Validators validators{.etag = "\"abc\"", .modified = modified};
+
+PreconditionResult get(const Preconditions& preconditions) {
+  return evaluate(preconditions, validators, true, now);
+}
+
+PreconditionResult put(const Preconditions& preconditions) {
+  return evaluate(preconditions, validators, false, now);
+}
+
+struct TagRow {
+  const char* field;
+  bool strong;  // matches "abc" strongly
+  bool weak;
+};
+
+const std::vector<TagRow> tag_rows = {
+    {"\"abc\"", true, true},
+    {"W/\"abc\"", false, true},
+    {"*", true, true},
+    {" * ", true, true},
+    {" \"abc\" ", true, true},
+    {"\"x\", \"abc\"", true, true},
+    {"\"x\",\"abc\",\"y\"", true, true},
+    {"\"x\" ,\t\"abc\"", true, true},
+    {",, \"abc\" ,,", true, true},
+    {"W/\"x\", W/\"abc\"", false, true},
+    {"W/\"abc\", \"abc\"", true, true},
+    {"\"x,\\\", \"abc\"", true, true},  // a backslash escapes nothing in a tag
+    {"\"\"", false, false},
+    {"\"ABC\"", false, false},
+    {"\"x\"", false, false},
+    {"\"a,\"", false, false},
+    {"\"x,abc,y\"", false, false},
+    {"\",\", \"abc\"", true, true},
+    {"", false, false},
+    {",", false, false},
+    {"abc", false, false},
+    {"\"abc", false, false},
+    {"abc\"", false, false},
+    {"'abc'", false, false},
+    {"w/\"abc\"", false, false},
+    {"W/ \"abc\"", false, false},
+    {"W/abc", false, false},
+    {"W/", false, false},
+    {"\"abc\", *", false, false},
+    {"*, \"abc\"", false, false},
+    {"**", false, false},
+    {"\"abc\" \"x\"", false, false},
+    {"\"abc\"x", false, false},
+    {"\"abc\", x", false, false},
+    {"\"abc\", \"x", false, false},
+    {"\"abc\", \"a b\"", false, false},
+    {"\"abc\", \"a\x7f\"", false, false},
+    {"\"\xc3\xa9\", \"abc\"", true, true},
+};
+
+TEST(Conditional, EntityTagLists) {
+  for (const auto& row : tag_rows) {
+    EXPECT_EQ(put({.if_match = row.field}), row.strong ? proceed : failed) << row.field;
+    EXPECT_EQ(get({.if_match = row.field}), row.strong ? proceed : failed) << row.field;
+    EXPECT_EQ(get({.if_none_match = row.field}), row.weak ? not_modified : proceed) << row.field;
+    EXPECT_EQ(put({.if_none_match = row.field}), row.weak ? failed : proceed) << row.field;
+  }
+}
+
+TEST(Conditional, TagWithCommaIsOneTag) {
+  const Validators comma{.etag = "\"x,y\"", .modified = modified};
+  EXPECT_EQ(evaluate({.if_none_match = "\"a\", \"x,y\""}, comma, true, now), not_modified);
+  EXPECT_EQ(evaluate({.if_none_match = "\"x\",\"y\""}, comma, true, now), proceed);
+}
+
+TEST(Conditional, WithoutEtagOnlyTheAsteriskMatches) {
+  const Validators none{.etag = "", .modified = modified};
+  EXPECT_EQ(evaluate({.if_match = "\"\""}, none, false, now), failed);
+  EXPECT_EQ(evaluate({.if_match = "*"}, none, false, now), proceed);
+  EXPECT_EQ(evaluate({.if_none_match = "\"\""}, none, true, now), proceed);
+  EXPECT_EQ(evaluate({.if_none_match = "*"}, none, true, now), not_modified);
+}
+
+TEST(Conditional, WeakCurrentEtagNeverMatchesStrongly) {
+  const Validators weak{.etag = "W/\"abc\"", .modified = modified};
+  EXPECT_EQ(evaluate({.if_match = "W/\"abc\""}, weak, false, now), failed);
+  EXPECT_EQ(evaluate({.if_none_match = "\"abc\""}, weak, true, now), not_modified);
+  EXPECT_FALSE(range_applies({.if_range = "W/\"abc\""}, weak, now));
+}
+
+TEST(Conditional, Dates) {
+  EXPECT_EQ(get({}), proceed);
+  EXPECT_EQ(get({.if_modified_since = same_date}), not_modified);
+  EXPECT_EQ(get({.if_modified_since = "Sunday, 06-Nov-94 08:49:37 GMT"}), not_modified);
+  EXPECT_EQ(get({.if_modified_since = later}), not_modified);
+  EXPECT_EQ(get({.if_modified_since = earlier}), proceed);
+  EXPECT_EQ(get({.if_modified_since = "yesterday"}), proceed);
+  EXPECT_EQ(put({.if_modified_since = same_date}), proceed);
+  EXPECT_EQ(put({.if_unmodified_since = same_date}), proceed);
+  EXPECT_EQ(put({.if_unmodified_since = later}), proceed);
+  EXPECT_EQ(put({.if_unmodified_since = earlier}), failed);
+  EXPECT_EQ(get({.if_unmodified_since = earlier}), failed);
+  EXPECT_EQ(put({.if_unmodified_since = "yesterday"}), proceed);
+}
+
+// RFC 9110, 13.2.2.
+TEST(Conditional, Precedence) {
+  // If-Match makes If-Unmodified-Since irrelevant.
+  EXPECT_EQ(put({.if_match = "\"abc\"", .if_unmodified_since = earlier}), proceed);
+  EXPECT_EQ(put({.if_match = "\"x\"", .if_unmodified_since = later}), failed);
+  // If-None-Match makes If-Modified-Since irrelevant.
+  EXPECT_EQ(get({.if_none_match = "\"x\"", .if_modified_since = later}), proceed);
+  EXPECT_EQ(get({.if_none_match = "\"abc\"", .if_modified_since = earlier}), not_modified);
+  EXPECT_EQ(get({.if_none_match = "broken", .if_modified_since = later}), proceed);
+  // The first pair is decided before the second.
+  EXPECT_EQ(get({.if_match = "\"x\"", .if_none_match = "\"abc\""}), failed);
+  EXPECT_EQ(get({.if_match = "\"abc\"", .if_none_match = "\"abc\""}), not_modified);
+  EXPECT_EQ(get({.if_modified_since = later, .if_unmodified_since = earlier}), failed);
+  EXPECT_EQ(get({.if_match = "*", .if_modified_since = later}), not_modified);
+}
+
+TEST(Conditional, IfRange) {
+  const auto applies = [](const char* value) {
+    return range_applies({.if_range = value}, validators, now);
+  };
+  EXPECT_TRUE(range_applies({}, validators, now));
+  EXPECT_TRUE(applies("\"abc\""));
+  EXPECT_TRUE(applies(" \"abc\" "));
+  EXPECT_TRUE(applies(same_date));
+  EXPECT_FALSE(applies("W/\"abc\""));
+  EXPECT_FALSE(applies("\"x\""));
+  EXPECT_FALSE(applies("\"abc\", \"x\""));
+  EXPECT_FALSE(applies("\"x\", \"abc\""));
+  EXPECT_FALSE(applies("*"));
+  EXPECT_FALSE(applies(""));
+  EXPECT_FALSE(applies(later));
+  EXPECT_FALSE(applies(earlier));
+  EXPECT_FALSE(applies("yesterday"));
+  EXPECT_FALSE(range_applies({.if_range = "\"\""}, {.etag = "", .modified = 0}, now));
+  // Modified this very second: the date is no strong validator yet.
+  EXPECT_FALSE(range_applies({.if_range = same_date}, validators, modified));
+  EXPECT_TRUE(range_applies({.if_range = same_date}, validators, modified + 1));
+}
+
+}  // namespace
+}  // namespace h2server::http

@@ -1,0 +1,416 @@
+// EpollEngine: cancelling, waking, fairness, and sockets that go away between two events.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/spsc_queue.h"
+#include "coro/task_group.h"
+#include "io/epoll_engine.h"
+
+namespace h2server::io {
+namespace {
+
+struct Pair {
+  base::Fd ours;
+  base::Fd theirs;
+};
+
+Pair make_pair_of_sockets() {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
+  return {base::Fd(ends[0]), base::Fd(ends[1])};
+}
+
+void put(const base::Fd& end, std::string_view bytes) {
+  ASSERT_EQ(::send(end.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(bytes.size()));
+}
+
+std::string text_of(const Result<Lease>& lease) {
+  if (!lease) return "error " + std::to_string(lease.error().code);
+  return std::string(lease->bytes());
+}
+
+const std::string cancelled = "error " + std::to_string(ECANCELED);
+
+class EpollEngineTurns : public testing::Test {
+ protected:
+  EpollEngineTurns() : EpollEngineTurns(EpollLimits{}) {}
+  explicit EpollEngineTurns(const EpollLimits& limits)
+      : engine_(EpollEngine::open(limits).value()) {}
+
+  void run() {
+    if (tasks_.running() == 0) return;
+    engine_->run();
+    EXPECT_EQ(tasks_.running(), 0U);
+  }
+  void start(Task<void> task) { tasks_.start(stop_after(std::move(task))); }
+
+  std::unique_ptr<EpollEngine> engine_;
+  coro::TaskGroup tasks_;
+
+ private:
+  Task<void> stop_after(Task<void> task) {
+    co_await task;
+    if (tasks_.running() == 1) engine_->stop();
+  }
+};
+
+class EpollEngineSmallTurns : public EpollEngineTurns {
+ protected:
+  EpollEngineSmallTurns()
+      : EpollEngineTurns({.buffer_bytes = 64, .buffers_kept_max = 2,
+                          .inline_operations_max = 4}) {}
+};
+
+// --- cancelling -------------------------------------------------------------------------------
+
+TEST_F(EpollEngineTurns, ACancelledOperationEndsOnceAndLeavesTheSocketUsable) {
+  Pair pair = make_pair_of_sockets();
+  Socket socket(*engine_, std::move(pair.ours));
+  ReceiveOp* waiting = nullptr;
+  int ended = 0;
+  const auto reads = [&]() -> Task<void> {
+    {
+      ReceiveOp receive(socket, 60'000);
+      waiting = &receive;
+      EXPECT_EQ(text_of(co_await receive), cancelled);
+      ++ended;
+      receive.cancel();  // complete: does nothing
+    }
+    put(pair.theirs, "more");
+    ReceiveOp receive(socket, 0);
+    EXPECT_EQ(text_of(co_await receive), "more");
+  };
+  start(reads());
+  ASSERT_NE(waiting, nullptr);
+  EXPECT_TRUE(waiting->pending());
+  waiting->cancel();
+  waiting->cancel();
+  EXPECT_EQ(ended, 0);  // asked, not forced: it ends in the engine's next turn
+  run();
+  EXPECT_EQ(ended, 1);
+}
+
+TEST_F(EpollEngineTurns, BytesThatComeWithACancellationAreNotLost) {
+  Pair pair = make_pair_of_sockets();
+  Socket socket(*engine_, std::move(pair.ours));
+  ReceiveOp* waiting = nullptr;
+  const auto reads = [&]() -> Task<void> {
+    {
+      ReceiveOp receive(socket, 0);
+      waiting = &receive;
+      EXPECT_EQ(text_of(co_await receive), cancelled);
+    }
+    ReceiveOp receive(socket, 0);
+    EXPECT_EQ(text_of(co_await receive), "kept");
+  };
+  start(reads());
+  waiting->cancel();
+  put(pair.theirs, "kept");
+  run();
+}
+
+TEST_F(EpollEngineTurns, CancelAllEndsEveryKindAndWhateverStartsLater) {
+  Pair pair = make_pair_of_sockets();
+  Pair full = make_pair_of_sockets();
+  Socket reader(*engine_, std::move(pair.ours));
+  Socket writer(*engine_, std::move(full.ours));
+  const std::string bytes(1'000'000, 'x');
+  int ended = 0;
+  const auto reads = [&]() -> Task<void> {
+    for (int i = 0; i < 2; ++i) {
+      ReceiveOp receive(reader, 60'000);
+      EXPECT_EQ(text_of(co_await receive), cancelled);
+    }
+    ++ended;
+  };
+  const auto sends = [&]() -> Task<void> {
+    for (;;) {
+      const iovec piece{const_cast<char*>(bytes.data()), bytes.size()};
+      SendOp send(writer, {&piece, 1}, 60'000);
+      const Result<std::size_t> sent = co_await send;
+      if (sent) continue;
+      EXPECT_EQ(sent.error().code, ECANCELED);
+      ++ended;
+      co_return;
+    }
+  };
+  const auto sleeps = [&](std::uint32_t ms) -> Task<void> {
+    SleepOp sleep(*engine_, ms);
+    EXPECT_FALSE(co_await sleep);
+    ++ended;
+  };
+  const auto waits = [&]() -> Task<void> {
+    WokenOp woken(*engine_);
+    EXPECT_FALSE(co_await woken);
+    WokenOp again(*engine_);
+    EXPECT_FALSE(co_await again);
+    ++ended;
+  };
+  start(reads());
+  start(sends());
+  start(sleeps(60'000));
+  start(sleeps(50'000));
+  start(waits());
+  EXPECT_EQ(tasks_.running(), 5U);
+  engine_->cancel_all();
+  engine_->cancel_all();
+  EXPECT_EQ(ended, 0);
+  run();
+  EXPECT_EQ(ended, 5);
+}
+
+// --- waking -----------------------------------------------------------------------------------
+
+TEST_F(EpollEngineTurns, AWakeIsRememberedUntilSomebodyWaits) {
+  int woken_times = 0;
+  const auto body = [&]() -> Task<void> {
+    engine_->wake();
+    engine_->wake();
+    SleepOp pause(*engine_, 1);
+    co_await pause;
+    WokenOp first(*engine_);
+    EXPECT_TRUE(co_await first);
+    ++woken_times;
+    engine_->wake();
+    WokenOp second(*engine_);
+    EXPECT_TRUE(co_await second);
+    ++woken_times;
+  };
+  start(body());
+  run();
+  EXPECT_EQ(woken_times, 2);
+}
+
+TEST_F(EpollEngineTurns, NoItemThatAnotherThreadHandsOverIsMissed) {
+  constexpr int count = 20'000;
+  base::SpscQueue<int> inbox(64);
+  std::vector<int> received;
+  const auto body = [&]() -> Task<void> {
+    while (received.size() < count) {
+      WokenOp woken(*engine_);
+      EXPECT_TRUE(co_await woken);
+      while (const std::optional<int> item = inbox.try_pop()) received.push_back(*item);
+    }
+  };
+  start(body());
+  std::thread other([&] {
+    for (int i = 0; i < count; ++i) {
+      while (!inbox.try_push(i)) std::this_thread::yield();
+      engine_->wake();
+    }
+  });
+  run();
+  other.join();
+  ASSERT_EQ(received.size(), static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) EXPECT_EQ(received[static_cast<std::size_t>(i)], i);
+}
+
+TEST_F(EpollEngineTurns, WhatWasWrittenBeforeAWakeIsSeenAfterIt) {
+  int plain = 0;  // neither atomic nor locked
+  std::atomic<bool> seen{false};
+  const auto body = [&]() -> Task<void> {
+    for (int i = 1; i <= 100; ++i) {
+      WokenOp woken(*engine_);
+      EXPECT_TRUE(co_await woken);
+      EXPECT_EQ(plain, i);
+      seen.store(true, std::memory_order_release);
+    }
+  };
+  start(body());
+  std::thread other([&] {
+    for (int i = 1; i <= 100; ++i) {
+      plain = i;
+      engine_->wake();
+      while (!seen.exchange(false, std::memory_order_acquire)) std::this_thread::yield();
+    }
+  });
+  run();
+  other.join();
+}
+
+// --- fairness ---------------------------------------------------------------------------------
+
+TEST_F(EpollEngineSmallTurns, ASocketThatFloodsDoesNotStarveAnother) {
+  Pair flood = make_pair_of_sockets();
+  Pair quiet = make_pair_of_sockets();
+  put(flood.theirs, std::string(64 * 1000, 'x'));
+  Socket flooded(*engine_, std::move(flood.ours));
+  Socket other(*engine_, std::move(quiet.ours));
+  int reads = 0;
+  int reads_before_other = -1;
+  const auto reads_other = [&]() -> Task<void> {
+    ReceiveOp receive(other, 0);
+    EXPECT_EQ(text_of(co_await receive), "me too");
+    reads_before_other = reads;
+  };
+  const auto reads_flood = [&]() -> Task<void> {
+    for (; reads < 1000; ++reads) {
+      ReceiveOp receive(flooded, 0);
+      const Result<Lease> lease = co_await receive;
+      EXPECT_EQ(lease->bytes().size(), 64U);
+    }
+  };
+  start(reads_other());
+  put(quiet.theirs, "me too");
+  start(reads_flood());
+  EXPECT_EQ(reads, 4);  // inline_operations_max
+  run();
+  EXPECT_EQ(reads, 1000);
+  EXPECT_GE(reads_before_other, 0);
+  EXPECT_LE(reads_before_other, 8);
+}
+
+TEST_F(EpollEngineSmallTurns, AnOperationThatWaitsForItsTurnCanBeCancelled) {
+  Pair flood = make_pair_of_sockets();
+  put(flood.theirs, std::string(64 * 100, 'x'));
+  Socket flooded(*engine_, std::move(flood.ours));
+  ReceiveOp* last = nullptr;
+  std::string end;
+  const auto reads = [&]() -> Task<void> {
+    for (;;) {
+      ReceiveOp receive(flooded, 1);
+      last = &receive;
+      const Result<Lease> lease = co_await receive;
+      if (lease) continue;
+      end = text_of(lease);
+      co_return;
+    }
+  };
+  start(reads());
+  ASSERT_TRUE(last->pending());
+  last->cancel();
+  run();
+  EXPECT_EQ(end, cancelled);
+}
+
+TEST_F(EpollEngineSmallTurns, BuffersAreLentAgain) {
+  std::array<const char*, 3> first{};
+  {
+    const Lease a = engine_->borrow();
+    const Lease b = engine_->borrow();
+    const Lease c = engine_->borrow();
+    first = {a.room().data(), b.room().data(), c.room().data()};
+    EXPECT_EQ(a.room().size(), 64U);
+    EXPECT_TRUE(a.empty());
+  }
+  const Lease again = engine_->borrow();  // two were kept: c and b
+  EXPECT_NE(std::find(first.begin(), first.end(), again.room().data()), first.end());
+}
+
+// --- sockets that go away ---------------------------------------------------------------------
+
+// Two sockets are ready in one turn. The first one's handler ends the second socket and makes
+// another that has its descriptor's number: the event that is still to come must not reach it.
+TEST_F(EpollEngineTurns, AnEventOfASocketThatIsGoneReachesNoOther) {
+  Pair first_pair = make_pair_of_sockets();
+  Pair second_pair = make_pair_of_sockets();
+  Pair third_pair = make_pair_of_sockets();
+  Socket first(*engine_, std::move(first_pair.ours));
+  std::optional<Socket> second;
+  second.emplace(*engine_, std::move(second_pair.ours));
+  std::optional<Socket> third;
+  bool third_began = false;
+  const auto reads_third = [&]() -> Task<void> {
+    third_began = true;
+    ReceiveOp receive(*third, 0);
+    EXPECT_EQ(text_of(co_await receive), "for the third");
+  };
+  const auto replaces = [&]() -> Task<void> {
+    ReceiveOp receive(first, 0);
+    EXPECT_EQ(text_of(co_await receive), "go");
+    const int number = second->fd();
+    second.reset();
+    third.emplace(*engine_, base::Fd(::fcntl(third_pair.ours.get(), F_DUPFD_CLOEXEC, number)));
+    EXPECT_EQ(third->fd(), number);
+    start(reads_third());
+    put(third_pair.theirs, "for the third");
+  };
+  const auto watches_second = [&]() -> Task<void> {
+    ReceiveOp receive(*second, 0);  // waits, so that the engine watches the descriptor
+    EXPECT_EQ(text_of(co_await receive), "once");
+    put(first_pair.theirs, "go");
+    put(second_pair.theirs, "nobody reads this");
+    second_pair.theirs.close();  // and a hang-up
+  };
+  start(replaces());
+  start(watches_second());
+  put(second_pair.theirs, "once");
+  run();
+  EXPECT_TRUE(third_began);
+}
+
+TEST_F(EpollEngineTurns, AReaderMayEndItsSocketBeforeTheWritersHalfOfTheEvent) {
+  Pair pair = make_pair_of_sockets();
+  std::optional<Socket> socket;
+  socket.emplace(*engine_, std::move(pair.ours));
+  const std::string bytes(1'000'000, 'x');
+  SendOp* sending = nullptr;
+  bool writer_ended = false;
+  const auto sends = [&]() -> Task<void> {
+    for (;;) {
+      const iovec piece{const_cast<char*>(bytes.data()), bytes.size()};
+      SendOp send(*socket, {&piece, 1}, 0);
+      sending = &send;
+      const Result<std::size_t> sent = co_await send;
+      if (sent) continue;
+      writer_ended = true;
+      co_return;
+    }
+  };
+  const auto ends = [&]() -> Task<void> {
+    {
+      ReceiveOp receive(*socket, 0);
+      EXPECT_EQ(text_of(co_await receive), "");
+    }
+    sending->cancel();
+    while (!writer_ended) {
+      SleepOp pause(*engine_, 1);
+      co_await pause;
+    }
+    socket.reset();
+  };
+  start(sends());
+  start(ends());
+  pair.theirs.close();  // readable and writable in one event
+  run();
+  EXPECT_TRUE(writer_ended);
+}
+
+TEST_F(EpollEngineTurns, DescriptorsAreUsedAgainManyTimes) {
+  for (int i = 0; i < 300; ++i) {
+    Pair pair = make_pair_of_sockets();
+    Socket socket(*engine_, std::move(pair.ours));
+    const auto reads = [&]() -> Task<void> {
+      ReceiveOp receive(socket, 60'000);
+      EXPECT_EQ(text_of(co_await receive), "x");
+    };
+    start(reads());
+    put(pair.theirs, "x");
+    run();
+  }
+}
+
+// --- clocks -----------------------------------------------------------------------------------
+
+TEST_F(EpollEngineTurns, IsThisThreadsEngineAndHasItsClocks) {
+  EXPECT_EQ(Engine::current(), engine_.get());
+  const std::int64_t now_ms = base::monotonic_ms();
+  EXPECT_LE(engine_->now_ms(), now_ms);
+  EXPECT_GE(engine_->unix_seconds(), 1'700'000'000);
+  std::thread([] { EXPECT_EQ(Engine::current(), nullptr); }).join();
+  engine_.reset();
+  EXPECT_EQ(Engine::current(), nullptr);
+}
+
+}  // namespace
+}  // namespace h2server::io

@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+"""Reads every #include and fails on an arrow that points the wrong way.
+
+    app → server → content → http → net → io → coro → base
+
+A layer may include itself and what stands to its right. The public headers, include/h2server,
+include each other and the C++ library and nothing else, so no header of nghttp2, OpenSSL or
+liburing is reachable from them; examples see the public headers only. Nothing includes app.
+"""
+
+import re
+
+from lib import sources
+
+LAYERS = ["app", "server", "content", "http", "net", "io", "coro", "base"]
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">\n]+)[">]', re.MULTILINE)
+# <string_view>, not <unistd.h> or <fmt/format.h>.
+_STANDARD = re.compile(r"^[a-z_]+$")
+# Connections join the protocol to the network; the rest of http does no I/O.
+_CONNECTION = re.compile(
+    r"^src/http/(h[12]/connection[^/]*|(.*/)?(connection_[^/]*|[^/]*_connection)\.(h|cc))$"
+)
+_TLS = re.compile(r"^src/net/tls_[^/]*$")
+
+
+def includes_of(text):
+    """[(line, bracket, target)] for each #include that is no comment."""
+    plain = sources.without_comments(text)
+    return [
+        (sources.line_of(plain, match.start(1)), match[1], match[2])
+        for match in _INCLUDE.finditer(plain)
+    ]
+
+
+def resolve(root, file, bracket, target):
+    """The project's file that `target` names, relative to `root`; None where it is no such file."""
+    places = [root / "include", root / "src"]
+    if file.parts[0] == "tests":
+        places.append(root / "tests")
+    if bracket == '"':
+        places.insert(0, (root / file).parent)
+    for place in places:
+        path = (place / target).resolve()
+        if path.is_file() and path.is_relative_to(root):
+            return path.relative_to(root)
+    return None
+
+
+def area_of(file):
+    """A layer's name, or include, examples, tests, lab …"""
+    return file.parts[1] if file.parts[0] == "src" else file.parts[0]
+
+
+def refuse_arrow(source, target):
+    """Why the file `source` may not include the project's file `target`; None if it may."""
+    here, there = area_of(source), area_of(target)
+    if there == "include":
+        return None
+    if here in ("include", "examples"):
+        return f"{here}/ may include public headers and the C++ library only"
+    if there == here:
+        return None
+    if there == "app" or there not in LAYERS:
+        return f"nothing includes {there}/"
+    if here == "tests":
+        return None
+    if here not in LAYERS:
+        return f"src/{here} is no layer"
+    if LAYERS.index(there) < LAYERS.index(here):
+        return f"the arrow {here} → {there} points the wrong way"
+    if here == "http" and there in ("net", "io") and not _CONNECTION.match(source.as_posix()):
+        return f"of http only connections may include {there}/"
+    return None
+
+
+def refuse_system_header(source, bracket, target):
+    """Why the file `source` may not include `target`, a file outside the project."""
+    if bracket == '"':
+        return "no such file in the project"
+    if area_of(source) in ("include", "examples") and not _STANDARD.match(target):
+        return f"{area_of(source)}/ may include public headers and the C++ library only"
+    if area_of(source) == "tests":
+        return None
+    if target.startswith("openssl/") and not _TLS.match(source.as_posix()):
+        return "OpenSSL stays in src/net/tls_*"
+    if target.startswith(("nghttp2/", "liburing")) and source.suffix != ".cc":
+        return "nghttp2 and liburing stay in one .cc each, so in no header"
+    return None
+
+
+def check(root):
+    files = sources.cpp_files(root, "src", "include", "examples", "tests")
+    problems = [] if files else ["no C++ file found: nothing was checked"]
+    users = {"nghttp2/": set(), "liburing": set()}
+    for file in files:
+        for line, bracket, target in includes_of((root / file).read_text()):
+            found = resolve(root, file, bracket, target)
+            if found:
+                reason = refuse_arrow(file, found)
+            else:
+                reason = refuse_system_header(file, bracket, target)
+            if reason:
+                problems.append(f"{file}:{line}: #include {target}: {reason}")
+            for library, names in users.items():
+                if target.startswith(library) and file.parts[0] == "src":
+                    names.add(file.as_posix())
+    for library, names in users.items():
+        if len(names) > 1:
+            problems.append(f"{library} belongs in one .cc, not in {', '.join(sorted(names))}")
+    return problems
+
+
+if __name__ == "__main__":
+    sources.run(check)

@@ -1,0 +1,230 @@
+#!/usr/bin/python3
+"""Feeds each check good and bad trees: a check that cannot fail checks nothing."""
+
+import pathlib
+import tempfile
+import unittest
+
+import includes
+import lengths
+import words
+
+
+def problems_of(check, files):
+    """What `check` finds in a tree of `files`, {path: text}."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder).resolve()
+        for name, text in files.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return check(root)
+
+
+# A project small enough to read, one file a place.
+TREE = {
+    "include/h2server/server.h": '#include <string>\n#include "h2server/task.h"\n',
+    "include/h2server/task.h": "#include <coroutine>\n",
+    "src/base/fd.h": "#include <unistd.h>\n",
+    "src/coro/event.h": '#include "h2server/task.h"\n',
+    "src/io/engine.h": '#include "base/fd.h"\n',
+    "src/net/stream.h": '#include "io/engine.h"\n',
+    "src/net/tls_stream.cc": '#include <openssl/ssl.h>\n#include "net/stream.h"\n',
+    "src/http/router.h": "",
+    "src/http/h1/connection.cc": '#include "io/engine.h"\n#include "net/stream.h"\n',
+    "src/http/h2/connection_send.cc": '#include "net/stream.h"\n',
+    "src/http/h2/nghttp2_session.cc": "#include <nghttp2/nghttp2.h>\n",
+    "src/content/files.h": '#include "http/router.h"\n',
+    "src/server/worker.h": '#include "content/files.h"\n#include "coro/event.h"\n',
+    "src/app/options.h": '#include "server/worker.h"\n',
+    "src/app/main.cc": '#include "app/options.h"\n#include <CLI/CLI.hpp>\n',
+    "examples/hello.cc": "#include <h2server/server.h>\n#include <print>\n",
+    "tests/http/bytes.h": "#include <gtest/gtest.h>\n#include <openssl/ssl.h>\n",
+    "tests/http/router_test.cc": '#include "http/bytes.h"\n#include "http/router.h"\n',
+    "lab/plot.h": "",
+}
+
+WRONG_INCLUDES = [
+    ("src/base/bad.h", '#include "coro/event.h"', "points the wrong way"),
+    ("src/http/bad.h", '#include "content/files.h"', "points the wrong way"),
+    ("src/io/bad.cc", '#include "net/stream.h"', "points the wrong way"),
+    ("src/io/bad.cc", '  #  include "../net/stream.h"', "points the wrong way"),
+    ("src/io/bad.cc", "#include <net/stream.h>", "points the wrong way"),
+    ("src/server/bad.cc", '#include "app/options.h"', "nothing includes app/"),
+    ("tests/http/bad_test.cc", '#include "app/options.h"', "nothing includes app/"),
+    ("src/server/bad.cc", '#include "../../tests/http/bytes.h"', "nothing includes tests/"),
+    ("src/server/bad.cc", '#include "../../lab/plot.h"', "nothing includes lab/"),
+    ("src/misc/bad.cc", '#include "base/fd.h"', "is no layer"),
+    ("src/http/h1/parser.cc", '#include "net/stream.h"', "only connections"),
+    ("src/http/h2/session.cc", '#include "io/engine.h"', "only connections"),
+    ("include/h2server/bad.h", '#include "base/fd.h"', "public headers and the C++ library only"),
+    ("include/h2server/bad.h", "#include <nghttp2/nghttp2.h>", "the C++ library only"),
+    ("include/h2server/bad.h", "#include <unistd.h>", "the C++ library only"),
+    ("examples/bad.cc", '#include "base/fd.h"', "public headers and the C++ library only"),
+    ("examples/bad.cc", '#include "../src/base/fd.h"', "the C++ library only"),
+    ("examples/bad.cc", "#include <openssl/ssl.h>", "the C++ library only"),
+    ("src/net/socket.cc", "#include <openssl/ssl.h>", "OpenSSL stays in src/net/tls_*"),
+    ("src/http/h2/session.h", "#include <nghttp2/nghttp2.h>", "so in no header"),
+    ("src/http/h2/more.cc", "#include <nghttp2/nghttp2.h>", "belongs in one .cc"),
+    ("src/io/uring_engine.h", "#include <liburing.h>", "so in no header"),
+    ("src/io/bad.cc", '#include "io/gone.h"', "no such file"),
+]
+
+
+class Includes(unittest.TestCase):
+    def test_accepts_right_arrows(self):
+        self.assertEqual(problems_of(includes.check, TREE), [])
+
+    def test_refuses_wrong_arrows(self):
+        for file, line, reason in WRONG_INCLUDES:
+            with self.subTest(file=file, line=line):
+                problems = problems_of(includes.check, {**TREE, file: f"int x;\n{line}\n"})
+                self.assertIn(reason, "\n".join(problems))
+
+    def test_refuses_liburing_in_two_files(self):
+        engines = {f"src/io/{name}.cc": "#include <liburing.h>\n" for name in ("a", "b")}
+        self.assertIn("belongs in one .cc", "".join(problems_of(includes.check, engines)))
+
+    def test_reads_no_comments(self):
+        comment = '// #include "net/stream.h"\n/*\n#include "net/stream.h"\n*/\n'
+        self.assertEqual(problems_of(includes.check, {**TREE, "src/io/good.h": comment}), [])
+
+    def test_refuses_an_empty_tree(self):
+        self.assertTrue(problems_of(includes.check, {}))
+
+
+def body(lines):
+    """Braces and what they hold, `lines` lines together."""
+    return "{\n" + "  call(1'000, '{', \"}\");  // }\n" * (lines - 2) + "}\n"
+
+
+FUNCTION_HEADS = [
+    "int f() ",
+    "static Task<void> Class::f(const X& x, int y = 3) const noexcept ",
+    "auto f() -> std::vector<int> ",
+    "template <class T, class U = X<T>>\nT f(T t) ",
+    "struct Reply make_reply() ",
+    "bool operator==(const X& other) const ",
+    "const auto f = [](int x) ",
+    "void f(Options o = {1, 2}) ",
+    "namespace a::b {\nint f() ",
+    "class X final : public Base<int(int)> {\n public:\n  int f() ",
+    'extern "C" {\nint f() ',
+    "X::X(int a) : a_{a}, b_(a) ",
+    "X::X() : a_{1}, b_{2} ",
+    "constexpr int table[] = {1, 2};\nint f() ",
+]
+
+NO_FUNCTIONS = [
+    "constexpr std::array<int, 200> table = ",
+    "constexpr std::array<Entry, 61> table{",
+    "class X : public Base<int(int)> ",
+    "template <class T>\nstruct alignas(64) X ",
+    "enum class X : int ",
+    "namespace a::b ",
+    'extern "C" ',
+]
+
+
+class Lengths(unittest.TestCase):
+    def test_measures_functions(self):
+        for head in FUNCTION_HEADS:
+            own = head.splitlines()[-1] if "template" not in head else head
+            for lines in (70, 71):
+                with self.subTest(head=head, lines=lines):
+                    text = head + body(lines - own.count("\n")) + "}\n" * head.count(" {\n")
+                    problems = problems_of(lengths.check, {"src/a.cc": text})
+                    self.assertEqual(len(problems), 0 if lines == 70 else 1, problems)
+
+    def test_names_function_and_line(self):
+        problems = problems_of(lengths.check, {"src/a.cc": "int x;\n\nint X::f() " + body(90)})
+        self.assertEqual(problems, ["src/a.cc:3: X::f() has 90 lines, 70 at most"])
+
+    def test_sees_the_second_function(self):
+        text = "X::X() : a_{1} {}\nint f() { return 1; }\nvoid g() " + body(71)
+        self.assertIn("src/a.cc:3: g()", "".join(problems_of(lengths.check, {"src/a.cc": text})))
+
+    def test_accepts_long_data_and_classes(self):
+        for head in NO_FUNCTIONS:
+            with self.subTest(head=head):
+                closed = "}" * head.count("{")
+                text = head + "{\n" + "int f();\n" * 100 + "}" + closed + ";\n"
+                self.assertEqual(problems_of(lengths.check, {"src/a.cc": text}), [])
+
+    def test_ignores_braces_in_literals(self):
+        text = 'auto a = R"x({{{{)x";\n// {{{\n/* {{ */\nint f() { return \'{\'; }\n' + "int i;\n" * 90
+        self.assertEqual(problems_of(lengths.check, {"src/a.cc": text}), [])
+
+    def test_measures_files(self):
+        for name, most in (("src/a.cc", 600), ("src/a.h", 200), ("include/h2server/a.h", 200)):
+            with self.subTest(name=name):
+                self.assertEqual(problems_of(lengths.check, {name: "\n" * most}), [])
+                self.assertTrue(problems_of(lengths.check, {name: "\n" * (most + 1)}))
+
+    def test_refuses_an_empty_tree(self):
+        self.assertTrue(problems_of(lengths.check, {}))
+
+
+WRONG_EXPRESSIONS = [
+    ("src/a.cc", "switch (x) {\n  default: break;\n}", "default: break;"),
+    ("src/a.cc", "default:\n    break;", "default: break;"),
+    ("src/a.h", "using namespace std;", "using namespace"),
+    ("include/h2server/a.h", "using namespace std::literals;", "using namespace"),
+    ("src/a.cc", "auto* x = new X();", "new"),
+    ("src/a.cc", "auto* x = ::new (memory) X();", "new"),
+    ("src/a.cc", "std::unique_ptr<X>(new X)", "new"),
+    ("src/a.cc", "delete x;", "delete"),
+    ("src/a.cc", "delete[] x;", "delete"),
+    ("examples/a.cc", "delete x;", "delete"),
+]
+
+RIGHT_EXPRESSIONS = [
+    ("src/a.cc", "using namespace std;"),
+    ("src/a.h", "X(const X&) = delete;\nX& operator=(X&&) =\n    delete;"),
+    ("src/a.cc", "#include <new>\nvoid* operator new(std::size_t size);"),
+    ("src/a.cc", "::operator delete(memory);"),
+    ("src/a.cc", '// a new X, default: break;\nauto s = "delete x;";'),
+    ("src/a.cc", "default:\n  fail();\n  break;"),
+    ("src/a.cc", "int renewed = new_value;"),
+]
+
+
+def check_words(root):
+    return words.check(root, allowed_new={})
+
+
+class Words(unittest.TestCase):
+    def test_refuses_each_word_in_any_file(self):
+        for word in words.BANNED:
+            for file in ("src/a.cc", "docs/page.md", "scripts/setup"):
+                with self.subTest(word=word, file=file):
+                    problems = problems_of(check_words, {file: f"first\nsee {word}: later\n"})
+                    self.assertEqual(len(problems), 1)
+                    self.assertTrue(problems[0].startswith(f"{file}:2: {word}: "), problems)
+
+    def test_accepts_words_within_words(self):
+        text = "mktemp /tmp/x.XXXXXX; a framework/ of mine; https://host/works/\n"
+        self.assertEqual(problems_of(check_words, {"scripts/a": text}), [])
+
+    def test_refuses_expressions(self):
+        for file, text, reason in WRONG_EXPRESSIONS:
+            with self.subTest(text=text):
+                problems = problems_of(check_words, {file: text + "\n"})
+                self.assertEqual(len(problems), 1, problems)
+                self.assertIn(reason, problems[0])
+
+    def test_accepts_what_only_looks_like_one(self):
+        for file, text in RIGHT_EXPRESSIONS:
+            with self.subTest(text=text):
+                self.assertEqual(problems_of(check_words, {file: text + "\n"}), [])
+
+    def test_knows_exceptions_and_stale_ones(self):
+        def check(root):
+            return words.check(root, allowed_new={"src/a.cc": "a reason"})
+
+        self.assertEqual(problems_of(check, {"src/a.cc": "delete x;\n"}), [])
+        self.assertIn("ALLOWED_NEW", "".join(problems_of(check, {"src/a.cc": "int x;\n"})))
+
+
+if __name__ == "__main__":
+    unittest.main()
