@@ -6,13 +6,14 @@
 SETUP ?= scripts/setup
 JOBS ?= $(shell nproc)
 ARGS ?=
+PORT ?= 8443
 PRESET ?= release
 
 .PHONY: help run test build setup docker-test format clean configure
 
 help:
 	@echo 'make run           install what is missing, build, serve www/ on https://localhost:8443'
-	@echo '                   (more options for the server: make run ARGS="--threads 4")'
+	@echo '                   (otherwise: make run PORT=9000 ARGS="--threads 4")'
 	@echo 'make test          install what is missing, build, run every test'
 	@echo 'make build         build everything (PRESET=release|debug|asan|tsan|clang)'
 	@echo 'make setup         install the Debian packages and tools for building and testing'
@@ -25,7 +26,7 @@ run:
 	@$(MAKE) --no-print-directory configure
 	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target h2server
 	@mkdir -p uploads
-	build/$(PRESET)/h2server --port 8443 --root www --upload-dir uploads --self-signed $(ARGS)
+	build/$(PRESET)/h2server --port $(PORT) --root www --upload-dir uploads --self-signed $(ARGS)
 
 test:
 	@$(SETUP) test

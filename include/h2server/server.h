@@ -20,14 +20,14 @@
 namespace h2server {
 
 struct ServerOptions {
-  std::string host;          // a name or an address; empty: every address of this machine
+  std::string host = {};     // a name or an address; empty: every address of this machine
   std::uint16_t port = 443;  // 0: any free one, see Server::addresses()
   bool cleartext = false;    // HTTP/1.1 and HTTP/2 with prior knowledge, without TLS
   std::string certificate_file = "./cert/server.crt";  // PEM; not for cleartext
   std::string key_file = "./cert/server.key";
   unsigned threads = 1;              // workers
   std::string scheme = "acceptor";   // who accepts: acceptor, reuseport
-  std::string root;                  // where load_file_from_filecache() looks; may be empty
+  std::string root = {};             // where load_file_from_filecache() looks; may be empty
   // After stop() what is under way may take that long.
   std::chrono::milliseconds drain_limit{10'000};
 };

@@ -26,7 +26,7 @@ Result<std::shared_ptr<const Folder>, int> Folder::open(const std::string& path,
                                                         const FileCacheLimits& limits) {
   base::Fd directory(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!directory.valid()) return std::unexpected(errno);
-  return std::shared_ptr<const Folder>(new Folder(path, std::move(directory), limits));
+  return std::make_shared<const Folder>(path, std::move(directory), limits);
 }
 
 Folder::Folder(std::string path, base::Fd directory, const FileCacheLimits& limits)

@@ -17,6 +17,8 @@ class Folder {
   // The error is an errno value.
   static Result<std::shared_ptr<const Folder>, int> open(const std::string& path,
                                                          const FileCacheLimits& limits = {});
+  // `directory` is that of `path`, open.
+  Folder(std::string path, base::Fd directory, const FileCacheLimits& limits);
 
   [[nodiscard]] int fd() const noexcept { return directory_.get(); }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -25,8 +27,6 @@ class Folder {
   [[nodiscard]] Lookup find(std::string_view path) const;
 
  private:
-  Folder(std::string path, base::Fd directory, const FileCacheLimits& limits);
-
   std::string path_;
   base::Fd directory_;
   FileCacheLimits limits_;

@@ -45,7 +45,7 @@ FileFields find_fields(const Fields& fields) {
         note(line, "if-unmodified-since", found.preconditions.if_unmodified_since);
         break;
       default:
-        break;
+        continue;
     }
   }
   return found;

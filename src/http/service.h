@@ -79,7 +79,6 @@ struct Service {
   DateCache date{};
   DrainList connections{};
   base::Pool<Exchange> exchanges{};
-  std::uint64_t requests = 0;  // begun
 };
 
 // The handler for the request in `exchange.head`, whose target is parsed here; null when the server

@@ -388,8 +388,9 @@ void EpollEngine::turn() {
 void EpollEngine::dispatch(const epoll_event& event) {
   if (event.data.u64 == event_key) {
     // Edge-triggered and never read: each write is an edge of its own. Cleared before the waiter
-    // looks at what it was woken for, so that no wake is lost.
-    wake_asked_.store(false, std::memory_order_seq_cst);
+    // looks at what it was woken for, so that no wake is lost; by an exchange, since a store would
+    // not see what was written before a wake() that found the flag set.
+    wake_asked_.exchange(false, std::memory_order_seq_cst);
     was_woken_ = true;
     if (woken_ != nullptr && !woken_->queued_) {
       was_woken_ = false;

@@ -264,8 +264,7 @@ TEST_F(EpollEngineTest, SendingToAPeerThatLeftIsAnErrorAndNoSignal) {
     const iovec piece{&byte, 1};
     SendOp send(socket, {&piece, 1}, 0);
     const Result<std::size_t> sent = co_await send;
-    EXPECT_FALSE(sent.has_value());
-    if (!sent) EXPECT_EQ(sent.error().code, EPIPE);
+    EXPECT_EQ(sent.has_value() ? 0 : sent.error().code, EPIPE);
   };
   run(body());
 }
@@ -430,8 +429,7 @@ TEST_F(EpollEngineTest, AcceptsAgainAfterTheProcessRanOutOfDescriptors) {
       AcceptOp accept(listener);
       const Result<base::Fd> connection = co_await accept;
       EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-      EXPECT_FALSE(connection.has_value());
-      if (!connection) EXPECT_EQ(connection.error().code, EMFILE);
+      EXPECT_EQ(connection.has_value() ? 0 : connection.error().code, EMFILE);
     }
     // No new edge will come for the connection that waits: the engine has to remember it.
     AcceptOp accept(listener);

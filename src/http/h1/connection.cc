@@ -118,18 +118,18 @@ Task<bool> Connection::wait_for_head() {
 
 // Answers what is no request.
 void Connection::refuse(int status) {
+  end_ = End::linger;
+  if (status == 0) return;
   const EncodeOptions options{.date = service_.date.at(stream_.engine().unix_seconds()),
                               .close = true};
   const Response response = error_response(status);
   encode_head(output_, response, options);
   output_.append(std::get<std::string>(response.body()));
-  end_ = End::linger;
 }
 
 // --- answering --------------------------------------------------------------------------------
 
 void Connection::begin_exchange() {
-  ++service_.requests;
   exchange_ = service_.exchanges.take();
   exchange_->head.encrypted = encrypted_;
   decoder_ = BodyDecoder(parser_.framing());
@@ -187,6 +187,7 @@ Task<void> Connection::serve_on() {
 
 bool Connection::must_close_after_response() const noexcept {
   if (!parser_.framing().keep_alive || service_.connections.draining()) return true;
+  if (end_ != End::open) return true;  // the request's body broke off
   // Whether a body that was not asked for comes is the client's choice (RFC 9110, 10.1.1).
   if (owes_continue_) return true;
   const bool sized = parser_.framing().body == Framing::Body::length;

@@ -86,10 +86,15 @@ bool Parser::parse_request_line(std::string_view bytes, Part line) {
   const std::string_view target = target_.of(bytes);
   if (target.empty() || !std::ranges::all_of(target, is_visible)) return fail(400);
   state_ = State::fields;
-  return parse_version(text.substr(last + 1));
+  return parse_version(method, text.substr(last + 1));
 }
 
-bool Parser::parse_version(std::string_view text) {
+bool Parser::parse_version(std::string_view method, std::string_view text) {
+  // Neither a method nor a protocol of HTTP: a broken preface of HTTP/2, to be ended without a word
+  // (RFC 9113, 3.4), or another protocol.
+  if (parse_method(method) == Method::unknown && !equals_ignoring_case(text.substr(0, 4), "HTTP")) {
+    return fail(0);
+  }
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   if (text.size() != 8 || !text.starts_with("HTTP/") || !is_digit(text[5]) || text[6] != '.' ||
       !is_digit(text[7])) {

@@ -34,7 +34,8 @@ class Parser {
   // address.
   Verdict parse(std::string_view bytes);
 
-  // After malformed: 400, 414, 417, 431, 501 or 505.
+  // After malformed: 400, 414, 417, 431, 501 or 505; 0 when the bytes are no HTTP at all, for which
+  // an answer in HTTP would be noise.
   [[nodiscard]] int status() const noexcept { return status_; }
   // After complete: the bytes of the head with its empty line.
   [[nodiscard]] std::size_t head_size() const noexcept { return line_start_; }
@@ -59,7 +60,7 @@ class Parser {
 
   bool fail(int status) noexcept;
   bool parse_request_line(std::string_view bytes, Part line);
-  bool parse_version(std::string_view text);
+  bool parse_version(std::string_view method, std::string_view text);
   bool parse_field_line(std::string_view bytes, Part line);
   bool understand(std::string_view name, std::string_view value, Part value_part);
   bool understand_host(std::string_view value, Part value_part);

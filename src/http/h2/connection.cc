@@ -149,7 +149,6 @@ void Connection::handle(const SessionEvent& event) {
 }
 
 void Connection::begin(Transfer& transfer) {
-  ++service_.requests;
   ++alive_;
   transfer.next = first_;
   if (first_ != nullptr) first_->previous = &transfer;

@@ -2,6 +2,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -14,7 +15,6 @@ namespace {
 
 constexpr std::size_t frame_head_bytes = 9;     // RFC 9113, 4.1
 constexpr std::size_t field_overhead_bytes = 32;  // RFC 9113, 6.5.2: counted for each field
-constexpr std::size_t headers_max = 64;  // fields of a response; a handler's own beyond are refused
 
 struct FreeSession {
   void operator()(nghttp2_session* session) const noexcept { nghttp2_session_del(session); }
@@ -60,13 +60,19 @@ class Nghttp2Session final : public Session {
   }
   void add_field(Transfer& transfer, std::string_view name, std::string_view value);
   void check(int verdict) noexcept;
+  void note_stream(std::int32_t id);
+  bool was_skipped(std::int32_t id) const noexcept;
 
   const Limits& limits_;
   base::Pool<Transfer>& transfers_;
   std::unique_ptr<nghttp2_session, FreeSession> session_;
   std::vector<Transfer*> incomplete_;   // whose head has not arrived: nobody else knows them
+  std::vector<nghttp2_nv> headers_;     // of the response at hand
   SessionEvents* events_ = nullptr;     // while receiving or sending
   base::BufferChain* out_ = nullptr;    // while sending
+  // Identifiers that the client passed over, [first, second]: it may not come back to them.
+  std::vector<std::pair<std::int32_t, std::int32_t>> skipped_;
+  std::int32_t last_id_ = -1;           // of the streams that the client opened
   std::size_t out_bytes_max_ = 0;
   bool draining_ = false;
   bool failed_ = false;                 // out of memory
@@ -79,11 +85,20 @@ struct Nghttp2Session::Callbacks {
     return {reinterpret_cast<const char*>(bytes), size};
   }
 
+  static int begin_frame(nghttp2_session* session, const nghttp2_frame_hd* head, void* user) {
+    Nghttp2Session& me = self(user);
+    if (head->type == NGHTTP2_HEADERS && me.was_skipped(head->stream_id)) {
+      me.check(nghttp2_session_terminate_session(session, NGHTTP2_PROTOCOL_ERROR));
+    }
+    return 0;
+  }
+
   static int begin_headers(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
     if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
     Transfer* const transfer = self(user).transfers_.take().release();
     transfer->id = static_cast<std::uint32_t>(frame->hd.stream_id);
     transfer->head.version = Version::http_2;
+    self(user).note_stream(frame->hd.stream_id);
     self(user).incomplete_.push_back(transfer);
     nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, transfer);
     return 0;
@@ -182,6 +197,7 @@ struct Nghttp2Session::Callbacks {
     static const std::unique_ptr<nghttp2_session_callbacks, FreeCallbacks> made = [] {
       nghttp2_session_callbacks* fresh = nullptr;
       ASSERT(nghttp2_session_callbacks_new(&fresh) == 0);
+      nghttp2_session_callbacks_set_on_begin_frame_callback(fresh, begin_frame);
       nghttp2_session_callbacks_set_on_begin_headers_callback(fresh, begin_headers);
       nghttp2_session_callbacks_set_on_header_callback(fresh, header);
       nghttp2_session_callbacks_set_on_frame_recv_callback(fresh, frame_received);
@@ -227,6 +243,19 @@ Result<void> Nghttp2Session::open() {
 
 // Submitting fails for lack of memory, and for streams that are gone meanwhile, which is no failure.
 void Nghttp2Session::check(int verdict) noexcept { failed_ |= nghttp2_is_fatal(verdict) != 0; }
+
+// RFC 9113, 5.1.1: a new identifier closes those below it that were not used. The library ignores
+// HEADERS on them, since it can't tell them from streams that it has forgotten; we remember the gaps.
+void Nghttp2Session::note_stream(std::int32_t id) {
+  constexpr std::size_t gaps_max = 32;  // ordinary clients leave none
+  if (id > last_id_ + 2 && skipped_.size() < gaps_max) skipped_.emplace_back(last_id_ + 2, id - 2);
+  last_id_ = id;
+}
+
+bool Nghttp2Session::was_skipped(std::int32_t id) const noexcept {
+  return std::ranges::any_of(
+      skipped_, [id](const auto& gap) { return id >= gap.first && id <= gap.second; });
+}
 
 void Nghttp2Session::add_field(Transfer& transfer, std::string_view name, std::string_view value) {
   RequestHead& head = transfer.head;
@@ -283,20 +312,19 @@ bool Nghttp2Session::finished() const noexcept {
 }
 
 void Nghttp2Session::respond(Transfer& transfer, std::span<const Field> fields, bool has_body) {
-  std::array<nghttp2_nv, headers_max> headers;
-  std::size_t count = 0;
-  for (const Field& field : fields.first(std::min(fields.size(), headers_max))) {
+  headers_.clear();
+  for (const Field& field : fields) {
     const auto bytes = [](std::string_view text) {
       return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
     };
-    headers[count++] = {bytes(field.name), bytes(field.value), field.name.size(),
+    headers_.push_back({bytes(field.name), bytes(field.value), field.name.size(),
                         field.value.size(),
-                        NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
+                        NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE});
   }
   const nghttp2_data_provider body{.source = {.ptr = &transfer},
                                    .read_callback = Callbacks::read_body};
   check(nghttp2_submit_response(session_.get(), static_cast<std::int32_t>(transfer.id),
-                                headers.data(), count, has_body ? &body : nullptr));
+                                headers_.data(), headers_.size(), has_body ? &body : nullptr));
 }
 
 void Nghttp2Session::inform_continue(Transfer& transfer) {

@@ -1,0 +1,30 @@
+"""Where things are, and what kind of build is tested. ctest sets the variables; without it the
+release build of this tree is taken."""
+
+import os
+import pathlib
+import shutil
+
+import pytest
+
+_TREE = pathlib.Path(__file__).resolve().parents[3]
+
+SOURCE = pathlib.Path(os.environ.get("H2SERVER_SOURCE_DIR", _TREE))
+BINARY = pathlib.Path(os.environ.get("H2SERVER_BINARY", SOURCE / "build/release/h2server"))
+BUILD = pathlib.Path(os.environ.get("H2SERVER_BUILD_DIR", BINARY.parent))
+TOOLS = pathlib.Path(os.environ.get("H2SERVER_TOOLS_DIR", SOURCE / "build/tools"))
+CLIENTS = pathlib.Path(__file__).resolve().parents[1] / "clients"
+SANITIZER = os.environ.get("H2SERVER_SANITIZED", "")  # "", "address" or "thread"
+
+# Deadlines are multiplied by it: a sanitizer makes the program several times slower.
+PATIENCE = 5 if SANITIZER else 1
+
+# What is measured (memory, processor time, the second after a change) means nothing there.
+not_sanitized = pytest.mark.skipif(bool(SANITIZER), reason="measures an ordinary build")
+
+
+def tool(name):
+    """The path of a test tool. One that is missing is a failure: scripts/setup installs it."""
+    found = shutil.which(name, path=f"{TOOLS / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    assert found, f"{name} is not installed; scripts/setup test does that"
+    return found

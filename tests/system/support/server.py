@@ -1,0 +1,144 @@
+"""The program under test, run over a temporary directory of its own."""
+
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from support.environment import BINARY, PATIENCE
+from support.waiting import holds_within, wait_until
+
+TEMPORARY_PREFIX = "h2_tmp_"
+
+_URL = re.compile(r"^\s*(https?://localhost(?::(\d+))?/)\s*$", re.MULTILINE)
+_SANITIZER_REPORT = re.compile(r"Sanitizer|runtime error:|assertion|ASSERT")
+
+
+class Server:
+    """with Server("--threads", "2", tls=True) as server: ...
+
+    On leaving it is stopped by SIGTERM, and must then have ended with status 0, without a word on
+    standard error, and have left no temporary file. `quiet=False`: it may have said something.
+    `user`: whose privileges it runs with.
+    """
+
+    start_s = 10
+    stop_s = 15  # what is under way may take 10
+
+    def __init__(self, *arguments, tls=False, host="127.0.0.1", uploads=True, quiet=True, user=None):
+        self.tls = tls
+        self.quiet = quiet
+        self._user = user
+        self._folder = pathlib.Path(tempfile.mkdtemp(prefix="h2server-test-"))
+        self.root = self._folder / "root"
+        self.uploads = self._folder / "uploads"
+        self.certificate = self._folder / "cert/server.crt"
+        self.key = self._folder / "cert/server.key"
+        self.process = None
+        self.command = [BINARY, "--port", "0", "--host", host, "--root", self.root]
+        if uploads:
+            self.command += ["--upload-dir", self.uploads]
+        if tls:
+            self.command += ["--self-signed", "--cert", self.certificate, "--key", self.key]
+        else:
+            self.command += ["--h2c"]
+        self.command += arguments
+
+    def __enter__(self):
+        self.root.mkdir()
+        if self._user is not None:
+            os.chown(self._folder, self._user, self._user)
+        try:
+            self.start()
+        except BaseException:
+            self._discard()
+            raise
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            if kind is None:
+                self.stop()
+        finally:
+            self._discard()
+
+    def start(self):
+        """Starts the program and waits until it says where it listens."""
+        with open(self._folder / "stdout", "wb") as out, open(self._folder / "stderr", "wb") as err:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=self._folder,
+                user=self._user, group=self._user,
+                extra_groups=None if self._user is None else [])
+        known = holds_within(lambda: self._find_url() or not self.running, self.start_s * PATIENCE)
+        assert known and self.running, f"h2server did not start: {self.stderr}"
+
+    def _find_url(self):
+        found = _URL.search(self.stdout)
+        if found:
+            self.url = found[1]
+            self.port = int(found[2])
+        return found is not None
+
+    @property
+    def running(self):
+        return self.process.poll() is None
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def stdout(self):
+        return (self._folder / "stdout").read_text()
+
+    @property
+    def stderr(self):
+        return (self._folder / "stderr").read_text(errors="replace")
+
+    def temporary_files(self):
+        if not self.uploads.exists():
+            return []
+        return [path for path in self.uploads.iterdir() if path.name.startswith(TEMPORARY_PREFIX)]
+
+    def uploaded(self):
+        """The names in the upload directory."""
+        return sorted(path.name for path in self.uploads.iterdir())
+
+    def limit_descriptors(self, most):
+        """From now on the program may have that many open."""
+        hard = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)[1]
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (most, hard))
+
+    def signal(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+
+    def ended_within(self, seconds):
+        return holds_within(lambda: not self.running, seconds)
+
+    def stop(self):
+        """Stops it, if it still runs, and checks how it ended."""
+        if self.running:
+            self.signal()
+        wait_until(lambda: not self.running, "the server ends after SIGTERM", self.stop_s)
+        self.check()
+
+    def check(self):
+        """That it has ended as it should."""
+        stderr = self.stderr
+        assert not _SANITIZER_REPORT.search(stderr), stderr
+        assert self.process.returncode == 0, f"status {self.process.returncode}: {stderr}"
+        assert not self.quiet or stderr == "", stderr
+        assert self.temporary_files() == []
+
+    def _discard(self):
+        if self.process is not None:
+            if self.running:
+                self.process.kill()
+            self.process.wait()
+            if self.stderr:
+                print(f"--- standard error of the server:\n{self.stderr}")
+        shutil.rmtree(self._folder)

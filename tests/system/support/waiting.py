@@ -1,0 +1,22 @@
+"""Waiting for something to become true, never for a time to pass."""
+
+import time
+
+from support.environment import PATIENCE
+
+_POLL_S = 0.005
+
+
+def holds_within(condition, seconds):
+    """Whether `condition()` becomes true before the deadline."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def wait_until(condition, what, seconds=5):
+    """Returns as soon as `condition()` is true; fails when it stays false."""
+    assert holds_within(condition, seconds * PATIENCE), f"waited {seconds} s in vain: {what}"
