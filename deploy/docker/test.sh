@@ -16,8 +16,8 @@ curl=(curl --silent --show-error --insecure --fail --max-time 10)
 say() { echo "docker-test: $*"; }
 
 fail() {
-  echo "docker-test: FAILED: $*" >&2
   if [[ -f $work/server.log ]]; then sed 's/^/  server: /' "$work/server.log" >&2; fi
+  echo "docker-test: FAILED: $*" >&2
   exit 1
 }
 

@@ -56,9 +56,9 @@ class TaskGroup {
       struct Final {
         bool await_ready() noexcept { return false; }
         void await_suspend(std::coroutine_handle<promise_type> ended) noexcept {
-          TaskGroup& group = ended.promise().group;
+          TaskGroup& owner = ended.promise().group;
           ended.destroy();
-          group.one_ended();
+          owner.one_ended();
         }
         void await_resume() noexcept {}
       };

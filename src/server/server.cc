@@ -5,6 +5,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 
@@ -32,6 +33,7 @@ struct Server::State {
   ServerOptions options;
   server::SharedContext shared;
   std::unique_ptr<server::Scheme> scheme;  // once started
+  std::mutex stopping;                     // stop() may come from any thread
   std::vector<Address> addresses;
 };
 
@@ -94,6 +96,7 @@ const std::vector<Server::Address>& Server::addresses() const noexcept {
 }
 
 void Server::stop() noexcept {
+  const std::lock_guard lock(state_->stopping);
   if (state_->scheme != nullptr) state_->scheme->stop();
 }
 
@@ -102,6 +105,7 @@ void Server::wait() {
   state_->scheme->join();
   const std::string summary = state_->scheme->summary();
   if (!summary.empty()) base::log_warning("{}", summary);
+  const std::lock_guard lock(state_->stopping);
   state_->scheme.reset();
 }
 

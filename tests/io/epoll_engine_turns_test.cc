@@ -69,8 +69,7 @@ class EpollEngineTurns : public testing::Test {
 class EpollEngineSmallTurns : public EpollEngineTurns {
  protected:
   EpollEngineSmallTurns()
-      : EpollEngineTurns({.buffer_bytes = 64, .buffers_kept_max = 2,
-                          .inline_operations_max = 4}) {}
+      : EpollEngineTurns({.buffer_bytes = 64, .buffers_kept_max = 2, .inline_operations_max = 4}) {}
 };
 
 // --- cancelling -------------------------------------------------------------------------------

@@ -33,10 +33,11 @@ BodyDecoder::Verdict BodyDecoder::decode(std::string_view& bytes) noexcept {
   }
 }
 
-// 16 digits would overflow with a seventeenth; no chunk has even 2^60 bytes.
+// 16 digits would overflow with a seventeenth; no chunk has even 2^60 bytes. Zeros are digits too,
+// so that they don't go on for ever.
 void BodyDecoder::add_digit(char c) noexcept {
   const int digit = hex_digit(c);
-  if (digit < 0 || left_ >> 56 != 0) {
+  if (digit < 0 || left_ >> 56 != 0 || ++overhead_ > size_digits_max) {
     state_ = State::malformed;
     return;
   }
@@ -86,7 +87,8 @@ void BodyDecoder::step(char c) noexcept {
       if (c == '\r') {
         state_ = State::last_end;
       } else {
-        state_ = is_token_character(c) ? State::trailer : State::malformed;
+        const bool fits = ++overhead_ <= overhead_bytes_max;  // of lines of one character, too
+        state_ = fits && is_token_character(c) ? State::trailer : State::malformed;
       }
       return;
     case State::trailer:

@@ -43,6 +43,7 @@ class BodyDecoder {
   };
 
   static constexpr std::size_t overhead_bytes_max = 16 * 1024;  // of one extension, or all trailers
+  static constexpr std::size_t size_digits_max = 16;
 
   // Takes one byte of the coding's own.
   void step(char c) noexcept;
@@ -50,7 +51,7 @@ class BodyDecoder {
 
   State state_;
   std::uint64_t left_ = 0;  // of the body, or of the chunk
-  std::size_t overhead_ = 0;
+  std::size_t overhead_ = 0;  // bytes of the chunk's size and extension, or of the trailers
   std::string_view content_;
 };
 

@@ -170,6 +170,7 @@ Task<void> Connection::serve_on() {
     }
     Request request(exchange_->head, exchange_->params, &incoming_);
     Response response = co_await call_coroutine(*handler_->coroutine(), request);
+    if (end_ == End::abort) co_return;
     exchange_->response = std::move(response);
     begin_response();
   }
@@ -180,7 +181,7 @@ Task<void> Connection::serve_on() {
   }
   if (!decoder_.finished()) {
     const bool dropped = co_await drop_request_body();
-    if (!dropped) end_ = End::linger;
+    if (!dropped && end_ != End::abort) end_ = End::linger;
   }
   end_exchange();
 }
@@ -288,10 +289,15 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
     if (std::exchange(self.owes_continue_, false)) self.output_.append(continue_head);
     self.lease_.end();
     const bool flushed = co_await self.flush();
-    if (!flushed) co_return std::unexpected(Error{ECONNRESET, "request body"});
+    if (!flushed) {
+      self.end_ = End::abort;
+      co_return std::unexpected(Error{ECONNRESET, "request body"});
+    }
     Result<io::Lease> lease = co_await self.stream_.read(self.service_.limits.body_idle_ms_max);
-    if (!lease) co_return std::unexpected(lease.error());
-    if (lease->empty()) co_return std::unexpected(Error{ECONNRESET, "request body"});
+    if (!lease || lease->empty()) {
+      self.end_ = End::linger;  // the response says so, and nobody waits for the rest again
+      co_return std::unexpected(lease ? Error{ECONNRESET, "request body"} : lease.error());
+    }
     self.take(*std::move(lease));
   }
 }

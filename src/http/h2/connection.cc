@@ -39,9 +39,12 @@ Task<void> Connection::run(std::string early, io::Lease first) {
   // The session is not asked for frames any more, so the transfers may go before it does.
   receiving_ = true;
   for (Transfer* transfer = first_; transfer != nullptr;) {
-    Transfer* const following = transfer->next;
-    if (!transfer->closed) close(*transfer);
-    transfer = following;
+    if (transfer->closed) {
+      transfer = transfer->next;
+      continue;
+    }
+    close(*transfer);
+    transfer = first_;  // from the start: a handler that is told may end others
   }
   co_await tasks_.join();
   if (broken_) co_return;

@@ -289,6 +289,8 @@ const std::vector<Bad> bad_request_lines = {
     {"a long version", "GET / HTTP/1.10\r\nHost: a\r\n\r\n"},
     {"a version with a sign", "GET / HTTP/+.1\r\nHost: a\r\n\r\n"},
     {"another protocol", "GET / HTCP/1.1\r\nHost: a\r\n\r\n"},
+    {"another protocol's method, too", "EHLO a SMTP\r\n", 0},
+    {"another method", "BREW / HTTP/one\r\nHost: a\r\n\r\n"},
     {"version 0.9", "GET / HTTP/0.9\r\nHost: a\r\n\r\n", 505},
     {"version 2.0", "GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505},
     {"the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},

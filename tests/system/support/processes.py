@@ -38,6 +38,16 @@ def socket_count(pid):
     return count
 
 
+def bytes_to_send(port):
+    """What the kernel holds of the data that was sent from that port over IPv4."""
+    total = 0
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, _, _, queues, *_ = line.split()
+        if int(local.split(":")[1], 16) == port:
+            total += int(queues.split(":")[0], 16)
+    return total
+
+
 def cpu_seconds(pid):
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S

@@ -23,7 +23,7 @@ class Server:
 
     On leaving it is stopped by SIGTERM, and must then have ended with status 0, without a word on
     standard error, and have left no temporary file. `quiet=False`: it may have said something.
-    `user`: whose privileges it runs with.
+    `user`: the number of another user to run it as, from a copy that this user can reach.
     """
 
     start_s = 10
@@ -51,6 +51,7 @@ class Server:
     def __enter__(self):
         self.root.mkdir()
         if self._user is not None:
+            self.command[0] = shutil.copy(BINARY, self._folder)
             os.chown(self._folder, self._user, self._user)
         try:
             self.start()

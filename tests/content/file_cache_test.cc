@@ -1,0 +1,343 @@
+#include "content/file_cache.h"
+
+#include <sys/fsuid.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "content/support.h"
+#include "http/date.h"
+
+namespace h2server::content {
+namespace {
+
+using tests::LoweredLimit;
+using tests::TemporaryDirectory;
+using Kind = Lookup::Kind;
+
+std::string content(const Lookup& found) {
+  if (found.file == nullptr) return "-";
+  return {found.file->bytes, static_cast<std::size_t>(found.file->version.size)};
+}
+
+struct FileCacheTest : testing::Test {
+  // The content, and whether it is the file that an earlier lookup gave.
+  std::string at(std::int64_t now_ms, const std::string& path = "a.txt") {
+    return content(cache.find(path, now_ms));
+  }
+
+  TemporaryDirectory directory;
+  FileCache cache{directory.fd()};
+};
+
+TEST_F(FileCacheTest, KindsOfPaths) {
+  directory.write("a.txt", "a");
+  directory.write("sub/b.txt", "b");
+  directory.write("empty", "");
+  ASSERT_EQ(::mkfifo(directory.path_of("fifo").c_str(), 0644), 0);
+  ASSERT_EQ(::symlink("sub", directory.path_of("link").c_str()), 0);
+  ASSERT_EQ(::symlink("loop", directory.path_of("loop").c_str()), 0);
+  const base::Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  directory.path_of("socket").copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  struct Row {
+    std::string path;
+    Kind kind;
+    std::string content;
+  };
+  const std::vector<Row> rows = {
+      {"a.txt", Kind::file, "a"},          {"/a.txt", Kind::file, "a"},
+      {"sub/b.txt", Kind::file, "b"},      {"link/b.txt", Kind::file, "b"},
+      {"empty", Kind::file, ""},           {"sub", Kind::directory, "-"},
+      {"sub/", Kind::directory, "-"},      {"link", Kind::directory, "-"},
+      {"", Kind::directory, "-"},          {"/", Kind::directory, "-"},
+      {"gone", Kind::absent, "-"},         {"a.txt/", Kind::absent, "-"},
+      {"a.txt/b", Kind::absent, "-"},      {"../a.txt", Kind::absent, "-"},
+      {"fifo", Kind::absent, "-"},         {"socket", Kind::absent, "-"},
+      {"loop", Kind::absent, "-"},         {std::string(300, 'x'), Kind::absent, "-"},
+  };
+  for (const Row& row : rows) {
+    for (int again = 0; again < 2; ++again) {
+      const Lookup found = cache.find(row.path, 0);
+      EXPECT_EQ(found.kind, row.kind) << row.path;
+      EXPECT_EQ(content(found), row.content) << row.path;
+    }
+  }
+  EXPECT_EQ(cache.entries(), rows.size());
+}
+
+TEST_F(FileCacheTest, DescribesTheFile) {
+  directory.write_settled("page.html", "<p>", 784111777);
+  const FileRef file = cache.find("page.html", 0).file;
+  ASSERT_NE(file, nullptr);
+  EXPECT_EQ(file->version.size, 3U);
+  EXPECT_EQ(file->content_type, "text/html; charset=utf-8");
+  EXPECT_EQ(file->last_modified, "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_TRUE(file->etag.size() > 2 && file->etag.front() == '"' && file->etag.back() == '"');
+  EXPECT_EQ(file->h1_head,
+            "HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Type: text/html; charset=utf-8\r\n"
+            "Content-Length: 3\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nETag: " +
+                file->etag + "\r\nAccept-Ranges: bytes\r\n");
+  std::string fields;
+  for (const Field& field : file->h2_fields) {
+    fields.append(field.name).append("=").append(field.value).append(";");
+  }
+  EXPECT_EQ(fields,
+            ":status=200;server=h2server;content-type=text/html; charset=utf-8;content-length=3;"
+            "last-modified=Sun, 06 Nov 1994 08:49:37 GMT;etag=" +
+                file->etag + ";accept-ranges=bytes;");
+}
+
+TEST_F(FileCacheTest, HeldOrMappedBySize) {
+  const FileCacheLimits limits{.held_bytes_max = 8};
+  FileCache small(directory.fd(), limits);
+  for (const std::size_t size : {0, 1, 7, 8, 9, 5000}) {
+    const std::string name = "f" + std::to_string(size);
+    const std::string bytes(size, 'x');
+    directory.write(name, bytes);
+    const Lookup found = small.find(name, 0);
+    ASSERT_EQ(found.kind, Kind::file) << size;
+    EXPECT_EQ(content(found), bytes);
+    EXPECT_EQ(found.file->mapped, size > 8) << size;
+    EXPECT_EQ(found.file->descriptor >= 0, size > 8) << size;
+    EXPECT_EQ(found.file->held != nullptr, size <= 8) << size;
+    EXPECT_TRUE(found.file->unchanged());
+  }
+}
+
+TEST_F(FileCacheTest, AMappedFileKnowsThatItChanged) {
+  FileCache mapping(directory.fd(), {.held_bytes_max = 0});
+  directory.write_settled("a", "one");
+  const FileRef file = mapping.find("a", 0).file;
+  ASSERT_NE(file, nullptr);
+  EXPECT_TRUE(file->unchanged());
+  directory.write("b", "new");
+  ASSERT_EQ(::renameat(directory.fd(), "b", directory.fd(), "a"), 0);
+  EXPECT_TRUE(file->unchanged()) << "another file of that name is not this one";
+  const FileRef next = mapping.find("a", 1000).file;
+  ASSERT_NE(next, nullptr);
+  directory.set_modified("a", 5);
+  EXPECT_FALSE(next->unchanged());
+}
+
+TEST_F(FileCacheTest, AbsenceIsRememberedAsLongAsItIsFresh) {
+  EXPECT_EQ(at(5000), "-");
+  directory.write("a.txt", "there");
+  EXPECT_EQ(at(5999), "-");
+  EXPECT_EQ(at(6000), "there");
+  ASSERT_EQ(::unlinkat(directory.fd(), "a.txt", 0), 0);
+  EXPECT_EQ(at(6999), "there");
+  EXPECT_EQ(at(7000), "-");
+  EXPECT_EQ(cache.entries(), 1U);
+}
+
+TEST_F(FileCacheTest, ChangesAreSeenWhenTheEntryIsChecked) {
+  using Change = void (*)(const TemporaryDirectory&);
+  struct Row {
+    const char* name;
+    Change change;
+    std::string expected;
+  };
+  const std::vector<Row> rows = {
+      {"nothing", [](const TemporaryDirectory&) {}, "first"},
+      {"replaced by rename, same size and time",
+       [](const TemporaryDirectory& d) {
+         d.write_settled("new", "other");
+         ASSERT_EQ(::renameat(d.fd(), "new", d.fd(), "a.txt"), 0);
+       },
+       "other"},
+      {"truncated",
+       [](const TemporaryDirectory& d) {
+         ASSERT_EQ(::truncate(d.path_of("a.txt").c_str(), 2), 0);
+       },
+       "fi"},
+      {"truncated to nothing", [](const TemporaryDirectory& d) { d.write("a.txt", ""); }, ""},
+      {"rewritten in place, same size",
+       [](const TemporaryDirectory& d) { d.write("a.txt", "tsrif"); }, "tsrif"},
+      {"rewritten in place, same size, an earlier time",
+       [](const TemporaryDirectory& d) { d.write_settled("a.txt", "older", 999'999'999); },
+       "older"},
+      {"grown, same time", [](const TemporaryDirectory& d) { d.write_settled("a.txt", "longer"); },
+       "longer"},
+      {"removed",
+       [](const TemporaryDirectory& d) { ASSERT_EQ(::unlinkat(d.fd(), "a.txt", 0), 0); }, "-"},
+      {"became a directory",
+       [](const TemporaryDirectory& d) {
+         ASSERT_EQ(::unlinkat(d.fd(), "a.txt", 0), 0);
+         ASSERT_EQ(::mkdirat(d.fd(), "a.txt", 0755), 0);
+       },
+       "-"},
+  };
+  for (const std::size_t held_bytes_max : {0, 1000}) {
+    for (const Row& row : rows) {
+      const TemporaryDirectory own;
+      FileCache checked(own.fd(), {.held_bytes_max = held_bytes_max});
+      own.write_settled("a.txt", "first");
+      const Lookup before = checked.find("a.txt", 0);
+      ASSERT_EQ(content(before), "first");
+      row.change(own);
+      EXPECT_EQ(checked.find("a.txt", 999).file, before.file) << row.name << ": believed";
+      const Lookup after = checked.find("a.txt", 1000);
+      EXPECT_EQ(content(after), row.expected) << row.name;
+      EXPECT_EQ(after.file == before.file, row.expected == "first") << row.name;
+      EXPECT_EQ(checked.find("a.txt", 1999).file, after.file) << row.name << ": fresh again";
+    }
+  }
+}
+
+// A file of this very moment may be written again without bearing another time; one of the past may
+// not. A time in the future stands for this moment, however slow the machine is.
+TEST_F(FileCacheTest, UnsettledFilesAreReadAgain) {
+  const std::int64_t future = 32'503'680'000;  // the year 3000
+  directory.write_settled("a.txt", "first", future);
+  EXPECT_EQ(at(0), "first");
+  directory.write_settled("a.txt", "other", future);
+  EXPECT_EQ(at(999), "first");
+  EXPECT_EQ(at(1000), "other");
+
+  directory.write_settled("settled", "first");
+  const FileRef before = cache.find("settled", 0).file;
+  directory.write_settled("settled", "other");
+  EXPECT_EQ(cache.find("settled", 1000).file, before) << "settled: not read again";
+}
+
+TEST_F(FileCacheTest, ZeroFreshMsChecksEveryTime) {
+  FileCache checking(directory.fd(), {.fresh_ms = 0});
+  EXPECT_EQ(content(checking.find("a", 0)), "-");
+  directory.write_settled("a", "one");
+  const Lookup one = checking.find("a", 0);
+  EXPECT_EQ(content(one), "one");
+  EXPECT_EQ(checking.find("a", 0).file, one.file);
+  directory.write("a", "two and more");
+  EXPECT_EQ(content(checking.find("a", 0)), "two and more");
+}
+
+TEST_F(FileCacheTest, LeastRecentlyUsedGoesFirst) {
+  FileCache small(directory.fd(), {.entries_max = 3});
+  for (const char* const name : {"a", "b", "c", "d"}) directory.write(name, name);
+  const FileRef a = small.find("a", 0).file;
+  const FileRef b = small.find("b", 0).file;
+  small.find("c", 0);
+  EXPECT_EQ(small.find("a", 0).file, a);  // b is the oldest now
+  small.find("d", 0);
+  EXPECT_EQ(small.entries(), 3U);
+  EXPECT_EQ(small.find("a", 0).file, a);
+  EXPECT_NE(small.find("b", 0).file, b) << "it was loaded anew";
+  EXPECT_EQ(small.entries(), 3U);
+  small.find("gone", 0);  // absent ones count too
+  small.find("gone too", 0);
+  small.find("gone as well", 0);
+  EXPECT_EQ(small.entries(), 3U);
+  EXPECT_NE(small.find("a", 0).file, a);
+}
+
+TEST_F(FileCacheTest, BytesAreBounded) {
+  FileCache small(directory.fd(), {.bytes_max = 100, .held_bytes_max = 20});
+  for (const char* const name : {"a", "b", "c"}) directory.write(name, std::string(40, *name));
+  EXPECT_EQ(small.bytes(), 0U);
+  const FileRef a = small.find("a", 0).file;
+  EXPECT_EQ(small.bytes(), 41U);  // with its name
+  const FileRef b = small.find("b", 0).file;
+  EXPECT_EQ(small.bytes(), 82U);
+  small.find("c", 0);
+  EXPECT_EQ(small.bytes(), 82U);
+  EXPECT_EQ(small.entries(), 2U);
+  EXPECT_EQ(small.find("b", 0).file, b);
+  EXPECT_NE(small.find("a", 0).file, a);
+  EXPECT_EQ(content({Kind::file, a}), std::string(40, 'a')) << "a FileRef survives eviction";
+  EXPECT_TRUE(a->unchanged());
+}
+
+TEST_F(FileCacheTest, WhatIsLargerThanAllIsServedWithoutBeingKept) {
+  FileCache small(directory.fd(), {.bytes_max = 50, .held_bytes_max = 20});
+  directory.write_settled("keep", "kept");
+  directory.write_settled("grows", "small");
+  directory.write("large", std::string(50, 'x'));  // with its name it is too large
+  const FileRef kept = small.find("keep", 0).file;
+  small.find("grows", 0);
+  const std::size_t bytes = small.bytes();
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ(content(small.find("large", 0)), std::string(50, 'x'));
+    EXPECT_EQ(small.bytes(), bytes);
+    EXPECT_EQ(small.entries(), 2U);
+  }
+  EXPECT_EQ(small.find("keep", 0).file, kept);
+  directory.write("grows", std::string(60, 'x'));
+  EXPECT_EQ(content(small.find("grows", 1000)), std::string(60, 'x'));
+  EXPECT_EQ(small.entries(), 1U) << "the old version went";
+  EXPECT_EQ(small.bytes(), 8U);
+}
+
+TEST_F(FileCacheTest, BytesFollowWhatIsReplaced) {
+  directory.write_settled("a.txt", "12345");
+  at(0);
+  EXPECT_EQ(cache.bytes(), 10U);
+  directory.write_settled("a.txt", "123", 5);
+  at(1000);
+  EXPECT_EQ(cache.bytes(), 8U);
+  ASSERT_EQ(::unlinkat(directory.fd(), "a.txt", 0), 0);
+  at(2000);
+  EXPECT_EQ(cache.bytes(), 5U);
+}
+
+// --- a system that is short of something --------------------------------------------------------
+
+TEST_F(FileCacheTest, ShortOfDescriptorsItGivesBackThoseOfMappedFiles) {
+  FileCache mapping(directory.fd(), {.held_bytes_max = 0});
+  directory.write_settled("a", "aaa");
+  directory.write_settled("b", "bbb");
+  ASSERT_EQ(mapping.find("a", 0).kind, Kind::file);
+  const LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
+  EXPECT_EQ(content(mapping.find("b", 0)), "bbb");
+  EXPECT_EQ(mapping.entries(), 1U) << "a was evicted for it";
+}
+
+TEST_F(FileCacheTest, ShortOfDescriptorsItFailsAndRemembersNothing) {
+  FileCache mapping(directory.fd(), {.held_bytes_max = 0});
+  directory.write_settled("a", "aaa");
+  directory.write_settled("b", "bbb");
+  const FileRef served = mapping.find("a", 0).file;  // evicting it frees nothing
+  {
+    const LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
+    EXPECT_EQ(mapping.find("b", 0).kind, Kind::failed);
+    EXPECT_EQ(mapping.entries(), 0U);
+    EXPECT_EQ(mapping.bytes(), 0U);
+  }
+  EXPECT_EQ(content({Kind::file, served}), "aaa");
+  EXPECT_EQ(content(mapping.find("b", 0)), "bbb");
+}
+
+// What is known is not lost to others' need before it is looked at.
+TEST_F(FileCacheTest, ShortOfDescriptorsAKnownFileIsCheckedStill) {
+  FileCache mapping(directory.fd(), {.held_bytes_max = 0});
+  directory.write_settled("a", "aaa");
+  directory.write_settled("b", "bbb");
+  const FileRef a = mapping.find("a", 0).file;
+  ASSERT_EQ(mapping.find("b", 0).kind, Kind::file);
+  const LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
+  const Lookup again = mapping.find("a", 1000);
+  EXPECT_EQ(again.kind, Kind::file);
+  EXPECT_EQ(again.file, a);
+  EXPECT_EQ(mapping.entries(), 1U) << "b was evicted for it";
+}
+
+TEST_F(FileCacheTest, WhatMayNotBeReadIsForbidden) {
+  directory.write("closed", "x");
+  directory.write("hidden/x", "x");
+  ASSERT_EQ(::chmod(directory.path_of("closed").c_str(), 0), 0);
+  ASSERT_EQ(::chmod(directory.path_of("hidden").c_str(), 0), 0);
+  const bool root = ::geteuid() == 0;
+  if (root) ::setfsuid(65534);  // of this thread
+  const Kind closed = cache.find("closed", 0).kind;
+  const Kind hidden = cache.find("hidden/x", 0).kind;
+  if (root) ::setfsuid(0);
+  EXPECT_EQ(closed, Kind::forbidden);
+  EXPECT_EQ(hidden, Kind::forbidden);
+  ASSERT_EQ(::chmod(directory.path_of("hidden").c_str(), 0755), 0);
+  EXPECT_EQ(cache.find("hidden/x", 999).kind, Kind::forbidden);
+  EXPECT_EQ(content(cache.find("hidden/x", 1000)), "x");
+}
+
+}  // namespace
+}  // namespace h2server::content

@@ -1,0 +1,197 @@
+// What the tests of content share: a directory that goes away with its owner, requests made by hand,
+// and a way to run a coroutine that has nothing to wait for.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+#include "coro/task_group.h"
+#include "h2server/body.h"
+#include "h2server/handler.h"
+#include "h2server/request.h"
+#include "h2server/response.h"
+
+namespace h2server::tests {
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string pattern = std::filesystem::temp_directory_path() / "h2server_unit_XXXXXX";
+    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
+    path_ = pattern;
+    ::chmod(pattern.c_str(), 0755);
+    fd_ = base::Fd(::open(pattern.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] std::string path() const { return path_.string(); }
+  [[nodiscard]] std::string path_of(const std::string& name) const { return path_ / name; }
+
+  // Truncates and rewrites the file of that name in place.
+  void write(const std::string& name, std::string_view content) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
+    std::ofstream out(path_ / name, std::ios::binary | std::ios::trunc);
+    out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    out.close();
+    ASSERT_TRUE(out.good()) << name;
+  }
+  // The same, and long ago enough for the cache to believe it.
+  void write_settled(const std::string& name, std::string_view content,
+                     std::int64_t modified_s = 1'000'000'000) const {
+    write(name, content);
+    set_modified(name, modified_s);
+  }
+  void set_modified(const std::string& name, std::int64_t seconds) const {
+    const timespec times[2] = {{seconds, 0}, {seconds, 0}};
+    ASSERT_EQ(::utimensat(fd(), name.c_str(), times, AT_SYMLINK_NOFOLLOW), 0) << name;
+  }
+  // nullopt: there is no such file.
+  [[nodiscard]] std::optional<std::string> read(const std::string& name) const {
+    std::ifstream in(path_ / name, std::ios::binary);
+    if (!in) return std::nullopt;
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  }
+  // Sorted.
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      found.push_back(entry.path().filename());
+    }
+    std::ranges::sort(found);
+    return found;
+  }
+
+ private:
+  std::filesystem::path path_;
+  base::Fd fd_;
+};
+
+// Lowers a limit of this process for a while.
+class LoweredLimit {
+ public:
+  LoweredLimit(__rlimit_resource resource, rlim_t value) : resource_(resource) {
+    EXPECT_EQ(::getrlimit(resource_, &before_), 0);
+    const rlimit lowered{value, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(resource_, &lowered), 0);
+  }
+  LoweredLimit(const LoweredLimit&) = delete;
+  LoweredLimit& operator=(const LoweredLimit&) = delete;
+  ~LoweredLimit() { ::setrlimit(resource_, &before_); }
+
+ private:
+  __rlimit_resource resource_;
+  rlimit before_{};
+};
+
+// As many descriptors as are open now: a further one only when one of these is closed.
+inline rlim_t descriptors_in_use() {
+  const base::Fd next(::dup(0));
+  return static_cast<rlim_t>(next.get());
+}
+
+// The result of a task whose awaits all complete at once.
+template <class T>
+T run_now(Task<T> task) {
+  std::optional<T> result;
+  coro::TaskGroup group;
+  group.start([](Task<T> inner, std::optional<T>& out) -> Task<void> {
+    T value = co_await inner;
+    out.emplace(std::move(value));
+  }(std::move(task), result));
+  EXPECT_EQ(group.running(), 0U) << "it waits for something";
+  return *std::move(result);
+}
+
+// Yields its pieces one by one, each on the heap and gone at the next call, so that a sanitizer sees
+// every look at one that has expired. Then the end, or an error.
+class FakeBody final : public BodySource {
+ public:
+  explicit FakeBody(std::vector<std::string> pieces, std::optional<Error> failure = std::nullopt)
+      : pieces_(std::move(pieces)), failure_(failure) {
+    // An empty piece would be the end.
+    std::erase_if(pieces_, [](const std::string& piece) { return piece.empty(); });
+  }
+
+  Task<Result<std::string_view>> read() override {
+    if (before_read) before_read(next_);
+    current_.reset();
+    if (next_ < pieces_.size()) {
+      const std::string& piece = pieces_[next_++];
+      current_ = std::make_unique<char[]>(piece.size());
+      std::memcpy(current_.get(), piece.data(), piece.size());
+      co_return std::string_view(current_.get(), piece.size());
+    }
+    ++ends_;
+    EXPECT_EQ(ends_, 1) << "read again after the end";
+    if (failure_) co_return std::unexpected(*failure_);
+    co_return std::string_view();
+  }
+
+  // Called with the number of pieces that have been given.
+  std::function<void(std::size_t)> before_read;
+
+ private:
+  std::vector<std::string> pieces_;
+  std::optional<Error> failure_;
+  std::size_t next_ = 0;
+  int ends_ = 0;
+  std::unique_ptr<char[]> current_;
+};
+
+// A request made by hand; what it is made of outlives it.
+struct Asked {
+  RequestHead head;
+  PathParams params;
+
+  Asked() { head.method_name = "GET"; }
+  // Of a route like "/{path...}".
+  explicit Asked(std::string_view target_and_path, std::string_view param = "path") : Asked() {
+    head.target = head.path = target_and_path;
+    params.add(param, target_and_path.substr(1));
+  }
+
+  Response answer(const Handler& handler, BodySource* body = nullptr) {
+    Request request(head, params, body);
+    if (handler.plain() != nullptr) return (*handler.plain())(request);
+    return run_now((*handler.coroutine())(request));
+  }
+};
+
+inline std::string field_of(const Response& response, std::string_view name) {
+  for (const Response::Line& line : response.fields()) {
+    if (line.name == name) return line.value;
+  }
+  return "-";
+}
+
+inline std::string body_of(const Response& response) {
+  if (const auto* const text = std::get_if<std::string>(&response.body())) return *text;
+  if (const auto* const part = std::get_if<Response::FilePart>(&response.body())) {
+    return {part->file->bytes + part->first, static_cast<std::size_t>(part->count)};
+  }
+  return {};
+}
+
+}  // namespace h2server::tests

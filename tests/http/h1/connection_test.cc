@@ -1,0 +1,605 @@
+#include "http/h1/connection.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+#include <deque>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "coro/event.h"
+#include "coro/task_group.h"
+
+namespace h2server::http::h1 {
+namespace {
+
+// Tells the time and lends buffers; does no I/O.
+class FakeEngine final : public io::Engine {
+ public:
+  std::int64_t ms = 1'000'000;
+
+  bool start(io::Op&) override { return false; }
+  void cancel(io::Op&) override {}
+  void cancel_all() override {}
+  void run() override {}
+  void stop() noexcept override {}
+  void wake() noexcept override {}
+  io::Lease borrow() override {
+    return {*this, std::make_unique<char[]>(buffer_bytes).release(), buffer_bytes};
+  }
+  void take_back(char* buffer) noexcept override { std::unique_ptr<char[]> owned(buffer); }
+  std::int64_t now_ms() const noexcept override { return ms; }
+  std::int64_t unix_seconds() const noexcept override { return 784111777; }
+
+ private:
+  static constexpr std::size_t buffer_bytes = 64 * 1024;
+  void forget(io::Socket&) noexcept override {}
+};
+
+// Reads come from what the test says has arrived; each write is kept.
+class FakeStream final : public net::Stream {
+ public:
+  explicit FakeStream(FakeEngine& engine) : engine_(engine) {}
+
+  void arrive(std::string_view bytes) { add({std::string(bytes), 0}); }
+  void end() { add({}); }
+  void fail(int error) { add({{}, error}); }
+  void cancel_read() override {
+    if (arrived_.awaited()) fail(ECANCELED);
+  }
+  bool waits() const { return arrived_.awaited(); }
+
+  Task<Result<io::Lease>> read(std::uint32_t timeout_ms) override {
+    timeouts.push_back(timeout_ms);
+    if (reads_.empty()) co_await arrived_.wait();
+    const Read read = reads_.front();
+    if (!read.bytes.empty() || read.error != 0) reads_.pop_front();
+    if (read.error != 0) co_return std::unexpected(Error{read.error, "read"});
+    io::Lease lease = engine_.borrow();
+    std::ranges::copy(read.bytes, lease.room().begin());
+    lease.set_size(read.bytes.size());
+    co_return std::move(lease);
+  }
+  Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t) override {
+    if (write_error != 0) co_return std::unexpected(Error{write_error, "write"});
+    writes.emplace_back();
+    while (!bytes.empty()) {
+      writes.back() += bytes.front();
+      bytes.consume(bytes.front().size());
+    }
+    co_return {};
+  }
+  Task<void> finish(std::uint32_t) override {
+    finished = true;
+    co_return;
+  }
+  bool bytes_go_to_kernel() const noexcept override { return true; }
+  io::Engine& engine() const noexcept override { return engine_; }
+
+  std::vector<std::string> writes;
+  std::vector<std::uint32_t> timeouts;  // of reads
+  int write_error = 0;
+  bool finished = false;
+
+ private:
+  struct Read {
+    std::string bytes;  // empty without an error: the end, for good
+    int error = 0;
+  };
+  void add(Read read) {
+    reads_.push_back(std::move(read));
+    if (arrived_.awaited()) arrived_.set();
+  }
+
+  FakeEngine& engine_;
+  std::deque<Read> reads_;
+  coro::Event arrived_;
+};
+
+class Pieces final : public BodySource {
+ public:
+  explicit Pieces(std::vector<std::string> pieces) : pieces_(std::move(pieces)) {}
+  Task<Result<std::string_view>> read() override {
+    if (next_ == pieces_.size()) co_return std::string_view();
+    if (pieces_[next_] == "throw") throw std::runtime_error("source");
+    if (pieces_[next_] == "fail") co_return std::unexpected(Error{EIO, "source"});
+    co_return std::string_view(pieces_[next_++]);
+  }
+
+ private:
+  std::vector<std::string> pieces_;
+  std::size_t next_ = 0;
+};
+
+Response streamed(std::vector<std::string> pieces, std::optional<std::uint64_t> size = {}) {
+  return {std::make_unique<Pieces>(std::move(pieces)), "text/plain; charset=utf-8", size};
+}
+
+std::string get(const std::string& path, const std::string& fields = "") {
+  return "GET " + path + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
+}
+
+std::string post(const std::string& path, const std::string& fields, const std::string& body) {
+  return "POST " + path + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n" + body;
+}
+
+const std::string type = "Content-Type: text/plain; charset=utf-8\r\n";
+const std::string date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+const std::string closes = "Connection: close\r\n";
+const std::string keeps = "Connection: keep-alive\r\n";
+
+// 200 with a text; `connection` is that field's line.
+std::string ok(const std::string& body, const std::string& connection = "") {
+  return "HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n" + type + date + connection + "\r\n" + body;
+}
+
+std::string chunked_head() {
+  return "HTTP/1.1 200 OK\r\nServer: h2server\r\nTransfer-Encoding: chunked\r\n" + type + date +
+         "\r\n";
+}
+
+class H1Connection : public testing::Test {
+ protected:
+  H1Connection() {
+    add(GET, "/hello", [](Request&) { return Response(200, "hello"); });
+    add(GET, "/large", [](Request&) { return Response(200, std::string(300'000, 'x')); });
+    add(GET, "/throw", [](Request&) -> Response { throw std::runtime_error("plain"); });
+    add(POST, "/ignore", [](Request&) { return Response(200, "ignored"); });
+    add(GET, "/throw_later", [this](Request&) -> Task<Response> {
+      co_await event_.wait();
+      throw 42;
+    });
+    add(GET, "/wait", [this](Request&) -> Task<Response> {
+      co_await event_.wait();
+      co_return Response(200, "waited");
+    });
+    add(POST, "/echo", [this](Request& request) -> Task<Response> {
+      const Result<std::string> body = co_await request.read_all(1'000'000);
+      if (!body) body_error_ = body.error().code;
+      co_return Response(200, body ? *body : "broken");
+    });
+  }
+  ~H1Connection() override { EXPECT_EQ(tasks_.running(), 0U); }
+
+  void add(Method method, const char* path, Handler handler) {
+    ASSERT_TRUE(router_.add(method, path, std::move(handler)).has_value());
+  }
+  void add_streamed(std::vector<std::string> pieces, std::optional<std::uint64_t> size = {}) {
+    add(GET, "/streamed", [pieces, size](Request&) { return streamed(pieces, size); });
+  }
+  void open(std::string early = "") {
+    connection_.emplace(stream_, service_, false);
+    tasks_.start(connection_->run(std::move(early), {}));
+  }
+  bool over() const { return tasks_.running() == 0; }
+  // All that was written.
+  std::string written() const {
+    std::string all;
+    for (const std::string& write : stream_.writes) all += write;
+    return all;
+  }
+  // Sends bytes over a connection of their own, then the end, and returns what was written.
+  std::string answer_to(const std::string& bytes) {
+    stream_.arrive(bytes);
+    stream_.end();
+    open();
+    EXPECT_TRUE(over());
+    return written();
+  }
+
+  FakeEngine engine_;
+  FakeStream stream_{engine_};
+  Router router_;
+  Limits limits_;
+  Service service_{router_, limits_};
+  coro::Event event_;
+  int body_error_ = 0;
+  std::optional<Connection> connection_;
+  coro::TaskGroup tasks_;
+};
+
+// --- requests ---------------------------------------------------------------------------------
+
+TEST_F(H1Connection, AnswersOneRequestAfterTheOther) {
+  open();
+  for (std::size_t i = 1; i <= 3; ++i) {
+    stream_.arrive(get("/hello"));
+    ASSERT_EQ(stream_.writes.size(), i);
+    EXPECT_EQ(stream_.writes.back(), ok("hello"));
+  }
+  stream_.end();
+  EXPECT_TRUE(over());
+  EXPECT_TRUE(stream_.finished);
+}
+
+TEST_F(H1Connection, AnswersWhatCameTogetherInOneWrite) {
+  EXPECT_EQ(answer_to(get("/hello") + get("/hello?a=b") + get("/hello")),
+            ok("hello") + ok("hello") + ok("hello"));
+  EXPECT_EQ(stream_.writes.size(), 1U);
+}
+
+TEST_F(H1Connection, AnswersRequestsThatComeByteByByte) {
+  open();
+  for (const char c :
+       get("/hello") + "\r\n" + post("/echo", "Content-Length: 3\r\n", "abc") + get("/hello")) {
+    stream_.arrive({&c, 1});
+  }
+  EXPECT_EQ(written(), ok("hello") + ok("abc") + ok("hello"));
+  stream_.end();
+}
+
+TEST_F(H1Connection, AnswersRequestsCutAnywhere) {
+  const std::string bytes =
+      get("/hello") + post("/echo", "Content-Length: 3\r\n", "abc") +
+      post("/ignore", "Transfer-Encoding: chunked\r\n", "2;x\r\nab\r\n0\r\nT: u\r\n\r\n") +
+      get("/hello");
+  for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
+    FakeStream stream(engine_);
+    coro::TaskGroup tasks;
+    Connection connection(stream, service_, false);
+    tasks.start(connection.run("", {}));
+    stream.arrive(bytes.substr(0, cut));
+    stream.arrive(bytes.substr(cut));
+    stream.end();
+    std::string all;
+    for (const std::string& write : stream.writes) all += write;
+    EXPECT_EQ(all, ok("hello") + ok("abc") + ok("ignored") + ok("hello")) << "cut at " << cut;
+    EXPECT_EQ(tasks.running(), 0U);
+  }
+}
+
+TEST_F(H1Connection, BeginsWithWhatWasReadEarlier) {
+  stream_.arrive("I * HTTP/1.1\r\nHost: a\r\n\r\n" + get("/hello"));
+  stream_.end();
+  open("PR");
+  EXPECT_TRUE(written().starts_with("HTTP/1.1 501 Not Implemented\r\n")) << written();
+  EXPECT_TRUE(written().ends_with(ok("hello")));
+}
+
+TEST_F(H1Connection, AnswersHeadWithoutTheBody) {
+  EXPECT_EQ(answer_to("HEAD /hello HTTP/1.1\r\nHost: a\r\n\r\n" + get("/hello")),
+            ok("hello").substr(0, ok("hello").size() - 5) + ok("hello"));
+}
+
+struct Refusal {
+  std::string request;
+  std::string status;
+  std::string field;  // that the answer has
+  bool stays;
+};
+
+TEST_F(H1Connection, AnswersByItselfWhatNoHandlerDoes) {
+  const std::vector<Refusal> refusals = {
+      {get("/nothing"), "404 Not Found", "", true},
+      {post("/hello", "", ""), "405 Method Not Allowed", "Allow: GET, HEAD\r\n", true},
+      {"BREW /hello HTTP/1.1\r\nHost: a\r\n\r\n", "501 Not Implemented", "", true},
+      {"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "204 No Content", "", true},
+      {get("/../etc"), "400 Bad Request", "", true},
+      {"nonsense\r\n", "400 Bad Request", closes, false},
+      {get("/" + std::string(9000, 'x')), "414 URI Too Long", closes, false},
+      {get("/hello", "Transfer-Encoding: gzip\r\n"), "501 Not Implemented", closes, false},
+  };
+  for (const Refusal& row : refusals) {
+    FakeStream stream(engine_);
+    coro::TaskGroup tasks;
+    Connection connection(stream, service_, false);
+    stream.arrive(get("/hello") + row.request + get("/hello"));
+    stream.end();
+    tasks.start(connection.run("", {}));
+    ASSERT_EQ(stream.writes.size(), 1U);
+    const std::string answer = stream.writes[0].substr(ok("hello").size());
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + row.status + "\r\n")) << answer;
+    EXPECT_NE(answer.find(row.field), std::string::npos) << answer;
+    EXPECT_EQ(answer.ends_with(ok("hello")), row.stays) << row.request;
+    EXPECT_EQ(answer.find(closes) == std::string::npos, row.stays) << row.request;
+    EXPECT_TRUE(stream.finished);
+    EXPECT_EQ(tasks.running(), 0U);
+  }
+}
+
+TEST_F(H1Connection, EndsWithoutAWordWhatIsNoHttp) {
+  EXPECT_EQ(answer_to(get("/hello") + "PRI * SMTP/1.1\r\n"), ok("hello"));
+  EXPECT_TRUE(stream_.finished);
+}
+
+TEST_F(H1Connection, ReadsOnAfterARefusalSoThatThePeerCanReadIt) {
+  open();
+  stream_.arrive("nonsense\r\n");
+  EXPECT_TRUE(stream_.finished);
+  EXPECT_FALSE(over());
+  stream_.arrive("more of it");
+  EXPECT_EQ(stream_.timeouts.back(), limits_.linger_ms_max);
+  engine_.ms += limits_.linger_ms_max;
+  stream_.arrive("and more");
+  EXPECT_TRUE(over());
+  EXPECT_EQ(stream_.writes.size(), 1U);
+}
+
+TEST_F(H1Connection, ClosesWhenTheClientAsksForIt) {
+  EXPECT_EQ(answer_to(get("/hello", closes) + get("/hello")), ok("hello", closes));
+  EXPECT_TRUE(stream_.finished);
+}
+
+TEST_F(H1Connection, SpeaksHttp10) {
+  open();
+  stream_.arrive("GET /hello HTTP/1.0\r\n" + keeps + "\r\n");
+  EXPECT_EQ(written(), ok("hello", keeps));
+  EXPECT_FALSE(over());
+  stream_.arrive("GET /hello HTTP/1.0\r\n\r\n");
+  EXPECT_EQ(stream_.writes[1], ok("hello", closes));
+  EXPECT_TRUE(over());
+}
+
+// --- handlers ---------------------------------------------------------------------------------
+
+TEST_F(H1Connection, AHandlerThatWaitsHoldsUpThoseBehindItOnly) {
+  open();
+  stream_.arrive(get("/hello") + get("/wait") + get("/hello"));
+  EXPECT_EQ(written(), ok("hello"));
+  event_.set();
+  EXPECT_EQ(written(), ok("hello") + ok("waited") + ok("hello"));
+  EXPECT_EQ(stream_.writes.size(), 2U);
+  stream_.end();
+}
+
+TEST_F(H1Connection, WhatAHandlerThrowsBecomes500AndTheConnectionStays) {
+  testing::internal::CaptureStderr();
+  open();
+  stream_.arrive(get("/throw") + get("/throw_later"));
+  event_.set();
+  stream_.arrive(get("/hello"));
+  const std::string log = testing::internal::GetCapturedStderr();
+  ASSERT_EQ(stream_.writes.size(), 3U);
+  EXPECT_TRUE(stream_.writes[0].starts_with("HTTP/1.1 500 Internal Server Error\r\n"));
+  EXPECT_TRUE(stream_.writes[1].starts_with("HTTP/1.1 500 Internal Server Error\r\n"));
+  EXPECT_EQ(stream_.writes[2], ok("hello"));
+  EXPECT_NE(log.find("GET /throw failed: plain"), std::string::npos) << log;
+  stream_.end();
+}
+
+// --- deadlines, draining, failures -------------------------------------------------------------
+
+TEST_F(H1Connection, GivesAHeadOneDeadlineHoweverItComes) {
+  open();
+  EXPECT_EQ(stream_.timeouts.back(), limits_.idle_ms_max);
+  stream_.arrive("GET ");
+  EXPECT_EQ(stream_.timeouts.back(), limits_.head_ms_max);
+  engine_.ms += 10'000;
+  stream_.arrive("/hello");
+  EXPECT_EQ(stream_.timeouts.back(), limits_.head_ms_max - 10'000);
+  engine_.ms += 10'000;
+  stream_.arrive(" ");
+  EXPECT_TRUE(written().starts_with("HTTP/1.1 408 Request Timeout\r\n")) << written();
+  EXPECT_TRUE(stream_.finished);
+  stream_.end();
+}
+
+TEST_F(H1Connection, GivesTheNextHeadADeadlineOfItsOwn) {
+  open();
+  stream_.arrive("GET ");
+  engine_.ms += 10'000;
+  stream_.arrive("/hello HTTP/1.1\r\nHost: a\r\n\r\nGET");
+  EXPECT_EQ(written(), ok("hello"));
+  EXPECT_EQ(stream_.timeouts.back(), limits_.head_ms_max);
+  stream_.end();
+  EXPECT_EQ(stream_.writes.size(), 1U);  // half a request is not answered
+}
+
+TEST_F(H1Connection, ClosesAnIdleConnectionWithoutAWord) {
+  open();
+  stream_.fail(ETIMEDOUT);
+  EXPECT_TRUE(over());
+  EXPECT_TRUE(stream_.finished);
+  EXPECT_TRUE(stream_.writes.empty());
+}
+
+TEST_F(H1Connection, DrainingEndsAnIdleConnectionAtOnce) {
+  open();
+  stream_.arrive(get("/hello"));
+  service_.connections.drain();
+  EXPECT_TRUE(over());
+  EXPECT_TRUE(stream_.finished);
+}
+
+TEST_F(H1Connection, DrainingLetsAnExchangeEnd) {
+  open();
+  stream_.arrive(get("/wait"));
+  service_.connections.drain();
+  EXPECT_FALSE(over());
+  event_.set();
+  EXPECT_EQ(written(), ok("waited", closes));
+  EXPECT_TRUE(over());
+}
+
+TEST_F(H1Connection, DrainingLetsAHeadArrive) {
+  open();
+  stream_.arrive("GET /hello HTTP/1.1\r\n");
+  service_.connections.drain();
+  EXPECT_FALSE(over());
+  stream_.arrive("Host: a\r\n\r\n" + get("/hello"));
+  EXPECT_EQ(written(), ok("hello", closes));
+  EXPECT_TRUE(over());
+}
+
+TEST_F(H1Connection, EndsWhenNothingCanBeWritten) {
+  stream_.write_error = EPIPE;
+  open();
+  stream_.arrive(get("/wait") + get("/hello"));
+  event_.set();
+  EXPECT_TRUE(over());
+  EXPECT_FALSE(stream_.finished);
+}
+
+TEST_F(H1Connection, HoldsNoMoreOutputThanItsLimit) {
+  limits_.output_bytes_max = 1000;
+  const std::string large = ok(std::string(300'000, 'x'));
+  EXPECT_EQ(answer_to(get("/large") + get("/large") + get("/hello")), large + large + ok("hello"));
+  for (const std::string& write : stream_.writes) EXPECT_LE(write.size(), 2000U);
+}
+
+// --- bodies of requests -----------------------------------------------------------------------
+
+TEST_F(H1Connection, HandsOverAChunkedBodyAsItComes) {
+  open();
+  stream_.arrive(post("/echo", "Transfer-Encoding: chunked\r\n", "3\r\nab"));
+  stream_.arrive("c\r\n2\r\nde\r\n");
+  EXPECT_TRUE(stream_.writes.empty());
+  stream_.arrive("0\r\n\r\n" + get("/hello"));
+  EXPECT_EQ(written(), ok("abcde") + ok("hello"));
+  stream_.end();
+}
+
+TEST_F(H1Connection, DropsABodyThatNobodyReads) {
+  open();
+  stream_.arrive(post("/ignore", "Content-Length: 5\r\n", "ab"));
+  EXPECT_EQ(written(), ok("ignored"));
+  stream_.arrive("cde" + get("/hello"));
+  EXPECT_EQ(written(), ok("ignored") + ok("hello"));
+  stream_.end();
+}
+
+TEST_F(H1Connection, ClosesRatherThanDropMuch) {
+  limits_.drain_bytes_max = 10;
+  open();
+  stream_.arrive(post("/ignore", "Content-Length: 11\r\n", ""));
+  EXPECT_EQ(written(), ok("ignored", closes));
+  EXPECT_TRUE(stream_.finished);
+  EXPECT_FALSE(over());
+  stream_.end();
+  EXPECT_TRUE(over());
+}
+
+TEST_F(H1Connection, ClosesWhenAChunkedBodyTurnsOutLong) {
+  limits_.drain_bytes_max = 10;
+  open();
+  stream_.arrive(post("/ignore", "Transfer-Encoding: chunked\r\n", "6\r\nabcdef\r\n"));
+  EXPECT_EQ(written(), ok("ignored"));
+  EXPECT_FALSE(stream_.finished);
+  stream_.arrive("6\r\nabcdef\r\n0\r\n\r\n" + get("/hello"));
+  EXPECT_TRUE(stream_.finished);
+  stream_.end();
+  EXPECT_EQ(written(), ok("ignored"));
+}
+
+constexpr const char* expects = "Expect: 100-continue\r\nContent-Length: 3\r\n";
+
+TEST_F(H1Connection, AsksForABodyThatIsHeldBack) {
+  open();
+  stream_.arrive(post("/echo", expects, ""));
+  EXPECT_EQ(written(), "HTTP/1.1 100 Continue\r\n\r\n");
+  stream_.arrive("abc" + get("/hello"));
+  EXPECT_EQ(written(), "HTTP/1.1 100 Continue\r\n\r\n" + ok("abc") + ok("hello"));
+  stream_.end();
+}
+
+TEST_F(H1Connection, GivesUpWhenItCannotAskForABody) {
+  stream_.write_error = EPIPE;
+  open();
+  stream_.arrive(post("/echo", expects, ""));
+  EXPECT_EQ(body_error_, ECONNRESET);
+  EXPECT_TRUE(over());
+  EXPECT_EQ(stream_.timeouts.size(), 1U);  // nothing is read after an error
+}
+
+TEST_F(H1Connection, DoesNotAskForABodyThatIsThere) {
+  EXPECT_EQ(answer_to(post("/echo", expects, "abc")), ok("abc"));
+}
+
+TEST_F(H1Connection, DoesNotAskForABodyThatNobodyReads) {
+  EXPECT_EQ(answer_to(post("/ignore", expects, "")), ok("ignored", closes));
+}
+
+struct Broken {
+  const char* what;
+  std::string bytes;
+  int read_error;  // that follows; 0: the end
+  int error;       // that the handler is given
+};
+
+TEST_F(H1Connection, ABrokenBodyIsTheEndAndTheResponseSaysSo) {
+  const std::vector<Broken> table = {
+      {"malformed", "3\r\nabcX", 0, EPROTO},
+      {"cut off", "3\r\nab", 0, ECONNRESET},
+      {"too slow", "3\r\nab", ETIMEDOUT, ETIMEDOUT},
+  };
+  for (const Broken& row : table) {
+    SCOPED_TRACE(row.what);
+    FakeStream stream(engine_);
+    coro::TaskGroup tasks;
+    Connection connection(stream, service_, false);
+    tasks.start(connection.run("", {}));
+    stream.arrive(post("/echo", "Transfer-Encoding: chunked\r\n", row.bytes));
+    if (row.read_error != 0) stream.fail(row.read_error);
+    stream.end();
+    EXPECT_EQ(body_error_, row.error);
+    ASSERT_EQ(stream.writes.size(), 1U);
+    EXPECT_EQ(stream.writes[0], ok("broken", closes));
+    EXPECT_TRUE(stream.finished);
+    EXPECT_EQ(tasks.running(), 0U);
+  }
+}
+
+// --- bodies of responses ----------------------------------------------------------------------
+
+TEST_F(H1Connection, StreamsInChunks) {
+  add_streamed({"abc", std::string(20, 'x'), "d"});
+  EXPECT_EQ(answer_to(get("/streamed") + get("/hello")),
+            chunked_head() + "3\r\nabc\r\n14\r\n" + std::string(20, 'x') +
+                "\r\n1\r\nd\r\n0\r\n\r\n" + ok("hello"));
+}
+
+TEST_F(H1Connection, StreamsToHttp10UntilTheEnd) {
+  add_streamed({"abc", "d"});
+  EXPECT_EQ(answer_to("GET /streamed HTTP/1.0\r\n" + keeps + "\r\n"),
+            "HTTP/1.1 200 OK\r\nServer: h2server\r\n" + type + date + closes + "\r\nabcd");
+  EXPECT_TRUE(stream_.finished);
+}
+
+TEST_F(H1Connection, StreamsNoBodyForHead) {
+  add_streamed({"throw"});
+  EXPECT_EQ(answer_to("HEAD /streamed HTTP/1.1\r\nHost: a\r\n\r\n" + get("/hello")),
+            chunked_head() + ok("hello"));
+}
+
+TEST_F(H1Connection, StreamsByLength) {
+  add_streamed({"ab", "cde"}, 5);
+  EXPECT_EQ(answer_to(get("/streamed") + get("/hello")), ok("abcde") + ok("hello"));
+}
+
+TEST_F(H1Connection, AStreamThatGoesWrongIsCutOff) {
+  struct Row {
+    std::vector<std::string> pieces;
+    std::optional<std::uint64_t> size;
+  };
+  const std::vector<Row> table = {
+      {{"abc", "fail"}, std::nullopt},
+      {{"abc", "throw"}, std::nullopt},
+      {{"abc", "de"}, 4},
+      {{"abc"}, 4},
+      {{"abc", "fail"}, 4},
+  };
+  testing::internal::CaptureStderr();
+  for (const Row& row : table) {
+    Router router;
+    ASSERT_TRUE(router.add(GET, "/", [&](Request&) { return streamed(row.pieces, row.size); }));
+    Service service{router, limits_};
+    FakeStream stream(engine_);
+    coro::TaskGroup tasks;
+    Connection connection(stream, service, false);
+    stream.arrive(get("/") + get("/"));
+    tasks.start(connection.run("", {}));
+    EXPECT_EQ(tasks.running(), 0U);
+    EXPECT_FALSE(stream.finished);  // no orderly end that could be taken for the body's
+    std::string all;
+    for (const std::string& write : stream.writes) all += write;
+    EXPECT_TRUE(all.find("\r\n\r\n") != std::string::npos && all.find("abc") != std::string::npos);
+    EXPECT_FALSE(all.ends_with("0\r\n\r\n"));
+  }
+  testing::internal::GetCapturedStderr();
+}
+
+}  // namespace
+}  // namespace h2server::http::h1

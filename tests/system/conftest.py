@@ -1,0 +1,49 @@
+"""Fixtures: servers that a module's tests share, and a folder of each test's own in their root."""
+
+import contextlib
+import os
+import pwd
+
+import pytest
+
+from support.protocols import PROTOCOLS, name_of
+from support.server import Server
+from support.site import Site
+
+
+@pytest.fixture(scope="module")
+def server_for():
+    """server_for(tls): the module's server with or without TLS."""
+    servers = {}
+    with contextlib.ExitStack() as stack:
+
+        def get(tls):
+            if tls not in servers:
+                servers[tls] = stack.enter_context(Server(tls=tls))
+            return servers[tls]
+
+        yield get
+
+
+@pytest.fixture(params=PROTOCOLS, ids=name_of)
+def site(request, server_for):
+    """Over each of the four protocols."""
+    return Site(server_for(request.param.tls), request.param)
+
+
+@pytest.fixture(params=PROTOCOLS[:2], ids=name_of)
+def site_h1(request, server_for):
+    """Over HTTP/1.1, with and without TLS."""
+    return Site(server_for(request.param.tls), request.param)
+
+
+@pytest.fixture(params=PROTOCOLS[2:], ids=name_of)
+def site_h2(request, server_for):
+    """Over HTTP/2, with and without TLS."""
+    return Site(server_for(request.param.tls), request.param)
+
+
+@pytest.fixture
+def plain_user():
+    """The number of a user without privileges to run the server as; None: we have none ourselves."""
+    return pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None

@@ -1,0 +1,282 @@
+"""Files that change while they are served: a response is whole and of one version, or cut off."""
+
+import os
+import time
+
+import pytest
+
+from support import http2
+from support.answer import Broken
+from support.contents import noise
+from support.environment import PATIENCE
+from support.http1 import get
+from support.processes import bytes_to_send
+from support.waiting import holds_within, wait_until
+
+KIB = 1024
+OLD = noise(5000 * KIB, seed=1)
+NEW = noise(5000 * KIB, seed=2)
+SEEN_WITHIN_S = 1.2 * PATIENCE  # the server believes what it knows of a file for a second
+
+
+class Reader:
+    """The response to GET, of which as much is taken as is asked for. The windows of HTTP/2 are wide
+    open, so that it is the socket which holds the server up."""
+
+    def __init__(self, site, path):
+        self._http2 = site.protocol.http2
+        self._received = []
+        if self._http2:
+            self._connection = site.connect(receive_buffer=64 * KIB, reading=False,
+                                            settings=http2.WIDE_WINDOWS)
+            self._connection.protocol.increment_flow_control_window(1 << 28)
+            self._stream = self._connection.request("GET", path)
+            self._connection.run_until(lambda: self._stream.status, "response")
+            self.status = self._stream.status
+        else:
+            self._connection = site.connect(receive_buffer=64 * KIB)
+            self._connection.send(get(path))
+            answer = self._connection.answer_head()
+            self.status = answer.status
+            self._pieces = self._connection.body_pieces(answer)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._connection.close()
+
+    @property
+    def received(self):
+        return self._stream.received if self._http2 else sum(map(len, self._received))
+
+    def read_to(self, size):
+        """Until `size` bytes of the body are here."""
+        if self._http2:
+            self._connection.run_until(lambda: self._stream.received >= size, f"{size} bytes")
+            return
+        while self.received < size:
+            self._received.append(next(self._pieces))
+
+    def finish(self):
+        """The whole body, or None when the server has cut it off."""
+        try:
+            if self._http2:
+                return self._connection.answer(self._stream).body
+            self._received.extend(self._pieces)
+            return b"".join(self._received)
+        except Broken:
+            return None
+
+
+def check_alive(site):
+    assert site.server.running
+    assert site.fetch(site.place("alive", b"alive")).body == b"alive"
+
+
+def fetch_or_none(site, path):
+    """The answer; None when the server cuts it off, having found that the file has changed."""
+    try:
+        return site.fetch(path)
+    except Broken:
+        return None
+
+
+# --- seen within the second ----------------------------------------------------------------------
+
+
+def replace(file, content):
+    """By renaming, as a careful publisher does."""
+    new = file.with_name(file.name + ".new")
+    new.write_bytes(content)
+    os.rename(new, file)
+
+
+def replace_by_folder(file, content):
+    file.unlink()
+    file.mkdir()
+    (file / "index.html").write_bytes(content)
+
+
+def write_in_place(file, content):
+    with open(file, "r+b") as opened:
+        opened.write(content)
+        opened.truncate()
+
+
+# The size of the first version (None: no file), what happens, the size of the second → its status.
+SEEN = {
+    "replaced": (1000, replace, 1000, 200),
+    "large, replaced": (300 * KIB, replace, 300 * KIB, 200),
+    "small by large": (10, replace, 300 * KIB, 200),
+    "large by small": (300 * KIB, replace, 10, 200),
+    "written in place": (10, write_in_place, 10, 200),
+    "large, written in place": (300 * KIB, write_in_place, 300 * KIB, 200),
+    "grown": (10, write_in_place, 20, 200),
+    "emptied": (100, write_in_place, 0, 200),
+    "large, emptied": (1000 * KIB, write_in_place, 0, 200),
+    "removed": (1000, lambda file, _: file.unlink(), 0, 404),
+    "large, removed": (1000 * KIB, lambda file, _: file.unlink(), 0, 404),
+    "made": (None, lambda file, content: file.write_bytes(content), 1000, 200),
+    "turned into a folder": (1000, replace_by_folder, 1000, 301),
+}
+
+
+def test_changes_are_seen_within_the_second(site):
+    for name, (size, *_) in SEEN.items():
+        if size is None:
+            assert site.fetch(f"/{site.name}/{name.replace(' ', '%20')}").status == 404
+        else:
+            content = noise(size, seed=1)
+            assert site.fetch(site.place(name, content).replace(" ", "%20")).body == content
+    for name, (_, change, size, _) in SEEN.items():
+        change(site.folder / name, noise(size, seed=2))
+    until = time.monotonic() + SEEN_WITHIN_S
+    for name, (_, _, size, status) in SEEN.items():
+        path = f"/{site.name}/{name.replace(' ', '%20')}"
+        seen = holds_within(lambda: is_answered(site, path, status, noise(size, seed=2)),
+                            max(0, until - time.monotonic()))
+        assert seen, name
+    check_alive(site)
+
+
+def is_answered(site, path, status, content):
+    answer = fetch_or_none(site, path)
+    return answer is not None and answer.status == status and (status != 200 or
+                                                               answer.body == content)
+
+
+def test_a_series_of_versions(site):
+    """Written shortly after one another, all of one size: none is mistaken for another."""
+    path = site.place("a", noise(1000, seed=0))
+    for seed in range(1, 3):
+        write_in_place(site.folder / "a", noise(1000, seed))
+        assert holds_within(lambda: site.fetch(path).body == noise(1000, seed), SEEN_WITHIN_S)
+
+
+def test_modified_file_has_another_tag(site):
+    path = site.place("a", b"one")
+    before = [("if-none-match", site.fetch(path).field("etag"))]
+    (site.folder / "a").write_bytes(b"two")
+    changed = holds_within(lambda: site.fetch(path, fields=before).body == b"two", SEEN_WITHIN_S)
+    assert changed, "an old tag is still taken for the new version's"
+
+
+# --- replaced, while it is on its way ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("change", [lambda file: replace(file, NEW), os.unlink],
+                         ids=["replaced", "removed"])
+def test_replaced_on_its_way(site, change):
+    path = site.place("a", OLD)
+    with Reader(site, path) as reader:
+        reader.read_to(100 * KIB)
+        change(site.folder / "a")
+        whole = reader.finish() == OLD
+        assert whole
+
+
+# --- changed in place, while it is on its way ----------------------------------------------------
+
+
+def rewrite(file, start=0, end=len(NEW)):
+    with open(file, "r+b") as opened:
+        opened.seek(start)
+        opened.write(NEW[start:end])
+
+
+def truncate_and_restore(file):
+    os.truncate(file, 0)
+    rewrite(file)
+
+
+def rewrite_with_the_old_time(file):
+    status = os.stat(file)
+    rewrite(file)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def append(file):
+    with open(file, "ab") as opened:
+        opened.write(b"more")
+
+
+CHANGES = {
+    "emptied": lambda file: os.truncate(file, 0),
+    "cut to half": lambda file: os.truncate(file, len(OLD) // 2),
+    "cut to less than a page": lambda file: os.truncate(file, 100),
+    "cut by a byte": lambda file: os.truncate(file, len(OLD) - 1),
+    "rewritten": rewrite,
+    "start rewritten": lambda file: rewrite(file, 0, 1),
+    "middle rewritten": lambda file: rewrite(file, len(OLD) // 2, len(OLD) // 2 + 100),
+    "end rewritten": lambda file: rewrite(file, len(OLD) - 1),
+    "emptied and written": truncate_and_restore,
+    "rewritten, with its old time": rewrite_with_the_old_time,
+    "appended to": append,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_changed_on_its_way(site, change):
+    path = site.place("a", OLD)
+    with Reader(site, path) as reader:
+        reader.read_to(100 * KIB)
+        change(site.folder / "a")
+        of_one_version = reader.finish() in (None, OLD)
+        assert of_one_version, "a mixed response, complete to its reader"
+    check_alive(site)
+
+
+@pytest.mark.parametrize("change", [rewrite, lambda file: os.truncate(file, 0)],
+                         ids=["rewritten", "emptied"])
+def test_changed_at_any_moment(site, change):
+    """However much of the file is in the server's hands, or in the kernel's, when it changes."""
+    for offset in range(0, len(OLD), 128 * KIB):
+        path = site.place(f"{offset}", OLD)
+        with Reader(site, path) as reader:
+            reader.read_to(offset)
+            change(site.folder / f"{offset}")
+            of_one_version = reader.finish() in (None, OLD)
+        os.unlink(site.folder / f"{offset}")
+        assert of_one_version, f"a mixed response: changed after {offset} bytes"
+    check_alive(site)
+
+
+def test_changed_while_whole_answers_wait(site_h1):
+    """The server has finished with responses that the kernel does not take yet: it has no more
+    occasion to look at their file."""
+    old, new = OLD[: 70 * KIB], NEW[: 70 * KIB]
+    path = site_h1.place("a", old)
+    with site_h1.connect(receive_buffer=64 * KIB) as connection:
+        connection.send(get(path) * 100)
+        wait_for_stall(site_h1.server)
+        write_in_place(site_h1.folder / "a", new)
+        try:
+            for number in range(100):
+                of_one_version = connection.answer().body in (old, new)
+                assert of_one_version, f"answer {number} is mixed"
+        except Broken:
+            pass
+    check_alive(site_h1)
+
+
+def wait_for_stall(server):
+    """Until the server can't send any more, as nobody reads."""
+    seen = []
+
+    def stalled():
+        seen.append(bytes_to_send(server.port))
+        return len(seen) > 20 and seen[-1] > 0 and len(set(seen[-20:])) == 1
+
+    wait_until(stalled, "the server stops sending")
+
+
+@pytest.mark.parametrize("size", [100, 65 * KIB, 1000 * KIB])
+def test_emptied_between_two_requests(site, size):
+    """A file that the server has mapped shrinks before the next response begins."""
+    path = site.place("a", noise(size))
+    assert site.fetch(path).body == noise(size)
+    os.truncate(site.folder / "a", 0)
+    answer = fetch_or_none(site, path)
+    assert answer is None or answer.body in (b"", noise(size))
+    check_alive(site)

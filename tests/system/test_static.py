@@ -1,0 +1,314 @@
+"""Files: what describes them, conditional requests, ranges, sizes; over every protocol."""
+
+import datetime
+import email.utils
+import os
+import socket
+
+import pytest
+
+from support.contents import noise
+from support.protocols import PROTOCOLS, fetch, name_of
+from support.server import Server
+
+MODIFIED = 1_700_000_000  # Tue, 14 Nov 2023 22:13:20 GMT
+DATE_OF_MODIFIED = "Tue, 14 Nov 2023 22:13:20 GMT"
+EARLIER = "Tue, 14 Nov 2023 22:13:19 GMT"
+LATER = "Tue, 14 Nov 2023 22:13:21 GMT"
+
+
+@pytest.fixture
+def page(site):
+    """The path of a file of the content b"0123456789", modified at a known time."""
+    path = site.place("page.txt", b"0123456789")
+    os.utime(site.folder / "page.txt", (MODIFIED, MODIFIED))
+    return path
+
+
+# --- what describes a file -----------------------------------------------------------------------
+
+
+def test_fields(site, page):
+    answer = site.fetch(page)
+    assert (answer.status, answer.body) == (200, b"0123456789")
+    assert answer.field("content-length") == "10"
+    assert answer.field("content-type") == "text/plain; charset=utf-8"
+    assert answer.field("last-modified") == DATE_OF_MODIFIED
+    assert answer.field("accept-ranges") == "bytes"
+    etag = answer.field("etag")
+    assert etag.startswith('"') and etag.endswith('"') and len(etag) > 2, "strong"
+    date = answer.field("date")
+    sent = email.utils.parsedate_to_datetime(date)
+    assert date == email.utils.format_datetime(sent, usegmt=True), "IMF-fixdate"
+    now = datetime.datetime.now(datetime.timezone.utc)
+    assert abs(now - sent) < datetime.timedelta(seconds=5)
+
+
+def test_every_answer_has_a_date(site):
+    for path in ("/absent", "/%zz", f"/{site.name}"):
+        assert site.fetch(path).field("date"), path
+
+
+TYPES = {
+    "a.html": "text/html; charset=utf-8",
+    "a.css": "text/css; charset=utf-8",
+    "a.js": "text/javascript; charset=utf-8",
+    "a.mjs": "text/javascript; charset=utf-8",
+    "a.json": "application/json",
+    "a.svg": "image/svg+xml",
+    "a.png": "image/png",
+    "a.jpeg": "image/jpeg",
+    "a.webp": "image/webp",
+    "a.ico": "image/vnd.microsoft.icon",
+    "a.woff2": "font/woff2",
+    "a.wasm": "application/wasm",
+    "a.pdf": "application/pdf",
+    "a.mp4": "video/mp4",
+    "A.HTML": "text/html; charset=utf-8",
+    "a.tar.gz": "application/gzip",
+    "a.unknown": "application/octet-stream",
+    "a": "application/octet-stream",
+    ".html": "application/octet-stream",
+    "a.": "application/octet-stream",
+}
+
+
+def test_types(site):
+    types = {name: site.fetch(site.place(name, b"x")).field("content-type") for name in TYPES}
+    assert types == TYPES
+
+
+def test_head(site, page):
+    get, head = site.fetch(page), site.fetch(page, "HEAD")
+    assert (head.status, head.body) == (200, b"")
+    assert [pair for pair in head.fields if pair[0] not in ("date", "connection")] == \
+        [pair for pair in get.fields if pair[0] not in ("date", "connection")]
+
+
+def test_head_of_what_is_not_there(site):
+    answer = site.fetch("/absent", "HEAD")
+    assert (answer.status, answer.body) == (404, b"")
+
+
+SPELLINGS = {
+    "with spaces & more.txt": "with%20spaces%20%26%20more.txt",
+    "ünï.txt": "%C3%BCn%C3%AF.txt",
+    "100%.txt": "100%25.txt",
+    "a+b?.txt": "a+b%3F.txt",
+    "plain.txt": "pl%61in.txt?query=1",
+}
+
+
+@pytest.mark.parametrize("name, spelled", SPELLINGS.items())
+def test_escaped_names(site, name, spelled):
+    site.place(name, b"found")
+    assert site.fetch(f"/{site.name}/{spelled}").body == b"found"
+
+
+# --- folders -------------------------------------------------------------------------------------
+
+
+def test_index_of_a_folder(site):
+    site.place("index.html", b"<h1>index</h1>")
+    answer = site.fetch(f"/{site.name}/")
+    assert (answer.status, answer.body) == (200, b"<h1>index</h1>")
+    assert answer.field("content-type") == "text/html; charset=utf-8"
+
+
+def test_folder_without_a_slash_is_redirected(site):
+    site.place("index.html", b"<h1>index</h1>")
+    for query in ("", "?a=b&c"):
+        answer = site.fetch(f"/{site.name}{query}")
+        assert (answer.status, answer.field("location")) == (301, f"/{site.name}/{query}")
+
+
+def test_redirect_never_names_another_host(site):
+    answer = site.fetch(f"//{site.name}")
+    assert answer.status in (301, 404)
+    assert not (answer.field("location") or "/x").startswith("//")
+
+
+def test_folder_without_an_index(site):
+    site.place("a.txt", b"a")
+    assert site.fetch(f"/{site.name}/").status == 404
+
+
+def test_below_a_file(site, page):
+    assert site.fetch(page + "/").status == 404
+    assert site.fetch(page + "/x").status == 404
+
+
+def test_neither_a_file_nor_a_folder(site):
+    """A FIFO would block whoever opens it, a socket can't be opened."""
+    os.mkfifo(site.folder / "fifo")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(site.folder / "socket"))
+        for name in ("fifo", "socket"):
+            assert site.fetch(f"/{site.name}/{name}").status == 404, name
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=name_of)
+def test_unreadable_file(protocol, plain_user):
+    with Server(tls=protocol.tls, user=plain_user) as server:
+        (server.root / "secret.txt").write_bytes(b"secret")
+        (server.root / "secret.txt").chmod(0)
+        (server.root / "closed").mkdir()
+        (server.root / "closed/a.txt").write_bytes(b"secret")
+        (server.root / "closed").chmod(0)
+        assert fetch(server, protocol, "/secret.txt").status == 403
+        assert fetch(server, protocol, "/closed/a.txt").status == 403
+        (server.root / "closed").chmod(0o755)  # so that it can be removed
+
+
+# --- conditional requests (RFC 9110, 13) ---------------------------------------------------------
+
+# "{etag}" is the file's; the fields → the status.
+CONDITIONS = {
+    "same tag": ([("if-none-match", "{etag}")], 304),
+    "one of the tags": ([("if-none-match", '"x", {etag} , "y"')], 304),
+    "weak tag": ([("if-none-match", "W/{etag}")], 304),
+    "any tag": ([("if-none-match", "*")], 304),
+    "other tag": ([("if-none-match", '"x"')], 200),
+    "same date": ([("if-modified-since", DATE_OF_MODIFIED)], 304),
+    "later date": ([("if-modified-since", LATER)], 304),
+    "earlier date": ([("if-modified-since", EARLIER)], 200),
+    "no date": ([("if-modified-since", "yesterday")], 200),
+    "RFC 850 date": ([("if-modified-since", "Tuesday, 14-Nov-23 22:13:20 GMT")], 304),
+    "asctime date": ([("if-modified-since", "Tue Nov 14 22:13:20 2023")], 304),
+    "tag before date": ([("if-none-match", '"x"'), ("if-modified-since", LATER)], 200),
+    "match": ([("if-match", "{etag}")], 200),
+    "match any": ([("if-match", "*")], 200),
+    "no match": ([("if-match", '"x"')], 412),
+    "no match by a weak tag": ([("if-match", "W/{etag}")], 412),
+    "unmodified": ([("if-unmodified-since", DATE_OF_MODIFIED)], 200),
+    "modified": ([("if-unmodified-since", EARLIER)], 412),
+    "match before date": ([("if-match", "{etag}"), ("if-unmodified-since", EARLIER)], 200),
+    "both": ([("if-match", "{etag}"), ("if-none-match", "{etag}")], 304),
+    "failed match first": ([("if-match", '"x"'), ("if-none-match", "{etag}")], 412),
+}
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("fields, status", CONDITIONS.values(), ids=CONDITIONS)
+def test_condition(site, page, method, fields, status):
+    etag = site.fetch(page).field("etag")
+    filled = [(name, value.replace("{etag}", etag)) for name, value in fields]
+    answer = site.fetch(page, method, filled)
+    assert answer.status == status
+    if status == 200 and method == "GET":
+        assert answer.body == b"0123456789"
+    if status == 304:
+        assert (answer.body, answer.field("etag")) == (b"", etag)
+
+
+def test_tag_changes_with_the_content(site):
+    path = site.place("a.txt", b"one")
+    other = site.place("b.txt", b"two")
+    assert site.fetch(path).field("etag") != site.fetch(other).field("etag")
+    assert site.fetch(path).field("etag") == site.fetch(path).field("etag")
+
+
+# --- ranges (RFC 9110, 14) -----------------------------------------------------------------------
+
+# Of ten bytes: Range → status, body, Content-Range.
+WHOLE = (200, b"0123456789", None)
+RANGES = {
+    "bytes=0-3": (206, b"0123", "bytes 0-3/10"),
+    "bytes=4-4": (206, b"4", "bytes 4-4/10"),
+    "bytes=7-": (206, b"789", "bytes 7-9/10"),
+    "bytes=0-": (206, b"0123456789", "bytes 0-9/10"),
+    "bytes=-3": (206, b"789", "bytes 7-9/10"),
+    "bytes=-10": (206, b"0123456789", "bytes 0-9/10"),
+    "bytes=-11": (206, b"0123456789", "bytes 0-9/10"),
+    "bytes=8-100": (206, b"89", "bytes 8-9/10"),
+    "bytes=8-99999999999999999999999": (206, b"89", "bytes 8-9/10"),
+    "BYTES=0-3": (206, b"0123", "bytes 0-3/10"),
+    "bytes=10-": (416, None, "bytes */10"),
+    "bytes=10-20": (416, None, "bytes */10"),
+    "bytes=-0": (416, None, "bytes */10"),
+    "bytes=0-1,4-5": WHOLE,
+    "bytes=3-1": WHOLE,
+    "bytes=a-b": WHOLE,
+    "bytes=-": WHOLE,
+    "bytes": WHOLE,
+    "lines=0-3": WHOLE,
+    "bytes=0-3;": WHOLE,
+}
+
+
+@pytest.mark.parametrize("value, expected", RANGES.items())
+def test_range(site, page, value, expected):
+    answer = site.fetch(page, fields=[("range", value)])
+    body = None if answer.status == 416 else answer.body
+    assert (answer.status, body, answer.field("content-range")) == expected
+    if answer.status == 206:
+        assert answer.field("content-length") == str(len(answer.body))
+        assert answer.field("content-type") == "text/plain; charset=utf-8"
+
+
+def test_range_of_a_large_file(site):
+    content = noise(3_000_000)
+    path = site.place("large", content)
+    for first, last in ((0, 0), (65_535, 65_536), (1_000_000, 2_999_999), (2_999_999, 2_999_999)):
+        answer = site.fetch(path, fields=[("range", f"bytes={first}-{last}")])
+        assert answer.status == 206
+        assert answer.body == content[first : last + 1], (first, last)
+
+
+def test_range_of_an_empty_file(site):
+    path = site.place("empty", b"")
+    assert site.fetch(path, fields=[("range", "bytes=0-")]).status == 416
+    assert site.fetch(path, fields=[("range", "bytes=-5")]).status == 416
+
+
+def test_range_means_nothing_for_head(site, page):
+    answer = site.fetch(page, "HEAD", [("range", "bytes=0-3")])
+    assert (answer.status, answer.field("content-length")) == (200, "10")
+
+
+IF_RANGE = {
+    "same tag": ("{etag}", 206),
+    "other tag": ('"x"', 200),
+    "weak tag": ("W/{etag}", 200),
+    "same date": (DATE_OF_MODIFIED, 206),
+    "earlier date": (EARLIER, 200),
+    "later date": (LATER, 200),
+    "nothing": ("yesterday", 200),
+}
+
+
+@pytest.mark.parametrize("value, status", IF_RANGE.values(), ids=IF_RANGE)
+def test_if_range(site, page, value, status):
+    etag = site.fetch(page).field("etag")
+    condition = ("if-range", value.replace("{etag}", etag))
+    answer = site.fetch(page, fields=[("range", "bytes=2-3"), condition])
+    assert (answer.status, answer.body) == (status, b"23" if status == 206 else b"0123456789")
+
+
+def test_condition_goes_before_range(site, page):
+    etag = site.fetch(page).field("etag")
+    answer = site.fetch(page, fields=[("range", "bytes=2-3"), ("if-none-match", etag)])
+    assert answer.status == 304
+
+
+# --- sizes ---------------------------------------------------------------------------------------
+
+KIB = 1024
+SIZES = [0, 1, 2, *(n * KIB + d for n in (8, 16, 64, 128, 256) for d in (-1, 0, 1)), 3_000_000]
+
+
+def test_sizes(site):
+    for size in SIZES:
+        content = noise(size, seed=size)
+        answer = site.fetch(site.place(f"{size}", content))
+        assert (answer.status, answer.field("content-length")) == (200, str(size))
+        assert answer.body == content, size
+
+
+def test_sizes_on_one_connection(site):
+    contents = {site.place(f"{size}", noise(size, seed=size)): size for size in SIZES}
+    with site.connect() as connection:
+        for path, size in contents.items():
+            stream = connection.request("GET", path)
+            answer = connection.answer(stream) if site.protocol.http2 else connection.answer()
+            assert answer.body == noise(size, seed=size), size
