@@ -39,7 +39,7 @@ struct File {
 
   const char* bytes = nullptr;  // version.size of them
   bool mapped = false;
-  int descriptor = -1;          // of a mapped file
+  int descriptor = -1;  // of a mapped file
   std::unique_ptr<char[]> held;
 
   // The head of a 200 response with the whole file, without Date, ready for HTTP/1.1 and HTTP/2.

@@ -25,9 +25,9 @@ struct ServerOptions {
   bool cleartext = false;    // HTTP/1.1 and HTTP/2 with prior knowledge, without TLS
   std::string certificate_file = "./cert/server.crt";  // PEM; not for cleartext
   std::string key_file = "./cert/server.key";
-  unsigned threads = 1;              // workers
-  std::string scheme = "acceptor";   // who accepts: acceptor, reuseport
-  std::string root = {};             // where load_file_from_filecache() looks; may be empty
+  unsigned threads = 1;             // workers
+  std::string scheme = "acceptor";  // who accepts: acceptor, reuseport
+  std::string root = {};            // where load_file_from_filecache() looks; may be empty
   // After stop() what is under way may take that long.
   std::chrono::milliseconds drain_limit{10'000};
 };
@@ -43,8 +43,8 @@ class Server {
   // Stops at once what still runs.
   ~Server();
 
-  // Before start(). Patterns: "/files/{file_name}" has a parameter, "/{path...}" takes the rest of a
-  // path. Throws std::invalid_argument when the pattern is wrong or taken.
+  // Before start(). Patterns: "/files/{file_name}" has a parameter, "/{path...}" takes the rest of
+  // a path. Throws std::invalid_argument when the pattern is wrong or taken.
   void add_handler(Method method, std::string_view pattern, Handler handler);
 
   // Listens and starts the threads. The error is a line for the operator.

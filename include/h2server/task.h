@@ -2,8 +2,8 @@
 //
 // The awaiting side owns the task and its frame. There is no symmetric transfer: GCC 12 compiles it
 // into nested calls without optimisation and under sanitizers, so a loop of awaits that complete at
-// once would overflow the stack. Instead the awaiter resumes the task inline and does not suspend at
-// all when it ended; the stack stays as deep as the awaits are nested, in every build.
+// once would overflow the stack. Instead the awaiter resumes the task inline and does not suspend
+// at all when it ended; the stack stays as deep as the awaits are nested, in every build.
 //
 // One thread: a task is resumed on the thread that first awaited it.
 #pragma once

@@ -17,7 +17,7 @@ struct UploadOptions {
 };
 
 struct StoredFile {
-  std::string name;  // what became of the client's name for it
+  std::string name;        // what became of the client's name for it
   std::uint64_t size = 0;  // bytes
 };
 

@@ -54,10 +54,10 @@ Result<void, Stop> prepare_certificate(const Options& options) {
        {std::tuple(server.certificate_file, "certificate", "--cert"),
         std::tuple(server.key_file, "private key", "--key")}) {
     if (::access(file.c_str(), R_OK) == 0) continue;
-    return std::unexpected(Stop{
-        wrong_use, fmt::format("can't read the {} {} ({}); name it with {}, make both with "
-                               "--self-signed, or serve without TLS with --h2c",
-                               what, file, std::strerror(errno), option)});
+    return std::unexpected(
+        Stop{wrong_use, fmt::format("can't read the {} {} ({}); name it with {}, make both with "
+                                    "--self-signed, or serve without TLS with --h2c",
+                                    what, file, std::strerror(errno), option)});
   }
   return {};
 }
@@ -68,9 +68,9 @@ constexpr content::FileCacheLimits upload_cache{.fresh_ms = 0};
 Result<void, Stop> add_routes(const Options& options, Server& server) {
   const auto root = content::Folder::open(options.server.root);
   if (!root) {
-    return std::unexpected(Stop{wrong_use, fmt::format("can't open the root {}: {}",
-                                                       options.server.root,
-                                                       std::strerror(root.error()))});
+    return std::unexpected(
+        Stop{wrong_use, fmt::format("can't open the root {}: {}", options.server.root,
+                                    std::strerror(root.error()))});
   }
   server.add_handler(GET, "/{path...}", content::static_files(*root));
   if (options.upload_directory.empty()) return {};
@@ -79,9 +79,10 @@ Result<void, Stop> add_routes(const Options& options, Server& server) {
   const auto uploads = content::Folder::open(options.upload_directory, upload_cache);
   if (!uploads || ::access(options.upload_directory.c_str(), W_OK | X_OK) != 0) {
     return std::unexpected(Stop{
-        wrong_use, fmt::format("can't write to the upload directory {}: {}; name another with "
-                               "--upload-dir", options.upload_directory,
-                               std::strerror(uploads ? errno : uploads.error()))});
+        wrong_use,
+        fmt::format("can't write to the upload directory {}: {}; name another with "
+                    "--upload-dir",
+                    options.upload_directory, std::strerror(uploads ? errno : uploads.error()))});
   }
   server.add_handler(GET, "/files", content::upload_listing(*uploads, "/files"));
   server.add_handler(GET, "/files/{file_name}", content::upload_download(*uploads));

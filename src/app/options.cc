@@ -16,32 +16,45 @@ constexpr const char* footer =
 void declare(CLI::App& app, Options& options, std::string& engine, std::string& h2_engine) {
   ServerOptions& server = options.server;
   app.add_option("root,-r,--root", server.root, "Directory to serve")
-      ->type_name("DIR")->capture_default_str();
+      ->type_name("DIR")
+      ->capture_default_str();
   app.add_option("-p,--port", server.port, "Port to listen on; 0 takes any free one")
-      ->type_name("NUM")->check(CLI::Range(0, 65535))->capture_default_str();
+      ->type_name("NUM")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
   app.add_option("--host", server.host, "Name or address to listen on; all when not given")
       ->type_name("HOST");
   app.add_option("-c,--cert", server.certificate_file, "TLS certificate chain, PEM")
-      ->type_name("FILE")->capture_default_str();
+      ->type_name("FILE")
+      ->capture_default_str();
   app.add_option("-k,--key", server.key_file, "TLS private key, PEM")
-      ->type_name("FILE")->capture_default_str();
+      ->type_name("FILE")
+      ->capture_default_str();
   app.add_flag("--self-signed", options.self_signed,
                "Make a self-signed certificate when --cert and --key do not exist");
   app.add_flag("--h2c", server.cleartext,
                "No TLS: HTTP/1.1 and HTTP/2 with prior knowledge on one port");
   app.add_option("-n,--threads", server.threads, "Worker threads")
-      ->type_name("NUM")->check(CLI::Range(1, 1024))->capture_default_str();
+      ->type_name("NUM")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   app.add_option("--upload-dir", options.upload_directory,
                  "Take uploads into this directory, which is made when missing")
       ->type_name("DIR");
   app.add_flag("--upload-overwrite", options.upload_overwrite,
                "An upload replaces an existing file instead of failing with 409");
   app.add_option("--scheme", server.scheme, "Who accepts: acceptor or reuseport")
-      ->type_name("NAME")->check(CLI::IsMember({"acceptor", "reuseport"}))->capture_default_str();
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"acceptor", "reuseport"}))
+      ->capture_default_str();
   app.add_option("--io", engine, "I/O engine: epoll")
-      ->type_name("NAME")->check(CLI::IsMember({"epoll"}))->capture_default_str();
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"epoll"}))
+      ->capture_default_str();
   app.add_option("--h2", h2_engine, "HTTP/2 implementation: nghttp2")
-      ->type_name("NAME")->check(CLI::IsMember({"nghttp2"}))->capture_default_str();
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"nghttp2"}))
+      ->capture_default_str();
   app.set_config("--config", "", "Read options from a TOML file")->type_name("FILE");
   app.allow_config_extras(false);
   app.set_version_flag("--version", "h2server " H2SERVER_VERSION);
@@ -62,12 +75,13 @@ bool lies_below(const std::string& file, const std::string& directory) {
 Result<void, Stop> check(const Options& options) {
   const ServerOptions& server = options.server;
   if (!std::filesystem::is_directory(server.root)) {
-    return std::unexpected(wrong("the root " + server.root +
-                                 " is no directory; name the one to serve with --root"));
+    return std::unexpected(
+        wrong("the root " + server.root + " is no directory; name the one to serve with --root"));
   }
   if (!server.cleartext && lies_below(server.key_file, server.root)) {
     return std::unexpected(wrong("the private key " + server.key_file + " lies below the root " +
-                                 server.root + " and would be served; move it, or name another "
+                                 server.root +
+                                 " and would be served; move it, or name another "
                                  "with --key"));
   }
   if (options.upload_overwrite && options.upload_directory.empty()) {

@@ -41,10 +41,10 @@ std::string start_screen(const Options& options, const Server& server) {
   const std::vector<std::string> list = urls(settings, server);
   std::string screen = "h2server " H2SERVER_VERSION "\n\n";
   for (const std::string& one : list) screen += fmt::format("  {}\n", one);
-  screen += fmt::format("\n  protocols  {}\n",
-                        settings.cleartext
-                            ? "HTTP/1.1, HTTP/2 with prior knowledge (h2c); no encryption"
-                            : "HTTP/2 and HTTP/1.1 over TLS 1.3 or 1.2");
+  screen +=
+      fmt::format("\n  protocols  {}\n",
+                  settings.cleartext ? "HTTP/1.1, HTTP/2 with prior knowledge (h2c); no encryption"
+                                     : "HTTP/2 and HTTP/1.1 over TLS 1.3 or 1.2");
   screen += fmt::format("  root       {}\n", settings.root);
   if (!options.upload_directory.empty()) {
     screen += fmt::format("  uploads    {} at {}files\n", options.upload_directory, list.front());

@@ -88,7 +88,7 @@ Lookup::Kind kind_of_error(int error) {
     case ELOOP:
     case ENAMETOOLONG:
     case EINVAL:
-    case ENXIO:      // a socket's or a device's name
+    case ENXIO:  // a socket's or a device's name
     case ENODEV:
     case EOVERFLOW:
       return Lookup::Kind::absent;

@@ -20,7 +20,7 @@ namespace h2server::content {
 struct FileCacheLimits {
   std::size_t bytes_max = 256 * 1024 * 1024;  // held and mapped together
   std::size_t entries_max = 4096;             // of files and of absent ones
-  std::size_t held_bytes_max = 64 * 1024;  // a file's: copying it costs less than mapping it
+  std::size_t held_bytes_max = 64 * 1024;     // a file's: copying it costs less than mapping it
   std::int64_t fresh_ms = 1000;               // an entry is believed that long
 };
 

@@ -7,9 +7,7 @@ unsigned byte_at(std::string_view text, std::size_t index) noexcept {
   return static_cast<unsigned char>(text[index]);
 }
 
-bool is_continuation(unsigned byte) noexcept {
-  return (byte & 0xc0) == 0x80;
-}
+bool is_continuation(unsigned byte) noexcept { return (byte & 0xc0) == 0x80; }
 
 // Bytes of the UTF-8 character that `text` starts with, 0 when it starts with none (RFC 3629, 4).
 // The second byte's range excludes overlong forms, surrogates and what lies above U+10FFFF.
@@ -55,8 +53,7 @@ std::string shorten(std::string_view name) {
   const auto extension = dot == std::string_view::npos ? std::string_view() : name.substr(dot);
   if (extension.size() >= file_name_bytes_max) return {};
   std::size_t cut = file_name_bytes_max - extension.size();
-  while (cut > 0 && is_continuation(byte_at(name, cut)))
-    --cut;
+  while (cut > 0 && is_continuation(byte_at(name, cut))) --cut;
   const auto stem = strip(name.substr(0, cut));
   return stem.empty() ? std::string() : std::string(stem).append(extension);
 }

@@ -101,8 +101,8 @@ std::string escape_html(std::string_view text) {
 std::string escape_segment(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-                       (c >= 'a' && c <= 'z') || c == '-' || c == '.' || c == '_' || c == '~';
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
     if (plain) {
       escaped += c;
     } else {
@@ -139,8 +139,8 @@ Result<std::vector<ListedFile>, int> read_directory(int directory) {
     struct stat status{};
     if (::fstatat(directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (!S_ISREG(status.st_mode)) continue;
-    files.push_back({std::string(name), static_cast<std::uint64_t>(status.st_size),
-                     status.st_mtim.tv_sec});
+    files.push_back(
+        {std::string(name), static_cast<std::uint64_t>(status.st_size), status.st_mtim.tv_sec});
   }
   std::ranges::sort(files, {}, &ListedFile::name);
   return files;

@@ -14,15 +14,11 @@ constexpr std::string_view line_end = "\r\n";
 constexpr std::string_view head_end = "\r\n\r\n";
 constexpr std::size_t boundary_size_max = 70;  // RFC 2046, 5.1.1
 
-bool is_blank(char byte) {
-  return byte == ' ' || byte == '\t';
-}
+bool is_blank(char byte) { return byte == ' ' || byte == '\t'; }
 
 std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_blank(text.front()))
-    text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back()))
-    text.remove_suffix(1);
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
 }
 

@@ -45,9 +45,8 @@ Response serve(const Folder& folder, Request& request) {
 }  // namespace
 
 Handler static_files(std::shared_ptr<const Folder> folder) {
-  return Handler([folder = std::move(folder)](Request& request) {
-    return serve(*folder, request);
-  });
+  return Handler(
+      [folder = std::move(folder)](Request& request) { return serve(*folder, request); });
 }
 
 }  // namespace h2server::content

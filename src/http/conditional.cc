@@ -12,15 +12,11 @@ struct EntityTag {
   std::string_view opaque;  // with its quotes
 };
 
-bool is_space(char byte) noexcept {
-  return byte == ' ' || byte == '\t';
-}
+bool is_space(char byte) noexcept { return byte == ' ' || byte == '\t'; }
 
 std::string_view trim(std::string_view text) noexcept {
-  while (!text.empty() && is_space(text.front()))
-    text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back()))
-    text.remove_suffix(1);
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return text;
 }
 

@@ -181,8 +181,7 @@ std::optional<std::int64_t> parse_rfc850(std::string_view text, std::int64_t now
   // RFC 9110, 5.6.7: more than 50 years ahead means the same digits a century earlier.
   const std::int64_t latest = std::clamp(now, first_second, last_second) + fifty_years_seconds;
   fields.year = year_of(now) / 100 * 100 + 100 + two_digits;
-  while (seconds_of(fields) > latest)
-    fields.year -= 100;
+  while (seconds_of(fields) > latest) fields.year -= 100;
   if (!exists(fields)) return std::nullopt;
   return seconds_of(fields);
 }

@@ -8,8 +8,8 @@ namespace h2server::http {
 
 struct Limits {
   std::size_t request_line_bytes_max = 8 * 1024;  // RFC 9112, 3: at least 8000 are recommended
-  std::size_t head_bytes_max = 32 * 1024;  // cookies and tokens fit; one head per connection
-  std::size_t fields_max = 100;            // browsers send about 20
+  std::size_t head_bytes_max = 32 * 1024;         // cookies and tokens fit; one head per connection
+  std::size_t fields_max = 100;                   // browsers send about 20
 
   std::uint32_t handshake_ms_max = 10'000;  // TLS and the choice of a protocol
   std::uint32_t head_ms_max = 15'000;       // from a head's first byte to its last: slow loris
@@ -32,9 +32,11 @@ struct Limits {
   // RFC 9113, 6.9.2 starts at 64 KiB, which holds an upload to 64 KiB a round trip.
   std::int32_t stream_window_bytes = 1024 * 1024;
   std::int32_t connection_window_bytes = 2 * 1024 * 1024;  // bounds what streams may have unread
-  std::uint32_t frame_bytes_max = 16 * 1024;  // RFC 9113, 4.2: the default; larger ones delay others
+  std::uint32_t frame_bytes_max =
+      16 * 1024;                       // RFC 9113, 4.2: the default; larger ones delay others
   std::size_t acks_queued_max = 1000;  // SETTINGS and PING answers that the peer does not read
-  std::uint32_t resets_max = 500;  // streams reset by the peer before they were answered, at once...
+  std::uint32_t resets_max =
+      500;  // streams reset by the peer before they were answered, at once...
   std::uint32_t resets_per_s_max = 100;  // ...and steadily: "rapid reset", CVE-2023-44487
 };
 

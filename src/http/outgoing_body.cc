@@ -18,8 +18,7 @@ constexpr std::size_t prefix_bytes_max = 16;
 // False when the file has fewer bytes there.
 bool read_whole(int descriptor, std::span<char> room, std::uint64_t offset) {
   while (!room.empty()) {
-    const ssize_t count =
-        ::pread(descriptor, room.data(), room.size(), static_cast<off_t>(offset));
+    const ssize_t count = ::pread(descriptor, room.data(), room.size(), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;  // truncated, or EIO
     room = room.subspan(static_cast<std::size_t>(count));

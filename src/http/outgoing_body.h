@@ -1,7 +1,7 @@
 // The body of a response on its way out: pulled piece by piece, whatever it is made of.
 //
-// A file that changes while it is sent: every piece is checked before it leaves, and the last one is
-// copied first and checked then, so a response is whole and of one version, or it is aborted.
+// A file that changes while it is sent: every piece is checked before it leaves, and the last one
+// is copied first and checked then, so a response is whole and of one version, or it is aborted.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace h2server::http {
 
 class OutgoingBody {
  public:
-  // `response` outlives this. `copy_files`: the bytes are read by this process, not by the kernel, so
-  // a mapping that may shrink must not be handed on.
+  // `response` outlives this. `copy_files`: the bytes are read by this process, not by the kernel,
+  // so a mapping that may shrink must not be handed on.
   void open(Response& response, bool copy_files, std::size_t inline_bytes_max);
   void clear() noexcept { *this = OutgoingBody(); }
 
@@ -35,8 +35,8 @@ class OutgoingBody {
     if (file_ != nullptr) return sent_ + size == file_->count;
     return source_ == nullptr && size == memory_.size();
   }
-  // Appends `prefix` and then the next `size` bytes, next_size() of them. After an error nothing was
-  // appended, and the body can't be completed.
+  // Appends `prefix` and then the next `size` bytes, next_size() of them. After an error nothing
+  // was appended, and the body can't be completed.
   Result<void> append(base::BufferChain& out, std::string_view prefix, std::size_t size);
 
  private:
@@ -45,7 +45,7 @@ class OutgoingBody {
   std::string_view memory_;  // what is left of a string, a held file's part, or the piece offered
   const Response::FilePart* file_ = nullptr;
   BodySource* source_ = nullptr;
-  std::uint64_t sent_ = 0;  // of file_
+  std::uint64_t sent_ = 0;                 // of file_
   std::optional<std::uint64_t> promised_;  // what the source still has to yield
   std::size_t inline_bytes_max_ = 0;
   bool copy_files_ = false;

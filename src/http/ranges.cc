@@ -8,10 +8,8 @@ namespace h2server::http {
 namespace {
 
 std::string_view trim(std::string_view text) noexcept {
-  while (text.starts_with(' ') || text.starts_with('\t'))
-    text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t'))
-    text.remove_suffix(1);
+  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
+  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
   return text;
 }
 
@@ -52,13 +50,9 @@ std::optional<std::uint64_t> parse_saturated(std::string_view digits) noexcept {
   return value;
 }
 
-RangeChoice whole(std::uint64_t size) noexcept {
-  return {RangeVerdict::whole, {0, size}};
-}
+RangeChoice whole(std::uint64_t size) noexcept { return {RangeVerdict::whole, {0, size}}; }
 
-RangeChoice unsatisfiable() noexcept {
-  return {RangeVerdict::unsatisfiable, {}};
-}
+RangeChoice unsatisfiable() noexcept { return {RangeVerdict::unsatisfiable, {}}; }
 
 RangeChoice choose_suffix(std::string_view digits, std::uint64_t size) noexcept {
   const auto length = parse_saturated(digits);

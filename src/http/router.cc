@@ -85,13 +85,13 @@ Result<void, std::string> Router::add(Method method, std::string_view pattern, H
     const Result<Segment, std::string> segment = parse_segment(text, rest.empty());
     if (!segment) return std::unexpected(segment.error());
     if (segment->kind == Segment::Kind::fixed) {
-      const auto at = std::ranges::lower_bound(node->children, segment->text, {},
-                                               &Node::Child::segment);
+      const auto at =
+          std::ranges::lower_bound(node->children, segment->text, {}, &Node::Child::segment);
       const bool known = at != node->children.end() && at->segment == segment->text;
-      node = known ? at->node.get()
-                   : node->children
-                         .insert(at, {std::string(segment->text), std::make_unique<Node>()})
-                         ->node.get();
+      node =
+          known ? at->node.get()
+                : node->children.insert(at, {std::string(segment->text), std::make_unique<Node>()})
+                      ->node.get();
       continue;
     }
     if (std::ranges::find(names, segment->text) != names.end()) {
@@ -126,8 +126,7 @@ const Router::Route* Router::search(const Node& node, Search& state, std::string
   }
   std::string_view after = rest;
   const std::string_view segment = take_segment(after);
-  const auto at =
-      std::ranges::lower_bound(node.children, segment, {}, &Node::Child::segment);
+  const auto at = std::ranges::lower_bound(node.children, segment, {}, &Node::Child::segment);
   if (at != node.children.end() && at->segment == segment) {
     if (const Route* const found = search(*at->node, state, after)) return found;
   }

@@ -1,8 +1,8 @@
 // Router: from a method and a path to a handler.
 //
 // A tree of path segments. At each level a static child goes before the one parameter child, and
-// that before a rest parameter; where a branch ends in nothing, the next is tried. Filled before the
-// server starts, read by every worker afterwards.
+// that before a rest parameter; where a branch ends in nothing, the next is tried. Filled before
+// the server starts, read by every worker afterwards.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ class Router {
   Router();
   ~Router();
 
-  // Patterns: "/files/{name}" matches one segment that is not empty, "/static/{path...}" matches the
-  // rest of the path, which may be empty. The error tells what is wrong with the pattern.
+  // Patterns: "/files/{name}" matches one segment that is not empty, "/static/{path...}" matches
+  // the rest of the path, which may be empty. The error tells what is wrong with the pattern.
   Result<void, std::string> add(Method method, std::string_view pattern, Handler handler);
 
   // HEAD finds GET's handler when it has none of its own. Allocates nothing; `params` point into

@@ -40,7 +40,8 @@ bool has_dot_segment(std::string_view path) noexcept {
 }
 
 bool remove_scheme(std::string_view& raw) noexcept {
-  for (const std::string_view scheme : {std::string_view("http://"), std::string_view("https://")}) {
+  for (const std::string_view scheme :
+       {std::string_view("http://"), std::string_view("https://")}) {
     if (equals_ignoring_case(raw.substr(0, scheme.size()), scheme)) {
       raw.remove_prefix(scheme.size());
       return true;

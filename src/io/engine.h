@@ -1,8 +1,8 @@
 // Engine: does I/O for the coroutines of one thread. Callers ask for work, never for readiness.
 //
-// An operation (Op) lives in the frame of the coroutine that awaits it. Started, it completes exactly
-// once; until then its memory belongs to the engine, and destroying it is a bug that is asserted.
-// Everything but wake() belongs to the engine's thread.
+// An operation (Op) lives in the frame of the coroutine that awaits it. Started, it completes
+// exactly once; until then its memory belongs to the engine, and destroying it is a bug that is
+// asserted. Everything but wake() belongs to the engine's thread.
 #pragma once
 
 #include <sys/uio.h>
@@ -84,7 +84,7 @@ class Op {
   std::uint32_t timeout_ms_;
   Kind kind_;
   State state_ = State::idle;
-  bool queued_ = false;     // for the engine's next turn
+  bool queued_ = false;  // for the engine's next turn
   bool cancelled_ = false;
 };
 

@@ -55,8 +55,7 @@ Result<std::unique_ptr<EpollEngine>> EpollEngine::open(const EpollLimits& limits
   if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, event.get(), &interest) != 0) {
     return std::unexpected(Error{errno, "epoll_ctl"});
   }
-  return std::unique_ptr<EpollEngine>(
-      new EpollEngine(limits, std::move(epoll), std::move(event)));
+  return std::unique_ptr<EpollEngine>(new EpollEngine(limits, std::move(epoll), std::move(event)));
 }
 
 EpollEngine::EpollEngine(const EpollLimits& limits, base::Fd epoll, base::Fd event)

@@ -2,8 +2,8 @@
 //
 // An operation is tried first and waits only after EAGAIN. A socket is watched for input from its
 // first wait on, and for output from the first time its send buffer was full, so that an ordinary
-// connection costs one epoll_ctl. A receive that did not fill its buffer emptied the socket: the next
-// one waits for the edge instead of asking the kernel again.
+// connection costs one epoll_ctl. A receive that did not fill its buffer emptied the socket: the
+// next one waits for the edge instead of asking the kernel again.
 #pragma once
 
 #include <atomic>
@@ -74,7 +74,7 @@ class EpollEngine final : public Engine {
 
   const EpollLimits limits_;
   base::Fd epoll_;
-  base::Fd event_;  // eventfd
+  base::Fd event_;           // eventfd
   std::vector<Slot> slots_;  // by descriptor
   std::vector<Op*> queued_;
   std::vector<Op*> running_queue_;

@@ -1,5 +1,5 @@
-// Bytes in a buffer that an engine lends. The buffer goes back when the lease ends, so whoever keeps
-// a lease over a suspension keeps a buffer: a connection keeps one at most.
+// Bytes in a buffer that an engine lends. The buffer goes back when the lease ends, so whoever
+// keeps a lease over a suspension keeps a buffer: a connection keeps one at most.
 #pragma once
 
 #include <cstddef>

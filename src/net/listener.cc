@@ -26,16 +26,17 @@ void set_flag(int socket, int level, int option, int value) noexcept {
 }
 
 std::string explain(const ListenOptions& options, std::uint16_t port, int error) {
-  const std::string where =
-      options.host.empty() ? fmt::format("port {}", port)
-                           : fmt::format("{} port {}", options.host, port);
+  const std::string where = options.host.empty() ? fmt::format("port {}", port)
+                                                 : fmt::format("{} port {}", options.host, port);
   switch (error) {
     case EADDRINUSE:
       return fmt::format("{} is in use: stop the program that listens there or choose another "
-                         "port with --port", where);
+                         "port with --port",
+                         where);
     case EACCES:
       return fmt::format("{} needs privileges: choose a port from 1024 up with --port, or grant "
-                         "cap_net_bind_service to this program", where);
+                         "cap_net_bind_service to this program",
+                         where);
     case EADDRNOTAVAIL:
       return fmt::format("{} is not an address of this machine: choose another with --host", where);
     default:
@@ -51,8 +52,8 @@ Result<Addresses, std::string> resolve(const ListenOptions& options) {
   const char* const host = options.host.empty() ? "::" : options.host.c_str();
   const int failure = ::getaddrinfo(host, "0", &hints, &list);
   if (failure != 0) {
-    return std::unexpected(fmt::format("can't resolve --host {}: {}", options.host,
-                                       ::gai_strerror(failure)));
+    return std::unexpected(
+        fmt::format("can't resolve --host {}: {}", options.host, ::gai_strerror(failure)));
   }
   return Addresses(list);
 }
@@ -71,9 +72,9 @@ void describe(Listener& listener) {
   socklen_t size = sizeof bound;
   auto* const address = reinterpret_cast<sockaddr*>(&bound);
   if (::getsockname(listener.socket.get(), address, &size) != 0) return;
-  listener.port = ntohs(bound.ss_family == AF_INET6
-                            ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
-                            : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
+  listener.port =
+      ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
+                                        : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
   std::array<char, NI_MAXHOST> host{};
   if (::getnameinfo(address, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) == 0) {
     listener.host = host.data();

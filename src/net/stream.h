@@ -1,7 +1,7 @@
 // Stream: a connection's bytes in order, both ways, plain or encrypted.
 //
-// One reader and one writer at a time, on the engine's thread. Errors end the connection: after one,
-// only destruction is left.
+// One reader and one writer at a time, on the engine's thread. Errors end the connection: after
+// one, only destruction is left.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
   virtual ~Stream() = default;
 
-  // What has arrived, at least a byte; an empty lease at the peer's end. ETIMEDOUT when nothing came
-  // in `timeout_ms` (0: no limit), ECANCELED after cancel_read().
+  // What has arrived, at least a byte; an empty lease at the peer's end. ETIMEDOUT when nothing
+  // came in `timeout_ms` (0: no limit), ECANCELED after cancel_read().
   virtual Task<Result<io::Lease>> read(std::uint32_t timeout_ms) = 0;
   // Sends all of `bytes`. ETIMEDOUT when the peer took none of it in `timeout_ms`.
   virtual Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t timeout_ms) = 0;

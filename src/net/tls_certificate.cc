@@ -54,7 +54,8 @@ bool add_extension(X509* certificate, int kind, const std::string& value) {
 // Only a name that DNS would take goes into the certificate; OpenSSL parses the list by commas.
 bool is_dns_name(const std::string& name) {
   return !name.empty() && name.size() <= 63 &&
-         name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.") ==
+         name.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.") ==
              std::string::npos;
 }
 
@@ -96,8 +97,8 @@ Result<void, std::string> write_file(const std::string& file, BIO* content, mode
   const long size = BIO_get_mem_data(content, &bytes);
   if (!target.valid() || ::write(target.get(), bytes, static_cast<std::size_t>(size)) != size) {
     return std::unexpected(fmt::format("can't write {}: {}; make its folder writable or name "
-                                       "another with --cert and --key", file,
-                                       std::strerror(errno)));
+                                       "another with --cert and --key",
+                                       file, std::strerror(errno)));
   }
   return {};
 }

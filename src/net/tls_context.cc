@@ -46,7 +46,8 @@ std::string last_error() {
 std::string unreadable(std::string_view what, std::string_view option, const std::string& file) {
   if (::access(file.c_str(), R_OK) == 0) return {};
   return fmt::format("can't read the {} {}: {}; name it with {}, make one with --self-signed, or "
-                     "serve without TLS with --h2c", what, file, std::strerror(errno), option);
+                     "serve without TLS with --h2c",
+                     what, file, std::strerror(errno), option);
 }
 
 }  // namespace
@@ -78,12 +79,13 @@ Result<std::shared_ptr<const TlsContext>, std::string> TlsContext::open(
   }
   if (SSL_CTX_use_certificate_chain_file(context, certificate_file.c_str()) != 1) {
     return std::unexpected(fmt::format("{} holds no certificate in PEM form ({}); name one with "
-                                       "--cert", certificate_file, last_error()));
+                                       "--cert",
+                                       certificate_file, last_error()));
   }
   if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
     return std::unexpected(fmt::format("{} holds no private key in PEM form that fits {} ({}); "
-                                       "name one with --key", key_file, certificate_file,
-                                       last_error()));
+                                       "name one with --key",
+                                       key_file, certificate_file, last_error()));
   }
   return made;
 }

@@ -15,7 +15,8 @@ namespace h2server::net {
 
 class TlsContext {
  public:
-  // Both files are PEM; the certificate file may hold a chain. The error is a line for the operator.
+  // Both files are PEM; the certificate file may hold a chain. The error is a line for the
+  // operator.
   static Result<std::shared_ptr<const TlsContext>, std::string> open(
       const std::string& certificate_file, const std::string& key_file);
 

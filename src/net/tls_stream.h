@@ -42,9 +42,9 @@ class TlsStream final : public Stream {
 
   TcpStream tcp_;
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
-  io::Lease lease_;             // encrypted bytes that arrived
-  std::string_view input_;      // of lease_: those OpenSSL has not read
-  base::BufferChain encrypted_;  // on their way out
+  io::Lease lease_;               // encrypted bytes that arrived
+  std::string_view input_;        // of lease_: those OpenSSL has not read
+  base::BufferChain encrypted_;   // on their way out
   Ending ending_ = Ending::none;  // of what the peer sends
 };
 

@@ -19,8 +19,8 @@ namespace h2server::server {
 struct SharedContext {
   http::Router router;
   http::Limits limits;
-  std::shared_ptr<const net::TlsContext> tls;        // null: cleartext
-  std::shared_ptr<const content::Folder> root;       // of load_file_from_filecache(), or null
+  std::shared_ptr<const net::TlsContext> tls;   // null: cleartext
+  std::shared_ptr<const content::Folder> root;  // of load_file_from_filecache(), or null
   std::uint32_t drain_ms_max = 10'000;
 };
 

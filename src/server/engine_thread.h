@@ -20,8 +20,8 @@ class EngineThread {
   EngineThread& operator=(const EngineThread&) = delete;
   ~EngineThread();
 
-  // Returns when `life` has begun on the new thread, or can't. The thread ends with it; all else that
-  // it started must have ended by then.
+  // Returns when `life` has begun on the new thread, or can't. The thread ends with it; all else
+  // that it started must have ended by then.
   Result<void, std::string> start(std::function<Task<void>(io::Engine&)> life);
   // Any thread, between start() and join().
   void wake() noexcept { engine_->wake(); }

@@ -91,9 +91,7 @@ Result<void, std::string> Server::start() {
   return {};
 }
 
-const std::vector<Server::Address>& Server::addresses() const noexcept {
-  return state_->addresses;
-}
+const std::vector<Server::Address>& Server::addresses() const noexcept { return state_->addresses; }
 
 void Server::stop() noexcept {
   const std::lock_guard lock(state_->stopping);

@@ -47,15 +47,15 @@ TEST_F(FileCacheTest, KindsOfPaths) {
     std::string content;
   };
   const std::vector<Row> rows = {
-      {"a.txt", Kind::file, "a"},          {"/a.txt", Kind::file, "a"},
-      {"sub/b.txt", Kind::file, "b"},      {"link/b.txt", Kind::file, "b"},
-      {"empty", Kind::file, ""},           {"sub", Kind::directory, "-"},
-      {"sub/", Kind::directory, "-"},      {"link", Kind::directory, "-"},
-      {"", Kind::directory, "-"},          {"/", Kind::directory, "-"},
-      {"gone", Kind::absent, "-"},         {"a.txt/", Kind::absent, "-"},
-      {"a.txt/b", Kind::absent, "-"},      {"../a.txt", Kind::absent, "-"},
-      {"fifo", Kind::absent, "-"},         {"socket", Kind::absent, "-"},
-      {"loop", Kind::absent, "-"},         {std::string(300, 'x'), Kind::absent, "-"},
+      {"a.txt", Kind::file, "a"},     {"/a.txt", Kind::file, "a"},
+      {"sub/b.txt", Kind::file, "b"}, {"link/b.txt", Kind::file, "b"},
+      {"empty", Kind::file, ""},      {"sub", Kind::directory, "-"},
+      {"sub/", Kind::directory, "-"}, {"link", Kind::directory, "-"},
+      {"", Kind::directory, "-"},     {"/", Kind::directory, "-"},
+      {"gone", Kind::absent, "-"},    {"a.txt/", Kind::absent, "-"},
+      {"a.txt/b", Kind::absent, "-"}, {"../a.txt", Kind::absent, "-"},
+      {"fifo", Kind::absent, "-"},    {"socket", Kind::absent, "-"},
+      {"loop", Kind::absent, "-"},    {std::string(300, 'x'), Kind::absent, "-"},
   };
   for (const Row& row : rows) {
     for (int again = 0; again < 2; ++again) {
@@ -148,9 +148,7 @@ TEST_F(FileCacheTest, ChangesAreSeenWhenTheEntryIsChecked) {
        },
        "other"},
       {"truncated",
-       [](const TemporaryDirectory& d) {
-         ASSERT_EQ(::truncate(d.path_of("a.txt").c_str(), 2), 0);
-       },
+       [](const TemporaryDirectory& d) { ASSERT_EQ(::truncate(d.path_of("a.txt").c_str(), 2), 0); },
        "fi"},
       {"truncated to nothing", [](const TemporaryDirectory& d) { d.write("a.txt", ""); }, ""},
       {"rewritten in place, same size",
@@ -160,8 +158,8 @@ TEST_F(FileCacheTest, ChangesAreSeenWhenTheEntryIsChecked) {
        "older"},
       {"grown, same time", [](const TemporaryDirectory& d) { d.write_settled("a.txt", "longer"); },
        "longer"},
-      {"removed",
-       [](const TemporaryDirectory& d) { ASSERT_EQ(::unlinkat(d.fd(), "a.txt", 0), 0); }, "-"},
+      {"removed", [](const TemporaryDirectory& d) { ASSERT_EQ(::unlinkat(d.fd(), "a.txt", 0), 0); },
+       "-"},
       {"became a directory",
        [](const TemporaryDirectory& d) {
          ASSERT_EQ(::unlinkat(d.fd(), "a.txt", 0), 0);

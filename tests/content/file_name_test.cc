@@ -62,8 +62,7 @@ TEST(FileName, Table) {
 
 std::string repeated(const std::string& text, std::size_t times) {
   std::string all;
-  while (times-- > 0)
-    all += text;
+  while (times-- > 0) all += text;
   return all;
 }
 

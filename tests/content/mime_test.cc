@@ -51,8 +51,7 @@ TEST(Mime, Table) {
       {"/x." + std::string(1000, 'a'), unknown},
       {std::string("/x.png\0", 7), unknown},
   };
-  for (const auto& [path, type] : rows)
-    EXPECT_EQ(mime_type(path), type) << path;
+  for (const auto& [path, type] : rows) EXPECT_EQ(mime_type(path), type) << path;
 }
 
 }  // namespace

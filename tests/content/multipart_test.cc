@@ -93,8 +93,7 @@ Outcome parse(std::string_view boundary, const std::vector<std::string_view>& pi
 
 std::vector<std::string_view> cut(std::string_view body, std::size_t size) {
   std::vector<std::string_view> pieces;
-  for (; body.size() > size; body.remove_prefix(size))
-    pieces.push_back(body.substr(0, size));
+  for (; body.size() > size; body.remove_prefix(size)) pieces.push_back(body.substr(0, size));
   pieces.push_back(body);
   return pieces;
 }
@@ -204,8 +203,7 @@ TEST(Multipart, DelimiterForms) {
       "\r\n\r\n--\r\n--B\r\n" + head + "x\r\n--B--",
       "--B \t \r\n" + head + "x\r\n--B--  \r\n",
   };
-  for (const auto& body : bodies)
-    EXPECT_EQ(parse_every_way("B", body), expected) << body;
+  for (const auto& body : bodies) EXPECT_EQ(parse_every_way("B", body), expected) << body;
 }
 
 TEST(Multipart, EmptyBodyNeedsNoLineEndOfItsOwn) {
@@ -447,8 +445,7 @@ TEST(Multipart, RandomBodiesAreReadTheSameHoweverCut) {
       "-",       "B",   ":",  ";",    "\r\n", "\"", disposition, disposition + "\r\n"};
   for (int round = 0; round < 30'000; ++round) {
     std::string body = random() % 2 == 0 ? "--B\r\n" + disposition + "\r\n" : "";
-    for (auto count = random() % 20; count > 0; --count)
-      body += words[random() % words.size()];
+    for (auto count = random() % 20; count > 0; --count) body += words[random() % words.size()];
     const auto whole = parse("B", {body});
     ASSERT_EQ(parse("B", cut(body, 1)), whole) << testing::PrintToString(body);
     ASSERT_EQ(parse("B", cut_at_random(random, body)), whole) << testing::PrintToString(body);

@@ -1,5 +1,5 @@
-// What the tests of content share: a directory that goes away with its owner, requests made by hand,
-// and a way to run a coroutine that has nothing to wait for.
+// What the tests of content share: a directory that goes away with its owner, requests made by
+// hand, and a way to run a coroutine that has nothing to wait for.
 #pragma once
 
 #include <fcntl.h>
@@ -124,8 +124,8 @@ T run_now(Task<T> task) {
   return *std::move(result);
 }
 
-// Yields its pieces one by one, each on the heap and gone at the next call, so that a sanitizer sees
-// every look at one that has expired. Then the end, or an error.
+// Yields its pieces one by one, each on the heap and gone at the next call, so that a sanitizer
+// sees every look at one that has expired. Then the end, or an error.
 class FakeBody final : public BodySource {
  public:
   explicit FakeBody(std::vector<std::string> pieces, std::optional<Error> failure = std::nullopt)

@@ -123,8 +123,7 @@ TEST(Date, RefusesWhatIsNoDate) {
       "Mon Nov  6 08:49:37 1994",
       "Sun Nov  0 08:49:37 1994",
   };
-  for (const auto* text : bad)
-    EXPECT_FALSE(parse_date(text, now_2026)) << text;
+  for (const auto* text : bad) EXPECT_FALSE(parse_date(text, now_2026)) << text;
 }
 
 TEST(Date, RefusesEveryPrefix) {

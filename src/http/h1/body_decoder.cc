@@ -18,8 +18,8 @@ BodyDecoder::Verdict BodyDecoder::decode(std::string_view& bytes) noexcept {
     if (state_ == State::malformed) return Verdict::malformed;
     if (bytes.empty()) return Verdict::need_more;
     if (state_ == State::by_length || state_ == State::data) {
-      content_ = bytes.substr(0, static_cast<std::size_t>(
-                                     std::min<std::uint64_t>(left_, bytes.size())));
+      content_ =
+          bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, bytes.size())));
       bytes.remove_prefix(content_.size());
       left_ -= content_.size();
       if (left_ == 0) {

@@ -27,17 +27,17 @@ class BodyDecoder {
  private:
   enum class State : std::uint8_t {
     by_length,
-    size_first,       // a digit must come
+    size_first,  // a digit must come
     size,
     extension,
-    size_end,         // LF
+    size_end,  // LF
     data,
     data_end_cr,
     data_end_lf,
-    trailer_start,    // of a line
+    trailer_start,  // of a line
     trailer,
-    trailer_end,      // LF of a trailer line
-    last_end,         // LF of the empty line
+    trailer_end,  // LF of a trailer line
+    last_end,     // LF of the empty line
     finished,
     malformed,
   };
@@ -50,7 +50,7 @@ class BodyDecoder {
   void add_digit(char c) noexcept;
 
   State state_;
-  std::uint64_t left_ = 0;  // of the body, or of the chunk
+  std::uint64_t left_ = 0;    // of the body, or of the chunk
   std::size_t overhead_ = 0;  // bytes of the chunk's size and extension, or of the trailers
   std::string_view content_;
 };

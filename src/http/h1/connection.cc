@@ -144,8 +144,8 @@ void Connection::end_exchange() noexcept {
   head_due_ms_ = 0;
 }
 
-// The whole exchange without waiting for anything, which is the ordinary case; false: serve_on() has
-// the rest.
+// The whole exchange without waiting for anything, which is the ordinary case; false: serve_on()
+// has the rest.
 bool Connection::serve_at_once() {
   handler_ = find_handler(service_, *exchange_);
   if (handler_ != nullptr && handler_->coroutine() != nullptr) return false;
@@ -258,8 +258,7 @@ Task<bool> Connection::send_body() {
 Task<bool> Connection::append_produced() {
   const bool flushed = co_await flush();
   if (!flushed) co_return false;
-  const Result<std::string_view> piece =
-      co_await read_source(*exchange_->outgoing.source());
+  const Result<std::string_view> piece = co_await read_source(*exchange_->outgoing.source());
   co_return piece && exchange_->outgoing.offer(*piece);
 }
 

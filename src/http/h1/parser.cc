@@ -35,10 +35,9 @@ Parser::Verdict Parser::parse(std::string_view bytes) {
     const std::size_t from = std::max(line_start_, scanned_);
     const void* const found =
         from < bytes.size() ? std::memchr(bytes.data() + from, '\n', bytes.size() - from) : nullptr;
-    const std::size_t end = found != nullptr
-                                ? static_cast<std::size_t>(static_cast<const char*>(found) -
-                                                           bytes.data())
-                                : bytes.size();
+    const std::size_t end =
+        found != nullptr ? static_cast<std::size_t>(static_cast<const char*>(found) - bytes.data())
+                         : bytes.size();
     const bool first = state_ == State::request_line;
     if (first && end - line_start_ > limits_.request_line_bytes_max) {
       fail(414);
@@ -61,7 +60,8 @@ Parser::Verdict Parser::parse(std::string_view bytes) {
                     static_cast<std::uint32_t>(end - 1 - line_start_)};
     line_start_ = scanned_ = end + 1;
     if (line.size == 0) {
-      // RFC 9112, 2.2: an empty line before the request line is left over from an old client's body.
+      // RFC 9112, 2.2: an empty line before the request line is left over from an old client's
+      // body.
       if (first && line.offset == 0) continue;
       const bool good = first ? fail(400) : conclude();
       return good ? Verdict::complete : Verdict::malformed;
@@ -182,7 +182,8 @@ bool Parser::understand_connection(std::string_view value) {
 bool Parser::conclude() {
   const bool old = version_ == Version::http_1_0;
   if (!old && !has_host_) return fail(400);
-  // RFC 9112, 6.1: both are an attempt at request smuggling; a coding in HTTP/1.0 is faulty framing.
+  // RFC 9112, 6.1: both are an attempt at request smuggling; a coding in HTTP/1.0 is faulty
+  // framing.
   if (has_coding_ && (has_length_ || old)) return fail(400);
   if (has_coding_) framing_.body = Framing::Body::chunked;
   if (has_length_ && framing_.length > 0) framing_.body = Framing::Body::length;

@@ -20,9 +20,7 @@ class Writer {
     std::memcpy(next_, bytes.data(), bytes.size());
     next_ += bytes.size();
   }
-  void number(std::uint64_t value) noexcept {
-    next_ = std::to_chars(next_, end_, value).ptr;
-  }
+  void number(std::uint64_t value) noexcept { next_ = std::to_chars(next_, end_, value).ptr; }
   void line(std::string_view name, std::string_view value) noexcept {
     text(name);
     text(": ");

@@ -10,14 +10,15 @@
 namespace h2server::http::h1 {
 
 struct EncodeOptions {
-  std::string_view date;             // IMF-fixdate
+  std::string_view date;                // IMF-fixdate
   Version version = Version::http_1_1;  // the client's
-  bool head_only = false;            // the answer to HEAD
-  bool close = false;                // after this response
+  bool head_only = false;               // the answer to HEAD
+  bool close = false;                   // after this response
 };
 
 // Appends the status line and the fields. Content-Length says how long the body would be, also for
-// HEAD; without a size an HTTP/1.1 response is chunked, and an HTTP/1.0 one ends with the connection.
+// HEAD; without a size an HTTP/1.1 response is chunked, and an HTTP/1.0 one ends with the
+// connection.
 void encode_head(base::BufferChain& out, const Response& response, const EncodeOptions& options);
 
 inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";

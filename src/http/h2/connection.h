@@ -1,5 +1,5 @@
-// An HTTP/2 connection (RFC 9113): moves bytes between the stream and the session, and requests from
-// the session to their handlers.
+// An HTTP/2 connection (RFC 9113): moves bytes between the stream and the session, and requests
+// from the session to their handlers.
 //
 // One coroutine reads, one writes, one more for each handler that waits. What a receive brings is
 // answered in one write. Nothing of ours runs inside the session's calls: it reports events, which
@@ -76,13 +76,13 @@ class Connection final : private Drainable {
   coro::TaskGroup tasks_;
   SessionEvents received_;
   SessionEvents sent_;
-  std::vector<Field> fields_;     // of the response at hand
-  Transfer* first_ = nullptr;     // those that are alive
+  std::vector<Field> fields_;  // of the response at hand
+  Transfer* first_ = nullptr;  // those that are alive
   std::size_t alive_ = 0;
-  bool receiving_ = false;        // events are being handled: one write will follow
-  bool closing_ = false;          // nothing will be read any more
-  bool peer_ended_ = false;       // it has closed its side
-  bool broken_ = false;           // nothing can be written any more
+  bool receiving_ = false;   // events are being handled: one write will follow
+  bool closing_ = false;     // nothing will be read any more
+  bool peer_ended_ = false;  // it has closed its side
+  bool broken_ = false;      // nothing can be written any more
 };
 
 }  // namespace h2server::http::h2

@@ -13,7 +13,7 @@ namespace h2server::http::h2 {
 
 namespace {
 
-constexpr std::size_t frame_head_bytes = 9;     // RFC 9113, 4.1
+constexpr std::size_t frame_head_bytes = 9;       // RFC 9113, 4.1
 constexpr std::size_t field_overhead_bytes = 32;  // RFC 9113, 6.5.2: counted for each field
 
 struct FreeSession {
@@ -66,16 +66,16 @@ class Nghttp2Session final : public Session {
   const Limits& limits_;
   base::Pool<Transfer>& transfers_;
   std::unique_ptr<nghttp2_session, FreeSession> session_;
-  std::vector<Transfer*> incomplete_;   // whose head has not arrived: nobody else knows them
-  std::vector<nghttp2_nv> headers_;     // of the response at hand
-  SessionEvents* events_ = nullptr;     // while receiving or sending
-  base::BufferChain* out_ = nullptr;    // while sending
+  std::vector<Transfer*> incomplete_;  // whose head has not arrived: nobody else knows them
+  std::vector<nghttp2_nv> headers_;    // of the response at hand
+  SessionEvents* events_ = nullptr;    // while receiving or sending
+  base::BufferChain* out_ = nullptr;   // while sending
   // Identifiers that the client passed over, [first, second]: it may not come back to them.
   std::vector<std::pair<std::int32_t, std::int32_t>> skipped_;
-  std::int32_t last_id_ = -1;           // of the streams that the client opened
+  std::int32_t last_id_ = -1;  // of the streams that the client opened
   std::size_t out_bytes_max_ = 0;
   bool draining_ = false;
-  bool failed_ = false;                 // out of memory
+  bool failed_ = false;  // out of memory
 };
 
 struct Nghttp2Session::Callbacks {
@@ -161,9 +161,8 @@ struct Nghttp2Session::Callbacks {
     return 0;
   }
 
-  static ssize_t read_body(nghttp2_session*, std::int32_t, std::uint8_t*,
-                                 std::size_t bytes_max, std::uint32_t* flags,
-                                 nghttp2_data_source* source, void*) {
+  static ssize_t read_body(nghttp2_session*, std::int32_t, std::uint8_t*, std::size_t bytes_max,
+                           std::uint32_t* flags, nghttp2_data_source* source, void*) {
     Transfer& transfer = *static_cast<Transfer*>(source->ptr);
     if (transfer.outgoing.finished()) {
       *flags |= NGHTTP2_DATA_FLAG_EOF;
@@ -241,11 +240,13 @@ Result<void> Nghttp2Session::open() {
   return {};
 }
 
-// Submitting fails for lack of memory, and for streams that are gone meanwhile, which is no failure.
+// Submitting fails for lack of memory, and for streams that are gone meanwhile, which is no
+// failure.
 void Nghttp2Session::check(int verdict) noexcept { failed_ |= nghttp2_is_fatal(verdict) != 0; }
 
 // RFC 9113, 5.1.1: a new identifier closes those below it that were not used. The library ignores
-// HEADERS on them, since it can't tell them from streams that it has forgotten; we remember the gaps.
+// HEADERS on them, since it can't tell them from streams that it has forgotten; we remember the
+// gaps.
 void Nghttp2Session::note_stream(std::int32_t id) {
   constexpr std::size_t gaps_max = 32;  // ordinary clients leave none
   if (id > last_id_ + 2 && skipped_.size() < gaps_max) skipped_.emplace_back(last_id_ + 2, id - 2);
@@ -253,8 +254,8 @@ void Nghttp2Session::note_stream(std::int32_t id) {
 }
 
 bool Nghttp2Session::was_skipped(std::int32_t id) const noexcept {
-  return std::ranges::any_of(
-      skipped_, [id](const auto& gap) { return id >= gap.first && id <= gap.second; });
+  return std::ranges::any_of(skipped_,
+                             [id](const auto& gap) { return id >= gap.first && id <= gap.second; });
 }
 
 void Nghttp2Session::add_field(Transfer& transfer, std::string_view name, std::string_view value) {

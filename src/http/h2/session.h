@@ -1,8 +1,9 @@
 // Session: the server's side of the HTTP/2 protocol (RFC 9113) without any I/O. Bytes in, events
 // out; bytes out.
 //
-// It takes transfers from a pool when streams open and hands them over with the event `request`; from
-// then on they belong to the receiver of the events, which keeps each until `closed` has named it.
+// It takes transfers from a pool when streams open and hands them over with the event `request`;
+// from then on they belong to the receiver of the events, which keeps each until `closed` has named
+// it.
 #pragma once
 
 #include <cstddef>
@@ -56,8 +57,8 @@ class Session {
   // Nothing will come or go any more.
   [[nodiscard]] virtual bool finished() const noexcept = 0;
 
-  // `fields` begin with ":status", names are in lower case; valid until `closed`. The body, if there
-  // is one, is pulled from transfer.outgoing.
+  // `fields` begin with ":status", names are in lower case; valid until `closed`. The body, if
+  // there is one, is pulled from transfer.outgoing.
   virtual void respond(Transfer& transfer, std::span<const Field> fields, bool has_body) = 0;
   // A "100 Continue" before the response.
   virtual void inform_continue(Transfer& transfer) = 0;

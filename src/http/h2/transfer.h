@@ -14,22 +14,22 @@ struct Transfer : Exchange {
   std::uint32_t id = 0;  // of the stream
 
   // The session's.
-  std::size_t head_bytes = 0;    // of the field section, as RFC 9113, 6.5.2 counts them
-  bool head_too_large = false;   // fields were dropped
-  bool stalled = false;          // the session waits for body_offered()
+  std::size_t head_bytes = 0;   // of the field section, as RFC 9113, 6.5.2 counts them
+  bool head_too_large = false;  // fields were dropped
+  bool stalled = false;         // the session waits for body_offered()
 
   // The connection's.
-  base::BufferChain arrived;     // content that nobody has read
-  std::size_t lent = 0;          // of arrived: what the handler is looking at
-  std::uint64_t dropped = 0;     // content that nobody will read
-  coro::Event readable;          // arrived, ended or closed changed
-  coro::Event taken;             // the session has sent what was offered, or the stream is closed
-  unsigned running = 0;          // coroutines that hold on to this
-  bool reads = false;            // a handler may still read the body
-  bool ended = false;            // the request is whole
-  bool closed = false;           // the stream is gone
-  bool owes_continue = false;    // the client waits for 100 (RFC 9110, 10.1.1)
-  Transfer* next = nullptr;      // of the connection's
+  base::BufferChain arrived;   // content that nobody has read
+  std::size_t lent = 0;        // of arrived: what the handler is looking at
+  std::uint64_t dropped = 0;   // content that nobody will read
+  coro::Event readable;        // arrived, ended or closed changed
+  coro::Event taken;           // the session has sent what was offered, or the stream is closed
+  unsigned running = 0;        // coroutines that hold on to this
+  bool reads = false;          // a handler may still read the body
+  bool ended = false;          // the request is whole
+  bool closed = false;         // the stream is gone
+  bool owes_continue = false;  // the client waits for 100 (RFC 9110, 10.1.1)
+  Transfer* next = nullptr;    // of the connection's
   Transfer* previous = nullptr;
 
   void clear() noexcept {

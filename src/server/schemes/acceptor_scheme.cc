@@ -10,8 +10,7 @@ AcceptorScheme::AcceptorScheme(const SharedContext& shared, const SchemeOptions&
 AcceptorScheme::~AcceptorScheme() = default;
 
 Result<void, std::string> AcceptorScheme::start() {
-  Result<std::vector<net::Listener>, std::string> listeners =
-      net::open_listeners(options_.listen);
+  Result<std::vector<net::Listener>, std::string> listeners = net::open_listeners(options_.listen);
   if (!listeners) return std::unexpected(listeners.error());
   std::vector<base::Fd> sockets;
   for (net::Listener& listener : *listeners) {

@@ -49,7 +49,6 @@ class FakeStream final : public net::Stream {
   void cancel_read() override {
     if (arrived_.awaited()) fail(ECANCELED);
   }
-  bool waits() const { return arrived_.awaited(); }
 
   Task<Result<io::Lease>> read(std::uint32_t timeout_ms) override {
     timeouts.push_back(timeout_ms);
@@ -389,19 +388,16 @@ TEST_F(H1Connection, GivesTheNextHeadADeadlineOfItsOwn) {
 }
 
 TEST_F(H1Connection, ClosesAnIdleConnectionWithoutAWord) {
-  open();
   stream_.fail(ETIMEDOUT);
-  EXPECT_TRUE(over());
-  EXPECT_TRUE(stream_.finished);
-  EXPECT_TRUE(stream_.writes.empty());
+  open();
+  EXPECT_TRUE(over() && stream_.finished && stream_.writes.empty());
 }
 
 TEST_F(H1Connection, DrainingEndsAnIdleConnectionAtOnce) {
   open();
   stream_.arrive(get("/hello"));
   service_.connections.drain();
-  EXPECT_TRUE(over());
-  EXPECT_TRUE(stream_.finished);
+  EXPECT_TRUE(over() && stream_.finished);
 }
 
 TEST_F(H1Connection, DrainingLetsAnExchangeEnd) {
