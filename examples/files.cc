@@ -1,5 +1,4 @@
-// A server of one folder: GET /files/{file_name} sends a file, POST /files stores what a form
-// sends.
+// Serves one folder: GET /files/{file_name} sends a file, POST /files stores what a form sends.
 //
 //   build/release/examples/files 8080 ./shared-files
 //   curl -F file=@photo.jpg http://localhost:8080/files
@@ -9,7 +8,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <string>
 
 using namespace h2server;
 
@@ -46,8 +44,8 @@ class Countdown : public BodySource {
 int main(int argc, char** argv) {
   if (argc != 3) return std::fprintf(stderr, "usage: %s PORT FOLDER\n", argv[0]), 2;
   const std::string folder = argv[2];
-  Server server(
-      {.port = static_cast<std::uint16_t>(std::atoi(argv[1])), .cleartext = true, .root = folder});
+  const auto port = static_cast<std::uint16_t>(std::atoi(argv[1]));
+  Server server({.port = port, .cleartext = true, .root = folder});
   server.add_handler(GET, "/files/{file_name}", downloader);
   server.add_handler(POST, "/files",
                      [folder](Request& request) { return uploader(folder, request); });

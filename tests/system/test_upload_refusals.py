@@ -21,10 +21,11 @@ from support.waiting import holds_within, wait_until
 @pytest.fixture(autouse=True)
 def nothing_is_left(request):
     """After every test: no temporary file; and nothing but the server's own beside the uploads."""
+    used = "site" in request.fixturenames
+    server = request.getfixturevalue("site").server if used else None
     yield
-    if "site" not in request.fixturenames:
+    if not used:
         return
-    server = request.getfixturevalue("site").server
     gone = holds_within(lambda: not server.temporary_files(), 3)
     assert gone, server.temporary_files()
     assert {entry.name for entry in server.root.parent.iterdir()} <= {

@@ -1,5 +1,6 @@
 """An HTTP/2 client on python3-h2, which opens its windows only as far as it is told to."""
 
+import collections
 import time
 
 import h2.config
@@ -47,6 +48,7 @@ class Connection:
             assert self.socket.selected_alpn_protocol() == "h2"
         self._reading = reading
         self.streams = {}
+        self._turns = collections.deque()  # of streams whose bodies are to be sent
         self.goaways = []  # (error code, last stream)
         self.ended = False  # the server has closed the connection
         self.protocol = h2.connection.H2Connection(h2.config.H2Configuration(
@@ -74,8 +76,9 @@ class Connection:
             if not sockets.send(self.socket, data):
                 self.ended = True
 
-    def request(self, method, path, fields=(), body=None, ends=True):
-        """Opens a stream. `body` leaves as the windows allow, while the connection is read."""
+    def request(self, method, path, fields=(), body=None, ends=True, now=True):
+        """Opens a stream. `body` leaves as the windows allow, while the connection is read.
+        `now=False`: the request leaves with the next one, or when the connection is read."""
         stream = Stream(self.protocol.get_next_available_stream_id())
         scheme = "https" if self._encrypted else "http"
         head = [(":method", method), (":scheme", scheme), (":authority", "localhost"),
@@ -84,9 +87,11 @@ class Connection:
         self.streams[stream.number] = stream
         stream.unsent = memoryview(body or b"")
         stream.ends = ends and body is not None
+        self._turns.append(stream)
         if body == b"" and ends:
             self.protocol.end_stream(stream.number)
-        self._send_bodies()
+        if now:
+            self._send_bodies()
         return stream
 
     @property
@@ -113,6 +118,7 @@ class Connection:
     def run_until(self, condition, what, seconds=20):
         """Reads, and sends bodies, until the condition holds. Broken when the connection ends."""
         until = time.monotonic() + seconds * PATIENCE
+        self._send_bodies()
         while not condition():
             if self.ended:
                 raise Broken(f"connection ended while waiting for: {what}; {self.goaways}")
@@ -168,14 +174,20 @@ class Connection:
                 self.goaways.append((event.error_code, event.last_stream_id))
 
     def _send_bodies(self):
-        """A frame of each stream in turn, as long as the windows are open."""
-        progress = True
-        while progress:
-            progress = False
-            for stream in list(self.streams.values()):
-                if len(stream.unsent) > 0 and self._send_frame(stream):
-                    progress = True
-            self.flush()
+        """A frame of each stream in turn, as long as the windows are open. Where the connection's
+        shut it goes on the next time."""
+        waiting = 0
+        while self._turns and waiting < len(self._turns):
+            stream = self._turns.popleft()
+            if len(stream.unsent) == 0:
+                continue
+            waiting = 0 if self._send_frame(stream) else waiting + 1
+            if waiting == 0 or self.protocol.outbound_flow_control_window > 0:
+                self._turns.append(stream)
+            else:
+                self._turns.appendleft(stream)
+                break
+        self.flush()
 
     def _send_frame(self, stream):
         room = min(self.protocol.local_flow_control_window(stream.number), FRAME_BYTES,
