@@ -50,7 +50,10 @@ class Response {
   [[nodiscard]] const std::vector<Line>& fields() const noexcept { return fields_; }
   [[nodiscard]] const Body& body() const noexcept { return body_; }
   [[nodiscard]] Body& body() noexcept { return body_; }
-  void set_body(Body body) { body_ = std::move(body); }
+  void set_body(Body body) {
+    body_ = std::move(body);
+    whole_file_ = false;
+  }
 
   // The file whose ready-made head describes this response, or null.
   [[nodiscard]] const File* described_by() const noexcept;

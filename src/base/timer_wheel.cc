@@ -1,6 +1,7 @@
 #include "base/timer_wheel.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/assert.h"
 
@@ -48,7 +49,9 @@ int TimerWheel::wait_ms(std::int64_t now_ms) noexcept {
     const Timer& head = heads_[static_cast<std::size_t>(empty_until_) % slots];
     if (head.next != &head) break;
   }
-  return static_cast<int>(std::max<std::int64_t>(0, empty_until_ * tick_ms - now_ms));
+  constexpr std::int64_t wait_ms_max = std::numeric_limits<int>::max();  // 24 days
+  return static_cast<int>(
+      std::clamp<std::int64_t>(empty_until_ * tick_ms - now_ms, 0, wait_ms_max));
 }
 
 void TimerWheel::fire_slot(Timer& head, std::int64_t now_ms) noexcept {

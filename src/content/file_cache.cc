@@ -105,9 +105,10 @@ bool is_settled(const FileVersion& version) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
   constexpr std::int64_t tick_ns = 20'000'000;  // two ticks at 100 Hz
-  const std::int64_t age_ns =
-      (now.tv_sec - version.modified_s) * 1'000'000'000 + now.tv_nsec - version.modified_ns;
-  return age_ns > tick_ns;
+  // A file's time may lie centuries away, which is more than 64 bits of nanoseconds.
+  const std::int64_t age_s = now.tv_sec - version.modified_s;
+  if (age_s < 0 || age_s > 1) return age_s > 0;
+  return age_s * 1'000'000'000 + now.tv_nsec - version.modified_ns > tick_ns;
 }
 
 }  // namespace

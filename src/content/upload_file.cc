@@ -68,8 +68,18 @@ Result<void, int> UploadFile::commit(bool overwrite) {
   const char* const from = temporary_name_.c_str();
   const char* const to = name_.c_str();
   if (overwrite) {
-    if (::renameat(directory_, from, directory_, to) != 0) return std::unexpected(errno);
-  } else if (::syscall(SYS_renameat2, directory_, from, directory_, to, RENAME_NOREPLACE) != 0) {
+    // Kept for revoke(). Where a file can't have two names, or not by our hand, there is no way back.
+    std::string replaced = next_temporary_name();
+    if (::linkat(directory_, to, directory_, replaced.c_str(), 0) != 0) replaced.clear();
+    if (::renameat(directory_, from, directory_, to) != 0) {
+      const int error = errno;
+      if (!replaced.empty()) ::unlinkat(directory_, replaced.c_str(), 0);
+      return std::unexpected(error);
+    }
+    temporary_name_ = std::move(replaced);
+    return {};
+  }
+  if (::syscall(SYS_renameat2, directory_, from, directory_, to, RENAME_NOREPLACE) != 0) {
     // Some file systems know no RENAME_NOREPLACE; a link refuses an existing name everywhere.
     if (errno != EINVAL && errno != ENOSYS) return std::unexpected(errno);
     if (::linkat(directory_, from, directory_, to, 0) != 0) return std::unexpected(errno);
@@ -79,6 +89,12 @@ Result<void, int> UploadFile::commit(bool overwrite) {
   return {};
 }
 
-void UploadFile::revoke() noexcept { ::unlinkat(directory_, name_.c_str(), 0); }
+void UploadFile::revoke() noexcept {
+  if (temporary_name_.empty()) {
+    ::unlinkat(directory_, name_.c_str(), 0);
+  } else if (::renameat(directory_, temporary_name_.c_str(), directory_, name_.c_str()) == 0) {
+    temporary_name_.clear();
+  }
+}
 
 }  // namespace h2server::content

@@ -24,7 +24,7 @@ class UploadFile {
   void close() noexcept { file_.close(); }
   // Gives it its name. EEXIST when that is taken, unless `overwrite`.
   [[nodiscard]] Result<void, int> commit(bool overwrite);
-  // Removes it after commit().
+  // Undoes commit(): what was replaced gets its name back.
   void revoke() noexcept;
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -35,7 +35,7 @@ class UploadFile {
 
   int directory_;
   std::string name_;
-  std::string temporary_name_;  // empty: committed
+  std::string temporary_name_;  // before commit() this file's, then that of what it replaced, if any
   base::Fd file_;
   std::uint64_t size_ = 0;
 };

@@ -155,7 +155,10 @@ Task<Result<std::vector<StoredFile>, Response>> store_uploads(Request& request,
         content::refuse(415, "send the files as multipart/form-data with a boundary"));
   }
   base::Fd folder(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.valid()) co_return std::unexpected(content::refuse_for(errno, directory));
+  if (!folder.valid()) {
+    base::log_error("can't open the upload directory {}: {}", directory, std::strerror(errno));
+    co_return std::unexpected(content::refuse(500, "the upload can't be stored"));
+  }
   content::Receiver receiver(*std::move(boundary), std::move(folder), options);
   for (;;) {
     const Result<std::string_view> piece = co_await request.read();

@@ -31,7 +31,8 @@ Response& Response::add(std::string_view name, std::string_view value) {
 }
 
 const File* Response::described_by() const noexcept {
-  return whole_file_ ? std::get<FilePart>(body_).file.get() : nullptr;
+  const auto* const part = std::get_if<FilePart>(&body_);  // body() may have replaced it
+  return whole_file_ && part != nullptr ? part->file.get() : nullptr;
 }
 
 std::optional<std::uint64_t> Response::size() const noexcept {

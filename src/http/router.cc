@@ -97,6 +97,8 @@ Result<void, std::string> Router::add(Method method, std::string_view pattern, H
     if (std::ranges::find(names, segment->text) != names.end()) {
       return std::unexpected("two parameters of one name: " + std::string(segment->text));
     }
+    // Before its node is made: a search has no more room for values.
+    if (names.size() == PathParams::count_max) return std::unexpected("too many parameters");
     names.emplace_back(segment->text);
     if (segment->kind == Segment::Kind::rest) {
       place = &node->rest;
@@ -105,7 +107,6 @@ Result<void, std::string> Router::add(Method method, std::string_view pattern, H
       node = node->parameter.get();
     }
   }
-  if (names.size() > PathParams::count_max) return std::unexpected("too many parameters");
   if (place == nullptr) place = &node->end;
   if (*place == nullptr) *place = std::make_unique<Route>();
   Route& route = **place;

@@ -2,9 +2,11 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -25,6 +27,13 @@ sigset_t stop_signals() {
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
   return set;
+}
+
+// For an engine, to which 0 means "no deadline". At most 49 days.
+std::uint32_t deadline_ms(std::chrono::milliseconds time) {
+  constexpr std::chrono::milliseconds least{1};
+  constexpr std::chrono::milliseconds most{std::numeric_limits<std::uint32_t>::max()};
+  return static_cast<std::uint32_t>(std::clamp(time, least, most).count());
 }
 
 }  // namespace
@@ -76,7 +85,7 @@ Result<void, std::string> Server::start() {
     if (!tls) return std::unexpected(tls.error());
     shared.tls = *std::move(tls);
   }
-  shared.drain_ms_max = static_cast<std::uint32_t>(options.drain_limit.count());
+  shared.drain_ms_max = deadline_ms(options.drain_limit);
   std::unique_ptr<server::Scheme> scheme = server::make_scheme(
       options.scheme, shared,
       {.listen = {.host = options.host, .port = options.port}, .workers = options.threads});
@@ -84,9 +93,11 @@ Result<void, std::string> Server::start() {
   if (options.threads == 0) return std::unexpected(std::string("a server needs a worker thread"));
   Result<void, std::string> started = scheme->start();
   if (!started) return started;
+  state_->addresses.clear();  // of an earlier start
   for (const auto& address : scheme->addresses()) {
     state_->addresses.push_back({address.host, address.port});
   }
+  const std::lock_guard lock(state_->stopping);
   state_->scheme = std::move(scheme);
   return {};
 }
@@ -135,7 +146,7 @@ Task<bool> sleep_for(std::chrono::milliseconds time) {
   io::Engine* const engine = io::Engine::current();
   ASSERT(engine != nullptr);  // only handlers sleep
   if (time.count() <= 0) co_return true;
-  io::SleepOp sleep(*engine, static_cast<std::uint32_t>(time.count()));
+  io::SleepOp sleep(*engine, deadline_ms(time));
   const bool slept = co_await sleep;
   co_return slept;
 }

@@ -28,7 +28,9 @@ TEST(Folder, OpenErrors) {
   for (const Row& row : rows) {
     const auto folder = Folder::open(row.path);
     EXPECT_EQ(folder ? 0 : folder.error(), row.error) << row.path;
-    if (folder) EXPECT_EQ((*folder)->path(), row.path);
+    if (folder) {
+      EXPECT_EQ((*folder)->path(), row.path);
+    }
   }
 }
 

@@ -67,10 +67,10 @@ class TemporaryDirectory {
     const timespec times[2] = {{seconds, 0}, {seconds, 0}};
     ASSERT_EQ(::utimensat(fd(), name.c_str(), times, AT_SYMLINK_NOFOLLOW), 0) << name;
   }
-  // nullopt: there is no such file.
+  // nullopt: there is no such regular file.
   [[nodiscard]] std::optional<std::string> read(const std::string& name) const {
+    if (!std::filesystem::is_regular_file(path_ / name)) return std::nullopt;
     std::ifstream in(path_ / name, std::ios::binary);
-    if (!in) return std::nullopt;
     return std::string(std::istreambuf_iterator<char>(in), {});
   }
   // Sorted.

@@ -21,15 +21,14 @@ from support.waiting import holds_within, wait_until
 @pytest.fixture(autouse=True)
 def nothing_is_left(request):
     """After every test: no temporary file; and nothing but the server's own beside the uploads."""
-    used = "site" in request.fixturenames
-    server = request.getfixturevalue("site").server if used else None
+    used = {"site", "site_h1", "site_h2"} & set(request.fixturenames)
+    servers = [request.getfixturevalue(name).server for name in used]
     yield
-    if not used:
-        return
-    gone = holds_within(lambda: not server.temporary_files(), 3)
-    assert gone, server.temporary_files()
-    assert {entry.name for entry in server.root.parent.iterdir()} <= {
-        "root", "uploads", "cert", "stdout", "stderr"}
+    for server in servers:
+        gone = holds_within(lambda: not server.temporary_files(), 3)
+        assert gone, server.temporary_files()
+        assert {entry.name for entry in server.root.parent.iterdir()} <= {
+            "root", "uploads", "cert", "stdout", "stderr"}
 
 
 def post(site, body, fields=None):
@@ -241,23 +240,7 @@ def finish_too_early(connection, stream):
     assert connection.answer(stream).status == 400
 
 
-# How the client goes: (function of connection and stream, with HTTP/1.1, with HTTP/2).
-BREAKS = {
-    "close": (lambda connection, _: connection.close(), True, True),
-    "reset": (lambda connection, _: connection.reset(), True, True),
-    "shut": (lambda connection, _: shut(connection), True, True),
-    "last chunk": (lambda connection, _: connection.send(b"0\r\n\r\n"), True, False),
-    "malformed chunk": (lambda connection, _: connection.send(b"x\r\n"), True, False),
-    "end of the stream": (finish_too_early, False, True),
-    "reset of the stream": (lambda connection, stream: connection.reset_stream(stream), False, True),
-    "another protocol": (lambda connection, _: connection.socket.sendall(b"\0" * 100), True, True),
-}
-
-
-@pytest.mark.parametrize("break_off, over_http1, over_http2", BREAKS.values(), ids=BREAKS)
-def test_broken_off(site, break_off, over_http1, over_http2):
-    if not (over_http2 if site.protocol.http2 else over_http1):
-        return
+def check_broken_off(site, break_off):
     before = site.server.uploaded(), descriptor_count(site.server.pid)
     connection, stream = begin_upload(site)
     break_off(connection, stream)
@@ -266,6 +249,35 @@ def test_broken_off(site, break_off, over_http1, over_http2):
     assert gone, "the temporary file is still there"
     assert site.server.uploaded() == before[0]
     wait_until(lambda: descriptor_count(site.server.pid) == before[1], "its descriptors are closed")
+
+
+# How the client goes: functions of the connection, and of the stream.
+BREAKS = {
+    "close": lambda connection, _: connection.close(),
+    "reset": lambda connection, _: connection.reset(),
+    "shut": lambda connection, _: shut(connection),
+    "another protocol": lambda connection, _: connection.socket.sendall(b"\0" * 100),
+}
+HTTP1_BREAKS = {
+    **BREAKS,
+    "last chunk": lambda connection, _: connection.send(b"0\r\n\r\n"),
+    "malformed chunk": lambda connection, _: connection.send(b"x\r\n"),
+}
+HTTP2_BREAKS = {
+    **BREAKS,
+    "end of the stream": finish_too_early,
+    "reset of the stream": lambda connection, stream: connection.reset_stream(stream),
+}
+
+
+@pytest.mark.parametrize("break_off", HTTP1_BREAKS.values(), ids=HTTP1_BREAKS)
+def test_http1_upload_broken_off(site_h1, break_off):
+    check_broken_off(site_h1, break_off)
+
+
+@pytest.mark.parametrize("break_off", HTTP2_BREAKS.values(), ids=HTTP2_BREAKS)
+def test_http2_upload_broken_off(site_h2, break_off):
+    check_broken_off(site_h2, break_off)
 
 
 def test_temporary_file_is_nobodys_business(site):

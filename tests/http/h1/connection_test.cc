@@ -462,8 +462,7 @@ TEST_F(H1Connection, ClosesRatherThanDropMuch) {
   open();
   stream_.arrive(post("/ignore", "Content-Length: 11\r\n", ""));
   EXPECT_EQ(written(), ok("ignored", closes));
-  EXPECT_TRUE(stream_.finished);
-  EXPECT_FALSE(over());
+  EXPECT_TRUE(stream_.finished && !over());
   stream_.end();
   EXPECT_TRUE(over());
 }

@@ -319,8 +319,7 @@ TEST_F(H2Connection, AnswersWhatCameTogetherInOneWrite) {
     EXPECT_TRUE(answer(id).ended);
   }
   stream_.end();
-  EXPECT_TRUE(over());
-  EXPECT_TRUE(stream_.finished);
+  EXPECT_TRUE(over() && stream_.finished);
 }
 
 TEST_F(H2Connection, AnswersRequestsThatComeByteByByte) {
@@ -456,8 +455,7 @@ TEST_F(H2Connection, AFailedWriteReachesEveryHandler) {
   client_.request("GET", "/hello");
   stream_.arrive(client_.bytes());
   EXPECT_EQ(errors_, std::vector<int>{ECONNRESET});
-  EXPECT_TRUE(over());
-  EXPECT_FALSE(stream_.finished);
+  EXPECT_TRUE(over() && !stream_.finished);
 }
 
 // At the end each handler is told; one of them ends another, whose stream is gone already.

@@ -1,0 +1,196 @@
+#include "base/buffer_chain.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace h2server::base {
+namespace {
+
+constexpr std::size_t block = BufferChain::block_bytes;
+
+std::string text_of(const BufferChain& chain) {
+  std::vector<iovec> pieces(100'000);
+  std::string all;
+  const std::size_t count = chain.gather(pieces);
+  for (std::size_t i = 0; i < count; ++i) {
+    EXPECT_GT(pieces[i].iov_len, 0U);
+    all.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
+  }
+  return all;
+}
+
+std::size_t pieces_of(const BufferChain& chain) {
+  std::array<iovec, 100> pieces;
+  return chain.gather(pieces);
+}
+
+TEST(BufferChain, BeginsEmpty) {
+  BufferChain chain;
+  EXPECT_TRUE(chain.empty());
+  EXPECT_EQ(chain.front(), "");
+  EXPECT_EQ(pieces_of(chain), 0U);
+  chain.append("");
+  chain.append_shared("", nullptr);
+  chain.consume(0);
+  EXPECT_TRUE(chain.empty());
+}
+
+TEST(BufferChain, JoinsWhatIsAppended) {
+  BufferChain chain;
+  chain.append("ab");
+  chain.append("c");
+  const std::span<char> room = chain.reserve(10);
+  ASSERT_EQ(room.size(), 10U);
+  std::ranges::copy(std::string_view("def"), room.begin());
+  EXPECT_EQ(chain.size(), 3U);  // until commit()
+  chain.commit(3);
+  EXPECT_EQ(chain.front(), "abcdef");
+  EXPECT_EQ(pieces_of(chain), 1U);
+}
+
+TEST(BufferChain, SpreadsOverBlocks) {
+  BufferChain chain;
+  const std::string bytes(3 * block + 5, 'x');
+  chain.append("begin");
+  chain.append(bytes);
+  EXPECT_EQ(chain.size(), bytes.size() + 5);
+  EXPECT_EQ(pieces_of(chain), 4U);
+  EXPECT_TRUE(text_of(chain) == "begin" + bytes);
+}
+
+TEST(BufferChain, ReservesOneStretch) {
+  BufferChain chain;
+  chain.append(std::string(block - 10, 'x'));
+  const std::span<char> room = chain.reserve(11);  // does not fit behind them
+  std::ranges::fill(room, 'y');
+  chain.commit(11);
+  EXPECT_EQ(pieces_of(chain), 2U);
+  EXPECT_TRUE(text_of(chain) == std::string(block - 10, 'x') + std::string(11, 'y'));
+  EXPECT_EQ(chain.reserve(block).size(), block);
+}
+
+TEST(BufferChain, SharesBytesAndLetsGoOfThemWhenTheyAreConsumed) {
+  BufferChain chain;
+  auto owner = std::make_shared<std::string>("shared bytes");
+  const std::weak_ptr<std::string> watch = owner;
+  chain.append("copied ");
+  chain.append_shared(*owner, owner);
+  chain.append(" copied");
+  const char* const address = owner->data();
+  owner.reset();
+  EXPECT_EQ(text_of(chain), "copied shared bytes copied");
+  chain.consume(7);
+  EXPECT_EQ(chain.front().data(), address);  // not a copy
+  chain.consume(11);
+  EXPECT_FALSE(watch.expired());
+  EXPECT_EQ(chain.front(), "s");
+  chain.consume(1);
+  EXPECT_TRUE(watch.expired());
+  EXPECT_EQ(text_of(chain), " copied");
+}
+
+TEST(BufferChain, ClearLetsGoOfEverything) {
+  auto owner = std::make_shared<std::string>("shared");
+  {
+    BufferChain chain;
+    chain.append_shared(*owner, owner);
+    chain.append("copied");
+    chain.clear();
+    EXPECT_TRUE(chain.empty());
+    EXPECT_EQ(owner.use_count(), 1);
+    chain.append_shared(*owner, owner);
+    EXPECT_EQ(text_of(chain), "shared");
+  }
+  EXPECT_EQ(owner.use_count(), 1);
+}
+
+TEST(BufferChain, GathersNoMorePiecesThanFit) {
+  BufferChain chain;
+  for (int i = 0; i < 5; ++i) {
+    chain.append("a");
+    chain.append_shared("b", nullptr);
+  }
+  std::array<iovec, 3> pieces;
+  EXPECT_EQ(chain.gather(pieces), 3U);
+  EXPECT_EQ(pieces_of(chain), 10U);
+  EXPECT_EQ(text_of(chain), "ababababab");
+}
+
+TEST(BufferChain, UsesBlocksAgain) {
+  BufferChain chain;
+  chain.append("x");
+  const char* const first = chain.front().data();
+  chain.consume(1);
+  BufferChain other;
+  other.append("y");
+  EXPECT_EQ(other.front().data(), first);
+}
+
+TEST(BufferChain, DoesNotUseABlockAgainThatIsStillRead) {
+  BufferChain first;
+  first.append("keep");
+  const std::string_view kept = first.front();
+  for (int i = 0; i < 100; ++i) {
+    BufferChain other;
+    other.append(std::string(block, 'x'));
+    other.consume(block / 2);
+  }
+  EXPECT_EQ(kept, "keep");
+}
+
+// Any sequence of operations, against a string that does the same.
+TEST(BufferChain, BehavesLikeAString) {
+  const auto shared = std::make_shared<const std::string>(100'000, 's');
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto up_to = [&](std::size_t max) { return random() % (max + 1); };
+    BufferChain chain;
+    std::string model;
+    char next = 'a';
+    for (int step = 0; step < 400; ++step) {
+      const std::size_t size = up_to(step % 7 == 0 ? 2 * block : 300);
+      const std::string bytes(size, next = next == 'z' ? 'a' : static_cast<char>(next + 1));
+      switch (up_to(4)) {
+        case 0:
+          chain.append(bytes);
+          model += bytes;
+          break;
+        case 1: {
+          const std::size_t part = std::min(size, block);
+          const std::span<char> room = chain.reserve(part);
+          const std::size_t used = up_to(part);
+          std::ranges::copy(bytes.substr(0, used), room.begin());
+          chain.commit(used);
+          model.append(bytes, 0, used);
+          break;
+        }
+        case 2: {
+          const std::string_view part = std::string_view(*shared).substr(0, size);
+          chain.append_shared(part, shared);
+          model += part;
+          break;
+        }
+        default: {
+          const std::size_t used = up_to(std::min(model.size(), 2 * size));
+          chain.consume(used);
+          model.erase(0, used);
+          break;
+        }
+      }
+      ASSERT_EQ(chain.size(), model.size());
+      ASSERT_TRUE(std::string_view(model).starts_with(chain.front()));
+      ASSERT_EQ(chain.front().empty(), model.empty());
+    }
+    EXPECT_TRUE(text_of(chain) == model);
+  }
+  EXPECT_EQ(shared.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace h2server::base

@@ -1,0 +1,54 @@
+#include "content/json.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "h2server/uploads.h"
+
+namespace h2server::content {
+namespace {
+
+using namespace std::string_literals;
+
+TEST(Json, Strings) {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"", R"("")"},
+      {"plain.txt", R"("plain.txt")"},
+      {R"(a"b)", R"("a\"b")"},
+      {R"(a\b)", R"("a\\b")"},
+      {R"(\")", R"("\\\"")"},
+      {"a/b", R"("a/b")"},
+      {"\0"s, R"("\u0000")"},
+      {"\n\r\t", R"("\u000a\u000d\u0009")"},
+      {"\x1f ", R"("\u001f ")"},
+      {"\x7f", "\"\x7f\""},
+      {"\xc3\xa9\xf0\x9f\x98\x80", "\"\xc3\xa9\xf0\x9f\x98\x80\""},
+  };
+  for (const auto& [text, expected] : rows) EXPECT_EQ(json_string(text), expected);
+}
+
+TEST(Json, CreatedResponse) {
+  struct Row {
+    std::vector<StoredFile> files;
+    std::string body;
+  };
+  const std::vector<Row> rows = {
+      {{}, "[]\n"},
+      {{{"a", 0}}, "[{\"name\":\"a\",\"size\":0}]\n"},
+      {{{"a\"", 1}, {"{}", 18446744073709551615U}},
+       "[{\"name\":\"a\\\"\",\"size\":1},{\"name\":\"{}\",\"size\":18446744073709551615}]\n"},
+  };
+  for (const Row& row : rows) {
+    const Response response = created_response(row.files);
+    EXPECT_EQ(response.status(), 201);
+    EXPECT_EQ(std::get<std::string>(response.body()), row.body);
+    ASSERT_EQ(response.fields().size(), 1U);
+    EXPECT_EQ(response.fields()[0].value, "application/json");
+  }
+}
+
+}  // namespace
+}  // namespace h2server::content

@@ -1,0 +1,181 @@
+#include "content/static_files.h"
+
+#include "content/support.h"
+#include "http/exchange.h"
+#include "http/target.h"
+
+namespace h2server::content {
+namespace {
+
+using tests::Asked;
+using tests::body_of;
+using tests::field_of;
+
+class StaticFiles : public testing::Test {
+ protected:
+  StaticFiles() {
+    directory_.write_settled("index.html", "<h1>root");
+    directory_.write_settled("a.txt", "0123456789", 784111777);
+    directory_.write("sub/index.html", "<h1>sub");
+    directory_.write("bare/x.txt", "x");
+    directory_.write("a b/index.html", "<h1>a b");
+    directory_.write("odd/index.html/x", "x");
+    handler_ = static_files(*Folder::open(directory_.path()));
+  }
+
+  // As a request for that target would come through "/{path...}".
+  Response ask(std::string_view target, std::vector<Field> fields = {},
+               Method method = Method::GET) {
+    asked_ = Asked();
+    arena_.clear();
+    const std::optional<http::Target> parsed = http::parse_target(target, arena_);
+    if (!parsed) return Response(400);
+    asked_.head.method = method;
+    asked_.head.target = target;
+    asked_.head.path = parsed->path;
+    asked_.head.query = parsed->query;
+    asked_.params.add("path", parsed->path.substr(1));
+    for (const Field& field : fields) asked_.head.fields.add(field.name, field.value);
+    return asked_.answer(*handler_);
+  }
+
+  tests::TemporaryDirectory directory_;
+  std::optional<Handler> handler_;
+  Asked asked_;
+  base::Arena arena_;
+};
+
+TEST_F(StaticFiles, Targets) {
+  struct Row {
+    std::string_view target;
+    int status;
+    std::string body;
+  };
+  const std::vector<Row> rows = {
+      {"/", 200, "<h1>root"},
+      {"/?x=/sub", 200, "<h1>root"},
+      {"//", 200, "<h1>root"},
+      {"/index.html", 200, "<h1>root"},
+      {"/a.txt", 200, "0123456789"},
+      {"/a.txt?x", 200, "0123456789"},
+      {"/%61.txt", 200, "0123456789"},
+      {"//a.txt", 200, "0123456789"},
+      {"http://host/a.txt", 200, "0123456789"},
+      {"http://host", 200, "<h1>root"},
+      {"/sub/", 200, "<h1>sub"},
+      {"/a%20b/", 200, "<h1>a b"},
+      {"/bare/", 404, ""},           // no index
+      {"/odd/", 404, ""},            // its index is a directory
+      {"/a.txt/", 404, ""},          // no directory
+      {"/gone", 404, ""},
+      {"/gone/", 404, ""},
+      {"/../a.txt", 400, ""},
+      {"/sub/%2e%2e/a.txt", 400, ""},
+      {"/a.txt%00.html", 400, ""},
+      {"/sub%2findex.html", 400, ""},
+  };
+  for (const Row& row : rows) {
+    const Response response = ask(row.target);
+    EXPECT_EQ(response.status(), row.status) << row.target;
+    if (row.status == 200) {
+      EXPECT_EQ(body_of(response), row.body) << row.target;
+    }
+  }
+}
+
+// The slash goes in before the query, nothing is decoded or encoded, and no target names a host.
+TEST_F(StaticFiles, DirectoriesAreRedirectedTo) {
+  const std::vector<std::pair<std::string_view, std::string>> rows = {
+      {"/sub", "/sub/"},
+      {"/sub?", "/sub/"},
+      {"/sub?a=b", "/sub/?a=b"},
+      {"/sub?a=/b?c", "/sub/?a=/b?c"},
+      {"/%73ub", "/%73ub/"},
+      {"/a%20b?x=%20y", "/a%20b/?x=%20y"},
+      {"/bare", "/bare/"},
+      {"//sub", "/sub/"},
+      {"////sub?x", "/sub/?x"},
+      {"/odd//index.html", "/odd//index.html/"},
+      {"http://evil/sub", "/sub/"},
+      {"http://evil//sub?x", "/sub/?x"},
+      {"HTTPS://evil:8080/sub", "/sub/"},
+      {"/sub?http://evil/", "/sub/?http://evil/"},
+      {"http://evil/sub?://other/", "/sub/?://other/"},
+  };
+  for (const auto& [target, location] : rows) {
+    const Response response = ask(target);
+    EXPECT_EQ(response.status(), 301) << target;
+    EXPECT_EQ(field_of(response, "Location"), location) << target;
+  }
+}
+
+TEST_F(StaticFiles, PreconditionsAndRanges) {
+  const FileRef file = FileCache(directory_.fd()).find("a.txt", 0).file;
+  ASSERT_NE(file, nullptr);
+  const std::string_view tag = file->etag;
+  constexpr std::string_view date = "Sun, 06 Nov 1994 08:49:37 GMT";
+  constexpr std::string_view earlier = "Sun, 06 Nov 1994 08:49:36 GMT";
+  struct Row {
+    std::vector<Field> fields;
+    int status;
+    std::string body;  // of 200 and 206
+    std::string content_range = "-";
+  };
+  const std::vector<Row> rows = {
+      {{{"if-none-match", tag}}, 304, ""},
+      {{{"if-none-match", "*"}}, 304, ""},
+      {{{"if-none-match", "\"other\""}}, 200, "0123456789"},
+      {{{"if-modified-since", date}}, 304, ""},
+      {{{"if-modified-since", earlier}}, 200, "0123456789"},
+      {{{"if-match", tag}}, 200, "0123456789"},
+      {{{"if-match", "\"other\""}}, 412, ""},
+      {{{"if-unmodified-since", earlier}}, 412, ""},
+      {{{"range", "bytes=2-4"}}, 206, "234", "bytes 2-4/10"},
+      {{{"range", "bytes=-3"}}, 206, "789", "bytes 7-9/10"},
+      {{{"range", "bytes=9-99"}}, 206, "9", "bytes 9-9/10"},
+      {{{"range", "bytes=10-"}}, 416, "", "bytes */10"},
+      {{{"range", "bytes=0-1,3-4"}}, 200, "0123456789"},
+      {{{"range", "lines=1-2"}}, 200, "0123456789"},
+      {{{"range", "bytes=2-4"}, {"if-range", tag}}, 206, "234", "bytes 2-4/10"},
+      {{{"range", "bytes=2-4"}, {"if-range", "\"other\""}}, 200, "0123456789"},
+      {{{"range", "bytes=2-4"}, {"if-none-match", tag}}, 304, ""},
+      {{{"range", "bytes=99-"}, {"if-match", "\"other\""}}, 412, ""},
+  };
+  for (const Row& row : rows) {
+    const std::string name = testing::PrintToString(std::string(row.fields[0].name)) + " " +
+                             std::string(row.fields[0].value);
+    const Response response = ask("/a.txt", row.fields);
+    EXPECT_EQ(response.status(), row.status) << name;
+    EXPECT_EQ(field_of(response, "Content-Range"), row.content_range) << name;
+    if (row.status == 200 || row.status == 206) {
+      EXPECT_EQ(body_of(response), row.body) << name;
+    }
+    EXPECT_EQ(response.described_by() != nullptr, row.status == 200) << name;
+    if (row.status == 304 || row.status == 206) {
+      EXPECT_EQ(field_of(response, "ETag"), tag) << name;
+      EXPECT_EQ(field_of(response, "Last-Modified"), date) << name;
+    }
+  }
+}
+
+TEST_F(StaticFiles, RangesAreForGetOnly) {
+  EXPECT_EQ(ask("/a.txt", {{"range", "bytes=2-4"}}, Method::HEAD).status(), 200);
+  EXPECT_EQ(ask("/a.txt", {{"range", "bytes=99-"}}, Method::HEAD).status(), 200);
+}
+
+TEST_F(StaticFiles, RangesOfAnIndex) {
+  const Response response = ask("/sub/", {{"range", "bytes=4-"}});
+  EXPECT_EQ(response.status(), 206);
+  EXPECT_EQ(body_of(response), "sub");
+  EXPECT_EQ(field_of(response, "Content-Type"), "text/html; charset=utf-8");
+}
+
+TEST_F(StaticFiles, ShortOfDescriptorsTheAnswerIs503) {
+  const tests::LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
+  const Response response = ask("/a.txt");
+  EXPECT_EQ(response.status(), 503);
+  EXPECT_EQ(field_of(response, "Retry-After"), "1");
+}
+
+}  // namespace
+}  // namespace h2server::content

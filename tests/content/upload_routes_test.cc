@@ -1,0 +1,127 @@
+#include "content/upload_routes.h"
+
+#include "content/support.h"
+
+namespace h2server::content {
+namespace {
+
+using tests::Asked;
+using tests::body_of;
+using tests::FakeBody;
+using tests::field_of;
+
+class UploadRoutes : public testing::Test {
+ protected:
+  UploadRoutes()
+      : folder_(*Folder::open(directory_.path(), {.fresh_ms = 0})),
+        listing_(upload_listing(folder_, "/files")),
+        download_(upload_download(folder_)),
+        receiver_(upload_receiver(folder_, {})) {}
+
+  Response get(const std::string& name, std::vector<Field> fields = {}) {
+    name_ = "/" + name;
+    asked_ = Asked(name_, "file_name");
+    for (const Field& field : fields) asked_.head.fields.add(field.name, field.value);
+    return asked_.answer(download_);
+  }
+
+  Response post(const std::string& file_name, std::vector<Field> fields = {}) {
+    FakeBody body({"--B\r\nContent-Disposition: form-data; name=f; filename=\"" + file_name +
+                   "\"\r\n\r\ncontent\r\n--B--\r\n"});
+    Asked asked;
+    asked.head.method = Method::POST;
+    asked.head.fields.add("content-type", "multipart/form-data; boundary=B");
+    for (const Field& field : fields) asked.head.fields.add(field.name, field.value);
+    return asked.answer(receiver_, &body);
+  }
+
+  tests::TemporaryDirectory directory_;
+  std::shared_ptr<const Folder> folder_;
+  Handler listing_;
+  Handler download_;
+  Handler receiver_;
+  std::string name_;
+  Asked asked_;
+};
+
+TEST_F(UploadRoutes, Listing) {
+  directory_.write("a.txt", "");
+  Asked asked;
+  const Response page = asked.answer(listing_);
+  EXPECT_EQ(page.status(), 200);
+  EXPECT_EQ(field_of(page, "Content-Type"), "text/html; charset=utf-8");
+  EXPECT_EQ(field_of(page, "Cache-Control"), "no-store");
+  EXPECT_NE(body_of(page).find("href=\"/files/a.txt\""), std::string::npos);
+  const tests::LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
+  EXPECT_EQ(asked.answer(listing_).status(), 503);
+}
+
+// What others have uploaded must not run as a part of this site, whatever the answer is.
+TEST_F(UploadRoutes, Downloads) {
+  directory_.write_settled("page.html", "<script>");
+  directory_.write("h2_tmp_1_2", "half");
+  directory_.write("sub/x", "x");
+  struct Row {
+    std::string name;
+    std::vector<Field> fields;
+    int status;
+    std::string body = "";
+  };
+  const std::vector<Row> rows = {
+      {"page.html", {}, 200, "<script>"},
+      {"page.html", {{"range", "bytes=1-3"}}, 206, "scr"},
+      {"page.html", {{"if-none-match", "*"}}, 304},
+      {"page.html", {{"range", "bytes=99-"}}, 416},
+      {"page.html", {{"if-match", "\"x\""}}, 412},
+      {"gone", {}, 404},
+      {"sub", {}, 404},
+      {"h2_tmp_1_2", {}, 404},
+      {"", {}, 404},
+      {"..", {}, 404},
+  };
+  for (const Row& row : rows) {
+    const Response response = get(row.name, row.fields);
+    EXPECT_EQ(response.status(), row.status) << row.name;
+    if (row.status / 100 == 2) {
+      EXPECT_EQ(body_of(response), row.body);
+    }
+    if (row.status == 404) continue;
+    EXPECT_EQ(field_of(response, "X-Content-Type-Options"), "nosniff") << row.status;
+    EXPECT_EQ(field_of(response, "Content-Security-Policy"), "sandbox") << row.status;
+  }
+}
+
+TEST_F(UploadRoutes, UploadsAreSeenAtOnce) {
+  EXPECT_EQ(get("a.txt").status(), 404);
+  EXPECT_EQ(post("a.txt").status(), 201);
+  EXPECT_EQ(body_of(get("a.txt")), "content");
+}
+
+TEST_F(UploadRoutes, Receiver) {
+  const Response created = post("a b.txt");
+  EXPECT_EQ(created.status(), 201);
+  EXPECT_EQ(field_of(created, "Content-Type"), "application/json");
+  EXPECT_EQ(body_of(created), "[{\"name\":\"a b.txt\",\"size\":7}]\n");
+  EXPECT_EQ(post("a.txt").status(), 201);
+  EXPECT_EQ(post("a.txt").status(), 409);
+  receiver_ = upload_receiver(folder_, {.overwrite = true});
+  EXPECT_EQ(post("a.txt").status(), 201);
+}
+
+TEST_F(UploadRoutes, FormsOfOtherSitesAreRefused) {
+  const std::vector<std::pair<std::string_view, int>> rows = {
+      {"cross-site", 403},
+      {"same-origin", 201},
+      {"same-site", 201},
+      {"none", 201},
+  };
+  for (const auto& [site, status] : rows) {
+    const std::string name(site);
+    EXPECT_EQ(post(name, {{"sec-fetch-site", site}}).status(), status) << site;
+    EXPECT_EQ(directory_.read(name).has_value(), status == 201) << site;
+  }
+  EXPECT_EQ(post("b", {{"Sec-Fetch-Site", "cross-site"}}).status(), 403);
+}
+
+}  // namespace
+}  // namespace h2server::content

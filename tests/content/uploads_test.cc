@@ -1,0 +1,352 @@
+#include "h2server/uploads.h"
+
+#include <sched.h>
+#include <sys/mount.h>
+
+#include <csignal>
+#include <map>
+#include <thread>
+
+#include "content/support.h"
+
+namespace h2server {
+namespace {
+
+using tests::FakeBody;
+using tests::TemporaryDirectory;
+using Pieces = std::vector<std::string>;
+using Contents = std::map<std::string, std::string>;
+
+std::string part(const std::string& file_name, const std::string& content) {
+  return "--B\r\nContent-Disposition: form-data; name=f; filename=\"" + file_name +
+         "\"\r\n\r\n" + content + "\r\n";
+}
+
+std::string field(const std::string& value) {
+  return "--B\r\nContent-Disposition: form-data; name=\"note\"\r\n\r\n" + value + "\r\n";
+}
+
+const std::string end = "--B--\r\n";
+
+Contents contents(const TemporaryDirectory& directory) {
+  Contents found;
+  for (const std::string& name : directory.names()) {
+    found[name] = directory.read(name).value_or("(a directory)");
+  }
+  return found;
+}
+
+struct Outcome {
+  int status = 0;
+  std::string body;  // of a refusal
+  std::vector<std::pair<std::string, std::uint64_t>> stored;
+  bool operator==(const Outcome&) const = default;
+};
+
+void PrintTo(const Outcome& outcome, std::ostream* out) {
+  *out << outcome.status << " " << outcome.body << testing::PrintToString(outcome.stored);
+}
+
+Outcome store(const std::string& directory, FakeBody& body, UploadOptions options = {},
+              std::optional<std::string_view> type = "multipart/form-data; boundary=B") {
+  tests::Asked asked;
+  asked.head.method = Method::POST;
+  if (type) asked.head.fields.add("content-type", *type);
+  Request request(asked.head, asked.params, &body);
+  auto result = tests::run_now(store_uploads(request, directory, options));
+  if (!result) return {result.error().status(), tests::body_of(result.error()), {}};
+  Outcome outcome{201, "", {}};
+  for (const StoredFile& file : *result) outcome.stored.emplace_back(file.name, file.size);
+  return outcome;
+}
+
+Outcome store(const TemporaryDirectory& directory, Pieces pieces, UploadOptions options = {},
+              std::optional<Error> failure = std::nullopt) {
+  FakeBody body(std::move(pieces), failure);
+  return store(directory.path(), body, options);
+}
+
+Pieces bytes_of(const std::string& body) {
+  Pieces pieces;
+  for (const char byte : body) pieces.emplace_back(1, byte);
+  return pieces;
+}
+
+// Whole, byte by byte and in two at every position: the answer and the files are the same.
+struct Everyway {
+  Outcome outcome;
+  Contents files;
+};
+
+Everyway store_every_way(const std::string& body, const Contents& before = {},
+                         UploadOptions options = {}) {
+  std::vector<Pieces> ways = {{body}, bytes_of(body)};
+  for (std::size_t at = 1; at < body.size(); ++at) {
+    ways.push_back({body.substr(0, at), body.substr(at)});
+  }
+  std::optional<Everyway> first;
+  for (const Pieces& pieces : ways) {
+    const TemporaryDirectory directory;
+    for (const auto& [name, content] : before) directory.write(name, content);
+    const Outcome outcome = store(directory, pieces, options);
+    Everyway result{outcome, contents(directory)};
+    if (!first) first = result;
+    EXPECT_EQ(result.outcome, first->outcome) << "first piece: " << pieces[0].size();
+    EXPECT_EQ(result.files, first->files) << "first piece: " << pieces[0].size();
+  }
+  return *first;
+}
+
+TEST(Uploads, StoredFiles) {
+  struct Row {
+    std::string body;
+    Contents files;
+  };
+  const std::vector<Row> rows = {
+      {part("a.txt", "hello") + end, {{"a.txt", "hello"}}},
+      {part("a", "") + end, {{"a", ""}}},
+      {part("a", "1") + part("b", "22") + part("c", "") + end,
+       {{"a", "1"}, {"b", "22"}, {"c", ""}}},
+      {field("x") + part("a", "1") + field("y") + end, {{"a", "1"}}},
+      {part("", "") + part("a", "1") + end, {{"a", "1"}}},  // a file input left empty
+      {"preamble\r\n" + part("a", "1") + end + "epilogue\r\n--B\r\n", {{"a", "1"}}},
+      // Look-alikes of the delimiter.
+      {part("a", "\r\n--C\r\n--BB\r\n-\r\n--") + end, {{"a", "\r\n--C\r\n--BB\r\n-\r\n--"}}},
+      {part("a", "\r\n\r\n--\r\n--B-x") + end, {{"a", "\r\n\r\n--\r\n--B-x"}}},
+      {part("a", "x--B--\r\n") + end, {{"a", "x--B--\r\n"}}},  // not at a line's beginning
+      {part("a", std::string("\0\xff\r\n", 4)) + end, {{"a", std::string("\0\xff\r\n", 4)}}},
+      // Claimed names.
+      {part("../../etc/passwd", "x") + end, {{"passwd", "x"}}},
+      {part("C:\\\\dir\\\\f.txt", "x") + end, {{"f.txt", "x"}}},
+      {part(".hidden", "x") + end, {{"hidden", "x"}}},
+      {part("H2_TMP_1", "x") + end, {{"H2_TMP_1", "x"}}},
+  };
+  for (const Row& row : rows) {
+    const Everyway done = store_every_way(row.body);
+    EXPECT_EQ(done.outcome.status, 201) << row.body << done.outcome.body;
+    EXPECT_EQ(done.files, row.files) << row.body;
+    Contents sizes;
+    for (const auto& [name, size] : done.outcome.stored) {
+      EXPECT_EQ(size, row.files.at(name).size()) << name;
+    }
+    EXPECT_EQ(done.outcome.stored.size(), row.files.size());
+  }
+}
+
+TEST(Uploads, Refusals) {
+  struct Row {
+    std::string body;
+    int status;
+    std::string text;  // a part of the answer's
+    Contents before = {};
+    bool overwrite = false;
+  };
+  const std::vector<Row> rows = {
+      {"", 400, "ends before its closing boundary"},
+      {part("a", "1"), 400, "ends before its closing boundary"},
+      {part("a", "1") + "--B", 400, "ends before its closing boundary"},
+      {end, 400, "holds no file"},
+      {field("x") + end, 400, "holds no file"},
+      {part("", "") + end, 400, "holds no file"},
+      {part("a", "1") + "--B\r\nno field\r\n\r\n", 400, "malformed"},
+      {part("a", "1") + "--B x\r\n", 400, "malformed"},
+      {part("..", "x") + end, 400, "not a file name"},
+      {part("h2_tmp_1_2", "x") + end, 400, "not a file name"},
+      {part("dir/h2_tmp_", "x") + end, 400, "not a file name"},
+      {part("a", "1") + part("h2_tmp_1_2", "x") + end, 400, "not a file name"},
+      {part("a", "1") + part("a", "2") + end, 409, "a is sent twice"},
+      {part("a", "1") + part("x/a", "2") + end, 409, "a is sent twice"},
+      {part("a", "1") + part("a", "2") + end, 409, "a is sent twice", {{"a", "old"}}, true},
+      {part("a", "1") + end, 409, "a exists already", {{"a", "old"}}},
+      {part("new", "1") + part("a", "2") + end, 409, "a exists already", {{"a", "old"}}},
+      {part("d", "1") + end, 409, "d is a directory", {{"d/inside", "x"}}},
+      {part("d", "1") + end, 409, "d is a directory", {{"d/inside", "x"}}, true},
+  };
+  for (const Row& row : rows) {
+    const Everyway done = store_every_way(row.body, row.before, {.overwrite = row.overwrite});
+    EXPECT_EQ(done.outcome.status, row.status) << row.body;
+    EXPECT_NE(done.outcome.body.find(row.text), std::string::npos)
+        << row.body << " -> " << done.outcome.body;
+    Contents unchanged = row.before;
+    if (unchanged.erase("d/inside") == 1) unchanged["d"] = "(a directory)";
+    EXPECT_EQ(done.files, unchanged) << row.body;
+  }
+}
+
+TEST(Uploads, Overwrite) {
+  const Everyway done = store_every_way(part("a", "new") + part("b", "fresh") + end,
+                                        {{"a", "old and long"}, {"c", "stays"}},
+                                        {.overwrite = true});
+  EXPECT_EQ(done.outcome.status, 201);
+  EXPECT_EQ(done.files, (Contents{{"a", "new"}, {"b", "fresh"}, {"c", "stays"}}));
+}
+
+TEST(Uploads, ContentTypes) {
+  const TemporaryDirectory directory;
+  const std::vector<std::pair<std::optional<std::string_view>, int>> rows = {
+      {std::nullopt, 415},
+      {"", 415},
+      {"multipart/form-data", 415},
+      {"multipart/form-data; boundary=", 415},
+      {"multipart/mixed; boundary=B", 415},
+      {"application/x-www-form-urlencoded", 415},
+      {"multipart/form-data; boundary=\"B\"", 201},
+      {"Multipart/Form-Data; charset=utf-8; Boundary=B", 201},
+  };
+  for (const auto& [type, status] : rows) {
+    FakeBody body({part("a", "1") + end});
+    EXPECT_EQ(store(directory.path(), body, {.overwrite = true}, type).status, status)
+        << type.value_or("none");
+  }
+}
+
+TEST(Uploads, WithoutABody) {
+  const TemporaryDirectory directory;
+  tests::Asked asked;
+  asked.head.fields.add("content-type", "multipart/form-data; boundary=B");
+  Request request(asked.head, asked.params, nullptr);
+  const auto result = tests::run_now(store_uploads(request, directory.path()));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().status(), 400);
+}
+
+// The client leaves at every byte of the body.
+TEST(Uploads, BrokenOff) {
+  const std::string body = part("a", "some content") + part("b", "more") + end;
+  const TemporaryDirectory directory;
+  directory.write("old", "old");
+  for (std::size_t at = 0; at <= body.size(); ++at) {
+    const Outcome outcome =
+        store(directory, {body.substr(0, at)}, {}, Error{ECONNRESET, "request body"});
+    EXPECT_EQ(outcome.status, 400) << at;
+    ASSERT_EQ(contents(directory), (Contents{{"old", "old"}})) << at;
+  }
+}
+
+TEST(Uploads, WhileTheyArriveTheyHaveTemporaryNames) {
+  const TemporaryDirectory directory;
+  FakeBody body({part("a", "1"), part("b", "2"), end});
+  std::vector<std::size_t> seen;
+  body.before_read = [&](std::size_t) {
+    const std::vector<std::string> names = directory.names();
+    for (const std::string& name : names) EXPECT_TRUE(name.starts_with("h2_tmp_")) << name;
+    seen.push_back(names.size());
+  };
+  EXPECT_EQ(store(directory.path(), body).status, 201);
+  EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1, 2, 2}));
+  EXPECT_EQ(directory.names(), (Pieces{"a", "b"}));
+}
+
+// Another upload takes the second name while this one arrives: nothing of this one stays.
+TEST(Uploads, AllOrNoneOnAConflictAtTheEnd) {
+  struct Row {
+    bool overwrite;
+    bool directory;  // takes the name
+    int status;
+    std::string a;
+  };
+  const std::vector<Row> rows = {
+      {false, false, 409, "-"},
+      {false, true, 409, "-"},
+      {true, true, 409, "old"},
+      {true, false, 201, "new"},
+  };
+  for (const Row& row : rows) {
+    const TemporaryDirectory directory;
+    if (row.overwrite) directory.write("a", "old");
+    FakeBody body({part("a", "new"), part("b", "new"), part("c", "new") + end});
+    body.before_read = [&](std::size_t given) {
+      if (given != 3) return;
+      if (row.directory) {
+        ASSERT_EQ(::mkdirat(directory.fd(), "b", 0755), 0);
+      } else {
+        directory.write("b", "theirs");
+      }
+    };
+    const Outcome outcome = store(directory.path(), body, {.overwrite = row.overwrite});
+    EXPECT_EQ(outcome.status, row.status) << outcome.body;
+    EXPECT_EQ(directory.read("a").value_or("-"), row.a);
+    EXPECT_EQ(directory.read("c").has_value(), row.status == 201);
+    for (const std::string& name : directory.names()) {
+      EXPECT_FALSE(name.starts_with("h2_tmp_")) << name;
+    }
+    if (row.status == 409 && !row.directory) {
+      EXPECT_EQ(directory.read("b"), "theirs");
+    }
+  }
+}
+
+TEST(Uploads, TooManyFiles) {
+  const TemporaryDirectory directory;
+  std::string body;
+  for (int i = 0; i < 1000; ++i) body += part("f" + std::to_string(i), "");
+  EXPECT_EQ(store(directory, {body + end}).stored.size(), 1000U);
+  const Outcome outcome =
+      store(directory, {body, part("one more", "") + end}, {.overwrite = true});
+  EXPECT_EQ(outcome.status, 413);
+  EXPECT_EQ(directory.names().size(), 1000U);
+}
+
+// --- the server's own trouble -------------------------------------------------------------------
+
+TEST(Uploads, TroubleWithTheDirectoryIsOurs) {
+  const TemporaryDirectory around;
+  around.write("file", "");
+  const std::string body = part("a", "1") + end;
+  for (const std::string& path : {around.path_of("gone"), around.path_of("file")}) {
+    FakeBody source({body});
+    const Outcome outcome = store(path, source);
+    EXPECT_EQ(outcome.status, 500) << path;
+    EXPECT_EQ(outcome.body.find(around.path()), std::string::npos) << outcome.body;
+  }
+  const tests::LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use() + 1);
+  EXPECT_EQ(store(around, {body}).status, 500) << "the directory opens, the file does not";
+}
+
+TEST(Uploads, LargerThanTheFileSystemTakes) {
+  const TemporaryDirectory directory;
+  const auto before = ::signal(SIGXFSZ, SIG_IGN);
+  Outcome outcome;
+  {
+    const tests::LoweredLimit limit(RLIMIT_FSIZE, 1000);
+    outcome = store(directory, {part("a", std::string(600, 'x')), part("b", std::string(1001, 'x')),
+                                end});
+  }
+  ::signal(SIGXFSZ, before);
+  EXPECT_EQ(outcome.status, 413) << outcome.body;
+  EXPECT_EQ(contents(directory), Contents{});
+}
+
+// Runs `use` on a thread of its own where `directory` is a file system of 64 KiB. False: that can't
+// be had here.
+bool on_small_disk(const TemporaryDirectory& directory, const std::function<void()>& use) {
+  bool mounted = false;
+  std::thread([&] {
+    mounted = ::unshare(CLONE_FS | CLONE_NEWNS) == 0 &&
+              ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+              ::mount("none", directory.path().c_str(), "tmpfs", 0, "size=64k") == 0;
+    if (!mounted) return;
+    use();
+    ::umount2(directory.path().c_str(), MNT_DETACH);
+  }).join();
+  return mounted;
+}
+
+TEST(Uploads, FullDisk) {
+  const TemporaryDirectory directory;
+  Outcome outcome;
+  std::vector<std::string> left;
+  Outcome smaller;
+  const bool possible = on_small_disk(directory, [&] {
+    outcome = store(directory, {part("a", "small"), part("b", std::string(100'000, 'x')), end});
+    left = directory.names();
+    smaller = store(directory, {part("c", std::string(50'000, 'x')) + end});
+  });
+  if (!possible) GTEST_SKIP() << "mounting needs privileges";
+  EXPECT_EQ(outcome.status, 507) << outcome.body;
+  EXPECT_EQ(left, Pieces{});
+  EXPECT_EQ(smaller.status, 201) << "the space is free again";
+}
+
+}  // namespace
+}  // namespace h2server

@@ -1,0 +1,115 @@
+#include "h2server/response.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/arena.h"
+#include "http/h2/response_fields.h"
+
+namespace h2server {
+namespace {
+
+FileRef held_file(const std::string& content) {
+  auto file = std::make_shared<File>();
+  file->held = std::make_unique<char[]>(content.size() + 1);
+  content.copy(file->held.get(), content.size());
+  file->bytes = file->held.get();
+  file->version.size = content.size();
+  file->h2_fields = {{":status", "200"}, {"etag", "\"x\""}};
+  return file;
+}
+
+TEST(Response, TakesFieldsThatAreFields) {
+  Response response(201);
+  response.add("X-Empty", "").add("x", "a b\tc").add("X", "caf\xc3\xa9");
+  ASSERT_EQ(response.fields().size(), 3U);
+  EXPECT_EQ(response.fields()[1].name, "x");
+  EXPECT_EQ(response.fields()[1].value, "a b\tc");
+}
+
+TEST(Response, RefusesWhatWouldBreakOut) {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"", "a"},        {"a b", "c"},         {"a:", "b"},   {"a\r\nb", "c"},
+      {"a", "b\r\nc"},  {"a", "b\nc"},        {"a", "b\rc"}, {"a", std::string("b\0c", 3)},
+      {"a", "b\x7f"},   {"a", " b"},          {"a", "b "},   {"a", "\tb"},
+      {":status", "2"}, {"caf\xc3\xa9", "b"},
+  };
+  Response response;
+  for (const auto& [name, value] : rows) {
+    EXPECT_THROW(response.add(name, value), std::invalid_argument) << name << ": " << value;
+  }
+  EXPECT_TRUE(response.fields().empty());
+  EXPECT_THROW(Response(200, "body", "text/html\r\nX: y"), std::invalid_argument);
+}
+
+TEST(Response, KnowsItsSize) {
+  EXPECT_EQ(Response(204).size(), 0U);
+  EXPECT_EQ(Response(200, "hello").size(), 5U);
+  EXPECT_EQ(Response(held_file("content")).size(), 7U);
+  EXPECT_EQ(Response(std::unique_ptr<BodySource>(), "text/plain").size(), std::nullopt);
+  EXPECT_EQ(Response(std::unique_ptr<BodySource>(), "text/plain", 9).size(), 9U);
+}
+
+TEST(Response, IsDescribedByAFileOnlyWhileItIsThatFile) {
+  const FileRef file = held_file("content");
+  Response response(file);
+  EXPECT_EQ(response.described_by(), file.get());
+  response.set_body(Response::FilePart{file, 0, 3});
+  EXPECT_EQ(response.described_by(), nullptr);
+  EXPECT_EQ(response.size(), 3U);
+
+  Response replaced(file);
+  replaced.set_body("text");
+  EXPECT_EQ(replaced.described_by(), nullptr);
+
+  Response changed(file);
+  changed.body() = "text";
+  EXPECT_EQ(changed.described_by(), nullptr);
+}
+
+// --- http/h2/response_fields.h ----------------------------------------------------------------
+
+std::string h2_fields_of(const Response& response) {
+  base::Arena arena;
+  std::vector<Field> fields = {{"left", "over"}};
+  http::h2::response_fields(response, "the date", arena, fields);
+  std::string all;
+  for (const Field& field : fields) all.append(field.name).append("=").append(field.value) += ";";
+  return all;
+}
+
+TEST(ResponseFields, BeginWithTheStatusAndEndWithTheDate) {
+  EXPECT_EQ(h2_fields_of(Response(404, "hello", "text/html")),
+            ":status=404;server=h2server;content-length=5;content-type=text/html;date=the date;");
+  EXPECT_EQ(h2_fields_of(Response(204)), ":status=204;server=h2server;date=the date;");
+  EXPECT_EQ(h2_fields_of(Response(304)), ":status=304;server=h2server;date=the date;");
+  EXPECT_EQ(h2_fields_of(Response(200)),
+            ":status=200;server=h2server;content-length=0;date=the date;");
+}
+
+TEST(ResponseFields, HaveNoLengthThatNobodyKnows) {
+  EXPECT_EQ(h2_fields_of(Response(std::unique_ptr<BodySource>(), "a/b")),
+            ":status=200;server=h2server;content-type=a/b;date=the date;");
+  EXPECT_EQ(h2_fields_of(Response(std::unique_ptr<BodySource>(), "a/b", 7)),
+            ":status=200;server=h2server;content-length=7;content-type=a/b;date=the date;");
+}
+
+TEST(ResponseFields, AreInLowerCaseWithoutTheConnections) {
+  Response response(200);
+  response.add("X-Y", "Z").add("Connection", "close").add("KEEP-ALIVE", "1");
+  response.add("Transfer-Encoding", "chunked").add("Upgrade", "h3").add("Proxy-Connection", "x");
+  EXPECT_EQ(h2_fields_of(response),
+            ":status=200;server=h2server;content-length=0;x-y=Z;date=the date;");
+}
+
+TEST(ResponseFields, OfAFileAreItsOwn) {
+  Response response(held_file("content"));
+  response.add("X", "y");
+  EXPECT_EQ(h2_fields_of(response), ":status=200;etag=\"x\";x=y;date=the date;");
+}
+
+}  // namespace
+}  // namespace h2server

@@ -1,0 +1,98 @@
+#include "server/accept_loop.h"
+
+#include "content/support.h"
+#include "coro/task_group.h"
+#include "io/epoll_engine.h"
+#include "net/listener.h"
+#include "server/client.h"
+
+namespace h2server::server {
+namespace {
+
+using tests::Client;
+
+class AcceptLoopTest : public testing::Test {
+ protected:
+  AcceptLoopTest() : engine_(*io::EpollEngine::open()) {
+    auto listeners = net::open_listeners({.host = "127.0.0.1"});
+    EXPECT_TRUE(listeners);
+    port_ = listeners->at(0).port;
+    loop_.emplace(*engine_, std::move(listeners->at(0).socket), [this](base::Fd connection) {
+      taken_.push_back(std::move(connection));
+      if (taken_.size() == wanted_) engine_->stop();
+    });
+  }
+
+  // Stops the loop and runs the engine until it has ended.
+  void stop() {
+    loop_->stop();
+    coro::TaskGroup watching;
+    watching.start(watch_end());
+    if (watching.running() > 0) engine_->run();
+    EXPECT_EQ(watching.running(), 0U);
+  }
+
+  Task<void> watch_end() {
+    co_await group_.join();
+    engine_->stop();
+  }
+
+  std::unique_ptr<io::EpollEngine> engine_;
+  std::uint16_t port_ = 0;
+  std::vector<base::Fd> taken_;
+  std::size_t wanted_ = 1;
+  std::optional<AcceptLoop> loop_;
+  coro::TaskGroup group_;
+};
+
+TEST_F(AcceptLoopTest, TakesEveryConnectionUntilItIsStopped) {
+  wanted_ = 40;  // more than one turn takes at once
+  std::vector<Client> clients;
+  for (std::size_t i = 0; i < wanted_; ++i) {
+    clients.emplace_back(port_);
+    ASSERT_EQ(clients.back().error(), 0);
+  }
+  group_.start(loop_->run());
+  engine_->run();
+  EXPECT_EQ(taken_.size(), wanted_);
+  stop();
+  EXPECT_EQ(group_.running(), 0U);
+  loop_.reset();
+  EXPECT_EQ(Client(port_).error(), ECONNREFUSED) << "the listener is closed";
+}
+
+TEST_F(AcceptLoopTest, ShortOfDescriptorsItTriesAgain) {
+  const Client client(port_);
+  ASSERT_EQ(client.error(), 0);
+  {
+    const tests::LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
+    group_.start(loop_->run());  // fails to accept and waits a little
+  }
+  EXPECT_TRUE(taken_.empty());
+  EXPECT_EQ(group_.running(), 1U);
+  engine_->run();
+  EXPECT_EQ(taken_.size(), 1U);
+  stop();
+}
+
+TEST_F(AcceptLoopTest, StopEndsThePauseToo) {
+  const Client client(port_);
+  {
+    const tests::LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
+    group_.start(loop_->run());
+  }
+  stop();
+  EXPECT_EQ(group_.running(), 0U);
+  EXPECT_TRUE(taken_.empty());
+}
+
+TEST_F(AcceptLoopTest, StoppedBeforeItRuns) {
+  const Client client(port_);
+  loop_->stop();
+  group_.start(loop_->run());
+  EXPECT_EQ(group_.running(), 0U);
+  EXPECT_TRUE(taken_.empty());
+}
+
+}  // namespace
+}  // namespace h2server::server

@@ -1,0 +1,145 @@
+// A client on a raw socket for the tests of the server, and what they share.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <mutex>
+#include <semaphore>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "h2server/server.h"
+
+namespace h2server::tests {
+
+// Where a test fails rather than hangs. Nothing is expected to take that long.
+inline constexpr std::chrono::seconds patience{60};
+
+struct Reply {
+  int status = 0;  // 0: the connection ended before it
+  std::string head;
+  std::string body;
+
+  [[nodiscard]] bool says(std::string_view line) const {
+    return head.find("\r\n" + std::string(line) + "\r\n") != std::string::npos;
+  }
+};
+
+class Client {
+ public:
+  // The error of the attempt is in error().
+  explicit Client(std::uint16_t port)
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const timeval limit{.tv_sec = patience.count(), .tv_usec = 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    const int on = 1;
+    ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+      error_ = errno;
+    }
+  }
+
+  [[nodiscard]] int error() const { return error_; }
+
+  bool send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (count <= 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    }
+    return true;
+  }
+
+  // The next response; its body has a Content-Length.
+  Reply receive() {
+    Reply reply;
+    std::size_t end;
+    while ((end = buffer_.find("\r\n\r\n")) == std::string::npos) {
+      if (!receive_more()) return reply;
+    }
+    reply.head = buffer_.substr(0, end + 4);
+    std::size_t size = 0;
+    constexpr std::string_view length = "\r\nContent-Length: ";
+    if (const std::size_t at = reply.head.find(length); at != std::string::npos) {
+      const char* const digits = reply.head.data() + at + length.size();
+      std::from_chars(digits, reply.head.data() + reply.head.size(), size);
+    }
+    while (buffer_.size() < end + 4 + size) {
+      if (!receive_more()) return reply;
+    }
+    reply.body = buffer_.substr(end + 4, size);
+    buffer_.erase(0, end + 4 + size);
+    reply.status = std::stoi(reply.head.substr(9, 3));
+    return reply;
+  }
+
+  Reply get(std::string_view target) {
+    send("GET " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n\r\n");
+    return receive();
+  }
+
+  // The next `size` bytes, less when the connection ends.
+  std::string take(std::size_t size) {
+    while (buffer_.size() < size && receive_more()) {
+    }
+    std::string taken = buffer_.substr(0, size);
+    buffer_.erase(0, size);
+    return taken;
+  }
+
+  // Whether the server ends the connection, and says nothing before.
+  bool ends() { return buffer_.empty() && !receive_more() && !timed_out_; }
+
+ private:
+  bool receive_more() {
+    char bytes[16 * 1024];
+    const ssize_t count = ::recv(socket_.get(), bytes, sizeof bytes, 0);
+    timed_out_ = count < 0 && errno == EAGAIN;
+    EXPECT_FALSE(timed_out_) << "no answer";
+    if (count <= 0) return false;
+    buffer_.append(bytes, static_cast<std::size_t>(count));
+    return true;
+  }
+
+  base::Fd socket_;
+  int error_ = 0;
+  bool timed_out_ = false;
+  std::string buffer_;
+};
+
+inline ServerOptions cleartext(std::string scheme = "acceptor", unsigned threads = 1) {
+  ServerOptions options;
+  options.host = "127.0.0.1";
+  options.port = 0;
+  options.cleartext = true;
+  options.scheme = std::move(scheme);
+  options.threads = threads;
+  return options;
+}
+
+inline std::uint16_t port_of(const Server& server) { return server.addresses().at(0).port; }
+
+// Something that happens once, waited for by another thread.
+class Signal {
+ public:
+  void set() { happened_.release(); }
+  bool wait() { return happened_.try_acquire_for(patience); }
+
+ private:
+  std::counting_semaphore<> happened_{0};
+};
+
+}  // namespace h2server::tests

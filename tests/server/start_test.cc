@@ -1,0 +1,123 @@
+// Starting: what goes wrong, and that nothing is left of it.
+#include <sys/resource.h>
+
+#include <vector>
+
+#include "content/support.h"
+#include "h2server/server.h"
+#include "server/client.h"
+
+namespace h2server {
+namespace {
+
+using tests::Client;
+
+TEST(Start, Errors) {
+  const tests::TemporaryDirectory directory;
+  directory.write("wrong.pem", "this is no certificate");
+  Server occupant(tests::cleartext());
+  ASSERT_TRUE(occupant.start());
+  const std::uint16_t taken = tests::port_of(occupant);
+  struct Row {
+    const char* name;
+    std::function<void(ServerOptions&)> change;
+    std::string text;  // a part of the error
+  };
+  const std::vector<Row> rows = {
+      {"port", [&](ServerOptions& o) { o.port = taken; }, std::to_string(taken) + " is in use"},
+      {"port, reuseport",
+       [&](ServerOptions& o) {
+         o.port = taken;
+         o.scheme = "reuseport";
+       },
+       std::to_string(taken) + " is in use"},
+      {"scheme", [](ServerOptions& o) { o.scheme = "magic"; }, "unknown scheme magic"},
+      {"no scheme", [](ServerOptions& o) { o.scheme = ""; }, "unknown scheme"},
+      {"threads", [](ServerOptions& o) { o.threads = 0; }, "worker"},
+      {"host", [](ServerOptions& o) { o.host = "no such host"; }, "no such host"},
+      {"foreign address", [](ServerOptions& o) { o.host = "192.0.2.1"; },
+       "not an address of this machine"},
+      {"root", [&](ServerOptions& o) { o.root = directory.path_of("gone"); },
+       directory.path_of("gone")},
+      {"root is a file", [&](ServerOptions& o) { o.root = directory.path_of("wrong.pem"); },
+       directory.path_of("wrong.pem")},
+      {"no certificate",
+       [&](ServerOptions& o) {
+         o.cleartext = false;
+         o.certificate_file = directory.path_of("gone.crt");
+         o.key_file = directory.path_of("gone.key");
+       },
+       directory.path_of("gone.")},
+      {"a wrong certificate",
+       [&](ServerOptions& o) {
+         o.cleartext = false;
+         o.certificate_file = o.key_file = directory.path_of("wrong.pem");
+       },
+       directory.path_of("wrong.pem")},
+  };
+  for (const Row& row : rows) {
+    ServerOptions options = tests::cleartext();
+    row.change(options);
+    Server server(options);
+    const Result<void, std::string> started = server.start();
+    ASSERT_FALSE(started) << row.name;
+    EXPECT_NE(started.error().find(row.text), std::string::npos) << row.name << started.error();
+    EXPECT_EQ(started.error().find('\n'), std::string::npos) << "one line";
+    EXPECT_TRUE(server.addresses().empty());
+    server.stop();  // nothing to stop, nothing to wait for
+    server.wait();
+  }
+}
+
+TEST(Start, AFreePortIsTold) {
+  for (const char* const scheme : {"acceptor", "reuseport"}) {
+    Server server(tests::cleartext(scheme, 2));
+    EXPECT_TRUE(server.addresses().empty());
+    ASSERT_TRUE(server.start());
+    ASSERT_EQ(server.addresses().size(), 1U);
+    EXPECT_EQ(server.addresses()[0].host, "127.0.0.1");
+    EXPECT_GT(server.addresses()[0].port, 0);
+    EXPECT_EQ(Client(tests::port_of(server)).get("/").status, 404);
+  }
+}
+
+TEST(Start, AgainAfterItEnded) {
+  for (const char* const scheme : {"acceptor", "reuseport"}) {
+    Server server(tests::cleartext(scheme));
+    for (int round = 0; round < 3; ++round) {
+      ASSERT_TRUE(server.start());
+      EXPECT_EQ(server.addresses().size(), 1U);
+      EXPECT_EQ(Client(tests::port_of(server)).get("/").status, 404);
+      server.stop();
+      server.wait();
+    }
+  }
+}
+
+// Descriptors run out at every step of the start: an error, no thread left behind, and no listener.
+TEST(Start, ShortOfDescriptors) {
+  for (const char* const scheme : {"acceptor", "reuseport"}) {
+    bool possible = false;
+    rlim_t more = 0;
+    for (; !possible && more < 100; ++more) {
+      Server server(tests::cleartext(scheme, 3));
+      const rlim_t before = tests::descriptors_in_use();
+      {
+        const tests::LoweredLimit limit(RLIMIT_NOFILE, before + more);
+        const Result<void, std::string> started = server.start();
+        possible = started.has_value();
+        if (!possible) {
+          EXPECT_FALSE(started.error().empty());
+        }
+      }
+      if (!possible) {
+        EXPECT_EQ(tests::descriptors_in_use(), before) << scheme << " with " << more;
+      }
+    }
+    EXPECT_TRUE(possible);
+    EXPECT_GT(more, 6U) << "three workers need more than that";
+  }
+}
+
+}  // namespace
+}  // namespace h2server

@@ -1,0 +1,159 @@
+"""Large transfers: what they bring, what memory they take, and how streams share a connection."""
+
+import json
+import subprocess
+
+import pytest
+
+from support import http2
+from support.contents import form, form_type, noise, sha256_of_file, write_noise
+from support.environment import SANITIZER, tool
+from support.processes import MemoryWatch
+from support.protocols import PROTOCOLS, SCHEMES, name_of
+from support.server import Server
+
+MB = 1_000_000
+LARGE = 100 * MB
+GROWTH_MAX = 16 * MB  # of the server's own memory, during a transfer
+STREAMS = 100
+SHARE_MIN = 0.8  # of each stream, when the first of them is complete
+
+
+@pytest.fixture(scope="module")
+def large_file(tmp_path_factory):
+    """A file of 100 MB, and its SHA-256."""
+    file = tmp_path_factory.mktemp("large") / "large.bin"
+    digest = write_noise(file, LARGE)
+    yield file, digest
+    file.unlink()
+
+
+def curl(protocol, *arguments):
+    done = subprocess.run([tool("curl"), "-sS", "-k", protocol.curl, *arguments],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def check_growth(watch):
+    # A sanitizer keeps what was freed, to find uses of it.
+    assert SANITIZER or watch.growth < GROWTH_MAX, f"{watch.growth / MB:.1f} MB more"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=name_of)
+def test_download(protocol, large_file, tmp_path):
+    source, digest = large_file
+    with Server(tls=protocol.tls) as server:
+        (server.root / "large.bin").hardlink_to(source)
+        with MemoryWatch(server.pid) as watch:
+            version = curl(protocol, "-o", tmp_path / "copy", "-w", "%{http_version}",
+                           server.url + "large.bin")
+        assert version == ("2" if protocol.http2 else "1.1")
+        assert sha256_of_file(tmp_path / "copy") == digest
+        check_growth(watch)
+    (tmp_path / "copy").unlink()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=name_of)
+def test_upload(protocol, large_file):
+    source, digest = large_file
+    with Server(tls=protocol.tls) as server:
+        with MemoryWatch(server.pid) as watch:
+            answer = curl(protocol, "-F", f"file=@{source}", server.url + "files")
+        assert json.loads(answer) == [{"name": "large.bin", "size": LARGE}]
+        assert sha256_of_file(server.uploads / "large.bin") == digest
+        check_growth(watch)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=name_of)
+def test_slow_reader_takes_no_memory(protocol, large_file):
+    """What a reader does not take stays in the file."""
+    source, _ = large_file
+    with Server(tls=protocol.tls) as server, MemoryWatch(server.pid) as watch:
+        (server.root / "large.bin").hardlink_to(source)
+        readers = [begin_to_read(protocol, server) for _ in range(20)]
+        for reader in readers:
+            reader.close()
+    check_growth(watch)
+
+
+def begin_to_read(protocol, server):
+    """A connection whose windows are wide, and which takes a little of the file only."""
+    if not protocol.http2:
+        connection = protocol.connect(server, receive_buffer=4096)
+        connection.request("GET", "/large.bin")
+        connection.take(100_000)
+        return connection
+    connection = protocol.connect(server, receive_buffer=4096, settings=http2.WIDE_WINDOWS)
+    connection.protocol.increment_flow_control_window(1 << 28)
+    stream = connection.request("GET", "/large.bin")
+    connection.run_until(lambda: stream.received > 100_000, "some of the file")
+    return connection
+
+
+# --- a hundred streams of one connection ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme, settings", [
+    ("acceptor", None), ("reuseport", None), ("acceptor", http2.WIDE_WINDOWS)
+], ids=["acceptor", "reuseport", "wide windows"])
+@pytest.mark.parametrize("protocol", PROTOCOLS[2:], ids=name_of)
+def test_streams_share_a_download(protocol, scheme, settings):
+    with Server("--scheme", scheme, tls=protocol.tls) as server:
+        contents = [noise(MB, seed) for seed in range(STREAMS)]
+        for number, content in enumerate(contents):
+            (server.root / f"{number}").write_bytes(content)
+        with protocol.connect(server, settings=settings) as connection:
+            if settings:
+                connection.protocol.increment_flow_control_window(1 << 28)
+            streams = [connection.request("GET", f"/{number}", now=False)
+                       for number in range(STREAMS)]
+            connection.run_until(lambda: any(stream.ended for stream in streams), "the first", 60)
+            shares = [stream.received / MB for stream in streams]
+            assert min(shares) >= SHARE_MIN, sorted(shares)
+            for stream, content in zip(streams, contents):
+                same = connection.answer(stream, 60).body == content
+                assert same, stream.number
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("protocol", PROTOCOLS[2:], ids=name_of)
+def test_streams_share_an_upload(protocol, scheme):
+    """The client sends a frame of each in turn, as far as the server opens the windows."""
+    with Server("--scheme", scheme, tls=protocol.tls) as server:
+        contents = {f"{number:03}": noise(MB, seed=number) for number in range(STREAMS)}
+        with protocol.connect(server) as connection, MemoryWatch(server.pid) as watch:
+            streams = [connection.request("POST", "/files", [form_type()], form((name, content)),
+                                          now=False) for name, content in contents.items()]
+            connection.run_until(lambda: any(stream.ended for stream in streams), "the first", 60)
+            written = sizes_of_files(server.uploads)
+            assert len(written) == STREAMS and min(written) >= SHARE_MIN * MB, sorted(written)
+            for stream in streams:
+                assert connection.answer(stream, 60).status == 201, stream.number
+        check_growth(watch)
+        for name, content in contents.items():
+            same = (server.uploads / name).read_bytes() == content
+            assert same, name
+
+
+def sizes_of_files(folder):
+    """Also while they are being renamed."""
+    while True:
+        try:
+            return [file.stat().st_size for file in folder.iterdir()]
+        except FileNotFoundError:
+            continue
+
+
+def test_a_stalled_stream_does_not_hold_up_the_others(site_h2):
+    """Its window is shut; the other's and the connection's are open."""
+    large = site_h2.place("large", noise(MB))
+    small = site_h2.place("small", b"small")
+    with site_h2.connect(reading=False) as connection:
+        stalled = connection.request("GET", large)
+        connection.run_until(lambda: stalled.received == 65_535, "its window is used up")
+        connection.protocol.increment_flow_control_window(MB)
+        other = connection.request("GET", small)
+        assert connection.answer(other).body == b"small"
+        connection.take(stalled, MB)
+        assert connection.answer(stalled).body == noise(MB)
