@@ -35,8 +35,8 @@ Response serve(const Folder& folder, Request& request) {
     if (found.kind == Lookup::Kind::directory) return redirect_to_directory(request);
     return refusal(found.kind);
   }
-  std::string index(path);
-  index += "index.html";
+  thread_local std::string index;  // keeps its memory
+  index.assign(path).append("index.html");
   Lookup found = folder.find(index);
   if (found.kind == Lookup::Kind::file) return request.reply_ok_with_file(std::move(found.file));
   return refusal(found.kind);

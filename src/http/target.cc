@@ -1,5 +1,7 @@
 #include "http/target.h"
 
+#include <algorithm>
+
 #include "http/syntax.h"
 
 namespace h2server::http {
@@ -87,7 +89,7 @@ std::optional<Target> parse_target(std::string_view raw, base::Arena& arena) {
 bool is_authority(std::string_view text) noexcept {
   // RFC 3986, 3.2.2 and 3.2.3: what names, addresses and ports are made of.
   constexpr std::string_view others = "-._~%!$&'()*+,;=:[]";
-  return std::ranges::all_of(text, [](char c) {
+  return std::ranges::all_of(text, [&](char c) {
     const char lower = to_lower(c);
     return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') ||
            others.find(c) != std::string_view::npos;

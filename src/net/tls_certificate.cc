@@ -119,7 +119,9 @@ Result<void, std::string> make_self_signed(const std::string& certificate_file,
   }
   Result<void, std::string> written = write_file(key_file, key_text.get(), 0600);
   if (!written) return written;
-  return write_file(certificate_file, certificate_text.get(), 0644);
+  written = write_file(certificate_file, certificate_text.get(), 0644);
+  if (!written) ::unlink(key_file.c_str());  // half a pair would stand in the next try's way
+  return written;
 }
 
 }  // namespace h2server::net

@@ -18,6 +18,11 @@ constexpr std::size_t record_bytes = 16 * 1024;  // RFC 8446, 5.1: the largest p
 // Encrypted before it is sent: enough for one system call to be cheap beside the encryption.
 constexpr std::size_t batch_bytes = 8 * record_bytes;
 
+// Somebody left out the "s": an alert would leave them with an empty page.
+constexpr std::string_view answer_to_plain_http =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 62\r\n"
+    "Connection: close\r\n\r\nThis port speaks HTTPS: put https:// in front of the address.\n";
+
 }  // namespace
 
 // The callbacks through which OpenSSL reads and writes a stream's buffers.
@@ -77,6 +82,9 @@ Task<Result<void>> TlsStream::handshake(std::uint32_t timeout_ms) {
     ERR_clear_error();
     const int verdict = SSL_do_handshake(ssl_.get());
     const int error = verdict == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), verdict);
+    if (error == SSL_ERROR_SSL && ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST) {
+      encrypted_.append(answer_to_plain_http);
+    }
     if (!encrypted_.empty()) {  // our part, or the alert that says why not
       const Result<void> written = co_await tcp_.write(encrypted_, timeout_ms);
       if (!written) co_return std::unexpected(written.error());
