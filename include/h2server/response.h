@@ -42,8 +42,8 @@ class Response {
   Response(std::unique_ptr<BodySource> source, std::string_view content_type,
            std::optional<std::uint64_t> size = std::nullopt);
 
-  // Adds a field line. Throws std::invalid_argument for what is no field (RFC 9110, 5.5). The
-  // server itself sets Date, Content-Length, Connection and Transfer-Encoding.
+  // Adds a field line. Throws std::invalid_argument for what is no field (RFC 9110, 5.5) and for
+  // those that the server itself sets: Date, Content-Length, Connection and Transfer-Encoding.
   Response& add(std::string_view name, std::string_view value);
 
   [[nodiscard]] int status() const noexcept { return status_; }

@@ -84,6 +84,12 @@ Result<void, Stop> check(const Options& options) {
                                  " and would be served; move it, or name another "
                                  "with --key"));
   }
+  if (!server.cleartext && !options.upload_directory.empty() &&
+      lies_below(server.key_file, options.upload_directory)) {
+    return std::unexpected(wrong("the private key " + server.key_file +
+                                 " lies below the upload directory " + options.upload_directory +
+                                 " and would be served; move it, or name another with --key"));
+  }
   if (options.upload_overwrite && options.upload_directory.empty()) {
     return std::unexpected(wrong("--upload-overwrite needs --upload-dir"));
   }

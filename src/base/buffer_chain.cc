@@ -97,6 +97,7 @@ void BufferChain::append_shared(std::string_view bytes, std::shared_ptr<const vo
   if (bytes.empty()) return;
   pieces_.push_back({bytes.data(), bytes.size(), nullptr, std::move(owner)});
   size_ += bytes.size();
+  ++shared_pieces_;
 }
 
 std::string_view BufferChain::front() const noexcept {
@@ -124,8 +125,12 @@ void BufferChain::consume(std::size_t size) noexcept {
       break;
     }
     size -= piece.size;
-    if (piece.block != nullptr) release(piece.block);
-    piece.owner.reset();
+    if (piece.block != nullptr) {
+      release(piece.block);
+    } else {
+      --shared_pieces_;
+      piece.owner.reset();
+    }
     ++first_;
   }
   if (size_ == 0) {
@@ -143,6 +148,7 @@ void BufferChain::clear() noexcept {
   pieces_.clear();
   first_ = 0;
   size_ = 0;
+  shared_pieces_ = 0;
   if (tail_ != nullptr) release(std::exchange(tail_, nullptr));
 }
 

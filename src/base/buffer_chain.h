@@ -27,6 +27,8 @@ class BufferChain {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  // Whether some of the bytes are shared ones.
+  [[nodiscard]] bool has_shared() const noexcept { return shared_pieces_ > 0; }
 
   // Copies.
   void append(std::string_view bytes);
@@ -62,6 +64,7 @@ class BufferChain {
   std::size_t first_ = 0;  // of pieces_; those before it are consumed
   Block* tail_ = nullptr;  // where the next copy goes; counted as a user of the block
   std::size_t size_ = 0;
+  std::size_t shared_pieces_ = 0;
 };
 
 }  // namespace h2server::base

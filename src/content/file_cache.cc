@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -100,7 +101,16 @@ Lookup::Kind kind_of_error(int error) {
   }
 }
 
-// Whether a write that comes after `now` has a later time than the version's.
+bool is_mapped(const Lookup& lookup) { return lookup.file != nullptr && lookup.file->mapped; }
+
+}  // namespace
+
+std::optional<FileVersion> version_of(int descriptor) {
+  struct stat status{};
+  if (::fstat(descriptor, &status) != 0) return std::nullopt;
+  return version_of(status);
+}
+
 bool is_settled(const FileVersion& version) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
@@ -110,8 +120,6 @@ bool is_settled(const FileVersion& version) {
   if (age_s < 0 || age_s > 1) return age_s > 0;
   return age_s * 1'000'000'000 + now.tv_nsec - version.modified_ns > tick_ns;
 }
-
-}  // namespace
 
 FileCache::FileCache(int root, const FileCacheLimits& limits) : root_(root), limits_(limits) {}
 FileCache::~FileCache() = default;
@@ -188,17 +196,27 @@ Lookup FileCache::keep(Entry entry) {
   Lookup lookup = entry.lookup;
   const std::size_t bytes = cost(entry);
   if (lookup.kind == Lookup::Kind::failed || bytes > limits_.bytes_max) return lookup;
-  while (!entries_.empty() &&
-         (entries_.size() >= limits_.entries_max || bytes_ + bytes > limits_.bytes_max)) {
-    drop(std::prev(entries_.end()));
-  }
+  make_room(bytes, is_mapped(lookup));
+  mapped_ += is_mapped(lookup) ? 1 : 0;
   entries_.push_front(std::move(entry));
   index_.emplace(entries_.front().path, entries_.begin());
   bytes_ += bytes;
   return lookup;
 }
 
+void FileCache::make_room(std::size_t bytes, bool mapped) {
+  while (!entries_.empty() &&
+         (entries_.size() >= limits_.entries_max || bytes_ + bytes > limits_.bytes_max)) {
+    drop(std::prev(entries_.end()));
+  }
+  if (!mapped || mapped_ < limits_.mapped_max) return;
+  const auto oldest = std::find_if(entries_.rbegin(), entries_.rend(),
+                                   [](const Entry& entry) { return is_mapped(entry.lookup); });
+  drop(std::prev(oldest.base()));
+}
+
 void FileCache::drop(Entries::iterator entry) {
+  mapped_ -= is_mapped(entry->lookup) ? 1 : 0;
   bytes_ -= cost(*entry);
   index_.erase(entry->path);
   entries_.erase(entry);

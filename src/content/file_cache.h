@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,9 +21,16 @@ namespace h2server::content {
 struct FileCacheLimits {
   std::size_t bytes_max = 256 * 1024 * 1024;  // held and mapped together
   std::size_t entries_max = 4096;             // of files and of absent ones
-  std::size_t held_bytes_max = 64 * 1024;     // a file's: copying it costs less than mapping it
-  std::int64_t fresh_ms = 1000;               // an entry is believed that long
+  std::size_t mapped_max = 64;             // each keeps a descriptor, which connections need more
+  std::size_t held_bytes_max = 64 * 1024;  // a file's: copying it costs less than mapping it
+  std::int64_t fresh_ms = 1000;            // an entry is believed that long
 };
+
+// The version of what an open descriptor leads to; nullopt when fstat fails.
+std::optional<FileVersion> version_of(int descriptor);
+
+// Whether a write that comes from now on has a later time than the version's.
+bool is_settled(const FileVersion& version);
 
 // What a path leads to.
 struct Lookup {
@@ -66,6 +74,7 @@ class FileCache {
   Entry load(std::string_view path, const Entry* known);
   Lookup::Kind open_file(const std::string& path, const Entry* known, Entry& entry);
   Lookup keep(Entry entry);
+  void make_room(std::size_t bytes, bool mapped);
   static std::size_t cost(const Entry& entry) noexcept;
   void drop(Entries::iterator entry);
 
@@ -74,6 +83,7 @@ class FileCache {
   Entries entries_;
   std::unordered_map<std::string_view, Entries::iterator> index_;  // keys live in the entries
   std::size_t bytes_ = 0;
+  std::size_t mapped_ = 0;  // entries with a mapped file
 };
 
 }  // namespace h2server::content

@@ -20,7 +20,8 @@ namespace h2server::content {
 
 namespace {
 
-constexpr std::size_t files_shown_max = 10'000;  // a page of a megabyte
+constexpr std::size_t files_shown_max = 10'000;
+constexpr std::size_t page_bytes_max = 4 * 1024 * 1024;  // long names, escaped
 
 struct ListedFile {
   std::string name;
@@ -106,7 +107,11 @@ std::string escape_segment(std::string_view text) {
     if (plain) {
       escaped += c;
     } else {
-      escaped += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+      constexpr std::string_view digits = "0123456789ABCDEF";
+      const auto byte = static_cast<unsigned char>(c);
+      escaped += '%';
+      escaped += digits[byte / 16];
+      escaped += digits[byte % 16];
     }
   }
   return escaped;
@@ -151,16 +156,18 @@ Result<std::vector<ListedFile>, int> read_directory(int directory) {
 Result<std::string, int> listing_page(int directory, const std::string& base) {
   const Result<std::vector<ListedFile>, int> files = read_directory(directory);
   if (!files) return std::unexpected(files.error());
+  const std::string shown_base = escape_html(base);
   std::string page(page_head);
   page += fmt::format("<form method=\"post\" action=\"{}\" enctype=\"multipart/form-data\">",
-                      escape_html(base));
+                      shown_base);
   page += page_form;
   page += "<table>\n<tr><th>Name</th><th>Size</th><th>Modified</th></tr>\n";
   for (const ListedFile& file : *files) {
+    if (page.size() > page_bytes_max) break;
     std::array<char, http::date_size> date;
     http::format_date(file.modified, date);
     page += fmt::format("<tr><td><a href=\"{}/{}\">{}</a></td><td>{}</td><td>{}</td></tr>\n",
-                        escape_html(base), escape_segment(file.name), escape_html(file.name),
+                        shown_base, escape_segment(file.name), escape_html(file.name),
                         readable_size(file.size), std::string_view(date.data(), date.size()));
   }
   page += "</table>\n";

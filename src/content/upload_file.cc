@@ -47,7 +47,8 @@ UploadFile::UploadFile(UploadFile&& other) noexcept
       name_(std::move(other.name_)),
       temporary_name_(std::exchange(other.temporary_name_, {})),
       file_(std::move(other.file_)),
-      size_(other.size_) {}
+      size_(other.size_),
+      final_(other.final_) {}
 
 UploadFile::~UploadFile() {
   if (!temporary_name_.empty()) ::unlinkat(directory_, temporary_name_.c_str(), 0);
@@ -64,13 +65,29 @@ Result<void, int> UploadFile::write(std::string_view bytes) {
   return {};
 }
 
+Result<void, int> UploadFile::close() noexcept {
+  if (::close(file_.release()) != 0 && errno != EINTR) return std::unexpected(errno);
+  return {};
+}
+
+// A second name for the file that is about to lose its own.
+Result<std::string, int> UploadFile::keep_replaced() const {
+  for (;;) {
+    std::string second = next_temporary_name();
+    if (::linkat(directory_, name_.c_str(), directory_, second.c_str(), 0) == 0) return second;
+    if (errno != EEXIST) return std::unexpected(errno);
+  }
+}
+
 Result<void, int> UploadFile::commit(bool overwrite) {
   const char* const from = temporary_name_.c_str();
   const char* const to = name_.c_str();
   if (overwrite) {
-    // Kept for revoke(). Where a file can't have two names, or not by our hand, there is no way back.
-    std::string replaced = next_temporary_name();
-    if (::linkat(directory_, to, directory_, replaced.c_str(), 0) != 0) replaced.clear();
+    // Kept for revoke(). Where a file can't have two names, or not by our hand, there is no way
+    // back.
+    Result<std::string, int> kept = keep_replaced();
+    final_ = !kept && kept.error() != ENOENT;
+    std::string replaced = kept.value_or("");
     if (::renameat(directory_, from, directory_, to) != 0) {
       const int error = errno;
       if (!replaced.empty()) ::unlinkat(directory_, replaced.c_str(), 0);
@@ -90,6 +107,7 @@ Result<void, int> UploadFile::commit(bool overwrite) {
 }
 
 void UploadFile::revoke() noexcept {
+  if (final_) return;  // the new file is better than none
   if (temporary_name_.empty()) {
     ::unlinkat(directory_, name_.c_str(), 0);
   } else if (::renameat(directory_, temporary_name_.c_str(), directory_, name_.c_str()) == 0) {

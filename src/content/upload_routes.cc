@@ -1,7 +1,11 @@
 #include "content/upload_routes.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <memory>
+#include <optional>
 
+#include "base/clock.h"
 #include "content/file_name.h"
 #include "content/listing.h"
 #include "http/message.h"
@@ -20,14 +24,50 @@ Task<Response> receive(std::shared_ptr<const Folder> folder, UploadOptions optio
   co_return created_response(*stored);
 }
 
+// The page as a file that all who ask for it share.
+FileRef make_page(std::string text) {
+  auto page = std::make_shared<File>();
+  page->version.size = text.size();
+  page->held = std::make_unique_for_overwrite<char[]>(text.size());
+  std::ranges::copy(text, page->held.get());
+  page->bytes = page->held.get();
+  return page;
+}
+
+// Reading a large directory takes long, so the page is kept on the thread while the directory is
+// the same; for a second only, since its files may grow without it.
+Result<FileRef, int> kept_page(int directory, const std::string& base) {
+  struct Kept {
+    std::string base;
+    FileVersion version;
+    std::int64_t made_ms = 0;
+    FileRef page;
+  };
+  constexpr std::int64_t fresh_ms = 1000;
+  thread_local Kept kept;
+  const std::int64_t now_ms = base::monotonic_ms();
+  const std::optional<FileVersion> version = version_of(directory);
+  if (!version) return std::unexpected(errno);
+  if (kept.page != nullptr && kept.base == base && kept.version == *version &&
+      is_settled(*version) && now_ms - kept.made_ms < fresh_ms) {
+    return kept.page;
+  }
+  Result<std::string, int> text = listing_page(directory, base);
+  if (!text) return std::unexpected(text.error());
+  kept = {base, *version, now_ms, make_page(*std::move(text))};
+  return kept.page;
+}
+
 }  // namespace
 
 Handler upload_listing(std::shared_ptr<const Folder> folder, std::string base) {
   return Handler([folder = std::move(folder), base = std::move(base)](Request&) {
-    Result<std::string, int> page = listing_page(folder->fd(), base);
+    Result<FileRef, int> page = kept_page(folder->fd(), base);
     if (!page) return http::error_response(page.error() == EMFILE ? 503 : 500);
-    Response response(200, *std::move(page), "text/html; charset=utf-8");
-    response.add("Cache-Control", "no-store");
+    Response response(200);
+    response.add("Content-Type", "text/html; charset=utf-8").add("Cache-Control", "no-store");
+    const std::uint64_t size = (*page)->version.size;
+    response.set_body(Response::FilePart{*std::move(page), 0, size});
     return response;
   });
 }

@@ -84,8 +84,10 @@ Result<void, Response> Receiver::take(std::string_view bytes) {
         break;
       }
       case MultipartParser::Event::part_end:
-        if (in_file_) files_.back().close();
-        in_file_ = false;
+        if (!std::exchange(in_file_, false)) break;
+        if (const Result<void, int> closed = files_.back().close(); !closed) {
+          return std::unexpected(refuse_for(closed.error(), files_.back().name()));
+        }
         break;
       case MultipartParser::Event::finished:
         break;

@@ -11,7 +11,7 @@ struct Limits {
   std::size_t head_bytes_max = 32 * 1024;         // cookies and tokens fit; one head per connection
   std::size_t fields_max = 100;                   // browsers send about 20
 
-  std::uint32_t handshake_ms_max = 10'000;  // TLS and the choice of a protocol
+  std::uint32_t handshake_ms_max = 10'000;  // TLS, with the choice of a protocol
   std::uint32_t head_ms_max = 15'000;       // from a head's first byte to its last: slow loris
   std::uint32_t idle_ms_max = 60'000;       // between requests: browsers reuse within a minute
   std::uint32_t body_idle_ms_max = 60'000;  // between two pieces of a request's body
@@ -33,7 +33,9 @@ struct Limits {
   std::int32_t stream_window_bytes = 1024 * 1024;
   std::int32_t connection_window_bytes = 2 * 1024 * 1024;  // bounds what streams may have unread
   std::uint32_t frame_bytes_max =
-      16 * 1024;                       // RFC 9113, 4.2: the default; larger ones delay others
+      16 * 1024;  // RFC 9113, 4.2: the default; larger ones delay others
+  // Frames that wait for a peer that does not read: one that is refused costs it 12 bytes.
+  std::size_t frames_queued_max = 4000;
   std::size_t acks_queued_max = 1000;  // SETTINGS and PING answers that the peer does not read
   std::uint32_t resets_max =
       500;  // streams reset by the peer before they were answered, at once...

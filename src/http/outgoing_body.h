@@ -1,7 +1,8 @@
 // The body of a response on its way out: pulled piece by piece, whatever it is made of.
 //
 // A file that changes while it is sent: every piece is checked before it leaves, and the last one
-// is copied first and checked then, so a response is whole and of one version, or it is aborted.
+// is copied and checked when all others have left: so a response is whole and of one version, or it
+// is aborted.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +35,11 @@ class OutgoingBody {
   [[nodiscard]] bool ends_after(std::size_t size) const noexcept {
     if (file_ != nullptr) return sent_ + size == file_->count;
     return source_ == nullptr && size == memory_.size();
+  }
+  // Whether those bytes must wait until `out` has been sent: they end a mapped file, whose earlier
+  // bytes are still to be copied by the kernel.
+  [[nodiscard]] bool must_wait(const base::BufferChain& out, std::size_t size) const noexcept {
+    return file_ != nullptr && file_->file->mapped && out.has_shared() && ends_after(size);
   }
   // Appends `prefix` and then the next `size` bytes, next_size() of them. After an error nothing
   // was appended, and the body can't be completed.

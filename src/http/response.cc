@@ -1,10 +1,24 @@
 #include "h2server/response.h"
 
+#include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include "http/syntax.h"
 
 namespace h2server {
+
+namespace {
+
+// Two of these in one head would frame the message in two ways.
+bool is_set_by_server(std::string_view name) {
+  constexpr std::array<std::string_view, 4> names = {"content-length", "transfer-encoding",
+                                                     "connection", "date"};
+  return std::ranges::any_of(
+      names, [&](std::string_view own) { return http::equals_ignoring_case(own, name); });
+}
+
+}  // namespace
 
 Response::Response(int status, std::string body, std::string_view content_type)
     : status_(status), body_(std::move(body)) {
@@ -23,7 +37,7 @@ Response::Response(std::unique_ptr<BodySource> source, std::string_view content_
 }
 
 Response& Response::add(std::string_view name, std::string_view value) {
-  bool valid = http::is_token(name) && http::trim(value) == value;
+  bool valid = http::is_token(name) && !is_set_by_server(name) && http::trim(value) == value;
   for (const char c : value) valid = valid && http::is_field_value_character(c);
   if (!valid) throw std::invalid_argument("not a field line: " + std::string(name));
   fields_.push_back({std::string(name), std::string(value)});

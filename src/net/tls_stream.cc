@@ -17,6 +17,9 @@ namespace {
 constexpr std::size_t record_bytes = 16 * 1024;  // RFC 8446, 5.1: the largest plaintext of a record
 // Encrypted before it is sent: enough for one system call to be cheap beside the encryption.
 constexpr std::size_t batch_bytes = 8 * record_bytes;
+// What may wait for a writer: a batch, and OpenSSL's own answers to a peer that asks for new keys
+// again and again (RFC 8446, 4.6.3) without reading them.
+constexpr std::size_t answers_bytes_max = 2 * batch_bytes;
 
 // Somebody left out the "s": an alert would leave them with an empty page.
 constexpr std::string_view answer_to_plain_http =
@@ -131,7 +134,10 @@ std::size_t TlsStream::decrypt(std::span<char> room) {
 }
 
 Task<Result<io::Lease>> TlsStream::read(std::uint32_t timeout_ms) {
+  // Records without content and bytes of an incomplete one do not prolong the wait.
+  const std::int64_t until_ms = engine().now_ms() + timeout_ms;
   for (;;) {
+    if (encrypted_.size() > answers_bytes_max) ending_ = Ending::broken;
     if (ending_ == Ending::closed) co_return io::Lease();
     if (ending_ == Ending::broken) co_return std::unexpected(Error{EPROTO, "TLS"});
     if (!input_.empty() || SSL_has_pending(ssl_.get()) != 0) {
@@ -141,7 +147,9 @@ Task<Result<io::Lease>> TlsStream::read(std::uint32_t timeout_ms) {
       if (!plain.empty()) co_return std::move(plain);
       if (ending_ != Ending::none) continue;
     }
-    Result<io::Lease> lease = co_await tcp_.read(timeout_ms);
+    const std::int64_t left_ms = timeout_ms == 0 ? 0 : until_ms - engine().now_ms();
+    if (timeout_ms != 0 && left_ms <= 0) co_return std::unexpected(Error{ETIMEDOUT, "TLS"});
+    Result<io::Lease> lease = co_await tcp_.read(static_cast<std::uint32_t>(left_ms));
     // An end without close_notify ends the bytes too: HTTP knows by itself what is whole.
     if (!lease || lease->empty()) co_return std::move(lease);
     lease_ = *std::move(lease);

@@ -50,8 +50,8 @@ TEST_F(Listing, EmptyDirectory) {
 TEST_F(Listing, NamesAreEscaped) {
   const std::vector<std::pair<std::string, std::string>> names = {
       {"plain-1_2~3.txt", row("/files/plain-1_2~3.txt", "plain-1_2~3.txt")},
-      {"<script>alert(1)<&", row("/files/%3Cscript%3Ealert%281%29%3C%26",
-                                 "&lt;script&gt;alert(1)&lt;&amp;")},
+      {"<script>alert(1)<&",
+       row("/files/%3Cscript%3Ealert%281%29%3C%26", "&lt;script&gt;alert(1)&lt;&amp;")},
       {"\"><img src=x>", row("/files/%22%3E%3Cimg%20src%3Dx%3E", "&quot;&gt;&lt;img src=x&gt;")},
       {"a b", row("/files/a%20b", "a b")},
       {"100%", row("/files/100%25", "100%")},

@@ -64,9 +64,9 @@ TEST_F(StaticFiles, Targets) {
       {"http://host", 200, "<h1>root"},
       {"/sub/", 200, "<h1>sub"},
       {"/a%20b/", 200, "<h1>a b"},
-      {"/bare/", 404, ""},           // no index
-      {"/odd/", 404, ""},            // its index is a directory
-      {"/a.txt/", 404, ""},          // no directory
+      {"/bare/", 404, ""},   // no index
+      {"/odd/", 404, ""},    // its index is a directory
+      {"/a.txt/", 404, ""},  // no directory
       {"/gone", 404, ""},
       {"/gone/", 404, ""},
       {"/../a.txt", 400, ""},
@@ -171,6 +171,8 @@ TEST_F(StaticFiles, RangesOfAnIndex) {
 }
 
 TEST_F(StaticFiles, ShortOfDescriptorsTheAnswerIs503) {
+  // UBSan's look at a type that is new to it takes descriptors: it has its look now.
+  EXPECT_EQ(ask("/gone").status(), 404);
   const tests::LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
   const Response response = ask("/a.txt");
   EXPECT_EQ(response.status(), 503);

@@ -35,7 +35,7 @@ TEST_F(UploadFileTest, ATemporaryNameUntilItIsCommitted) {
     EXPECT_TRUE(file.write("345"));
     EXPECT_EQ(file.size(), 5U);
     EXPECT_EQ(file.name(), "a");
-    file.close();
+    EXPECT_TRUE(file.close());
     EXPECT_EQ(commit(file, false), 0);
     EXPECT_EQ(directory_.names(), Names{"a"});
   }
@@ -43,7 +43,9 @@ TEST_F(UploadFileTest, ATemporaryNameUntilItIsCommitted) {
 }
 
 TEST_F(UploadFileTest, GoneUnlessItWasCommitted) {
-  { const UploadFile file = open("a", "1"); }
+  {
+    const UploadFile file = open("a", "1");
+  }
   EXPECT_EQ(directory_.names(), Names{});
   {
     UploadFile file = open("a", "1");
@@ -62,9 +64,9 @@ TEST_F(UploadFileTest, CommitTable) {
     int error;
   };
   const std::vector<Row> rows = {
-      {There::nothing, false, 0},      {There::nothing, true, 0},
-      {There::file, false, EEXIST},    {There::file, true, 0},
-      {There::link, false, EEXIST},    {There::link, true, 0},
+      {There::nothing, false, 0},        {There::nothing, true, 0},
+      {There::file, false, EEXIST},      {There::file, true, 0},
+      {There::link, false, EEXIST},      {There::link, true, 0},
       {There::directory, false, EEXIST}, {There::directory, true, EISDIR},
   };
   for (const Row& row : rows) {
@@ -136,8 +138,8 @@ TEST_F(UploadFileTest, TemporaryNamesDiffer) {
     {
       const UploadFile two = open("a", "");
       const UploadFile four = open("a", "");
-      EXPECT_EQ(directory_.names(), (Names{first + "0", first + "1", first + "2", first + "3",
-                                           first + "4"}));
+      EXPECT_EQ(directory_.names(),
+                (Names{first + "0", first + "1", first + "2", first + "3", first + "4"}));
       std::thread([&] {
         const UploadFile other = open("a", "");
         EXPECT_EQ(directory_.names().size(), 6U);
@@ -145,7 +147,8 @@ TEST_F(UploadFileTest, TemporaryNamesDiffer) {
     }
     EXPECT_EQ(directory_.names(), (Names{first + "0", first + "1", first + "3"}));
     EXPECT_EQ(directory_.read(first + "0"), "left");
-  }).join();
+  })
+      .join();
 }
 
 TEST_F(UploadFileTest, OpenErrors) {

@@ -18,8 +18,8 @@ using Pieces = std::vector<std::string>;
 using Contents = std::map<std::string, std::string>;
 
 std::string part(const std::string& file_name, const std::string& content) {
-  return "--B\r\nContent-Disposition: form-data; name=f; filename=\"" + file_name +
-         "\"\r\n\r\n" + content + "\r\n";
+  return "--B\r\nContent-Disposition: form-data; name=f; filename=\"" + file_name + "\"\r\n\r\n" +
+         content + "\r\n";
 }
 
 std::string field(const std::string& value) {
@@ -174,9 +174,9 @@ TEST(Uploads, Refusals) {
 }
 
 TEST(Uploads, Overwrite) {
-  const Everyway done = store_every_way(part("a", "new") + part("b", "fresh") + end,
-                                        {{"a", "old and long"}, {"c", "stays"}},
-                                        {.overwrite = true});
+  const Everyway done =
+      store_every_way(part("a", "new") + part("b", "fresh") + end,
+                      {{"a", "old and long"}, {"c", "stays"}}, {.overwrite = true});
   EXPECT_EQ(done.outcome.status, 201);
   EXPECT_EQ(done.files, (Contents{{"a", "new"}, {"b", "fresh"}, {"c", "stays"}}));
 }
@@ -281,8 +281,7 @@ TEST(Uploads, TooManyFiles) {
   std::string body;
   for (int i = 0; i < 1000; ++i) body += part("f" + std::to_string(i), "");
   EXPECT_EQ(store(directory, {body + end}).stored.size(), 1000U);
-  const Outcome outcome =
-      store(directory, {body, part("one more", "") + end}, {.overwrite = true});
+  const Outcome outcome = store(directory, {body, part("one more", "") + end}, {.overwrite = true});
   EXPECT_EQ(outcome.status, 413);
   EXPECT_EQ(directory.names().size(), 1000U);
 }
@@ -309,8 +308,8 @@ TEST(Uploads, LargerThanTheFileSystemTakes) {
   Outcome outcome;
   {
     const tests::LoweredLimit limit(RLIMIT_FSIZE, 1000);
-    outcome = store(directory, {part("a", std::string(600, 'x')), part("b", std::string(1001, 'x')),
-                                end});
+    outcome = store(directory,
+                    {part("a", std::string(600, 'x')), part("b", std::string(1001, 'x')), end});
   }
   ::signal(SIGXFSZ, before);
   EXPECT_EQ(outcome.status, 413) << outcome.body;

@@ -97,10 +97,17 @@ TEST(ResponseFields, HaveNoLengthThatNobodyKnows) {
             ":status=200;server=h2server;content-length=7;content-type=a/b;date=the date;");
 }
 
+TEST(Response, RefusesFieldsThatTheServerSets) {
+  for (const char* const name : {"Date", "content-length", "CONNECTION", "Transfer-Encoding"}) {
+    Response response(200);
+    EXPECT_THROW(response.add(name, "1"), std::invalid_argument) << name;
+  }
+}
+
 TEST(ResponseFields, AreInLowerCaseWithoutTheConnections) {
   Response response(200);
-  response.add("X-Y", "Z").add("Connection", "close").add("KEEP-ALIVE", "1");
-  response.add("Transfer-Encoding", "chunked").add("Upgrade", "h3").add("Proxy-Connection", "x");
+  response.add("X-Y", "Z").add("KEEP-ALIVE", "1");
+  response.add("Upgrade", "h3").add("Proxy-Connection", "x");
   EXPECT_EQ(h2_fields_of(response),
             ":status=200;server=h2server;content-length=0;x-y=Z;date=the date;");
 }

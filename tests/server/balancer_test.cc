@@ -38,7 +38,8 @@ TEST(Balancer, HitsGoToTheEntrysWorker) {
   Balancer balancer(3);
   Workers workers;
   const std::vector<std::pair<int, unsigned>> rows = {
-      {0, 0}, {1, 1}, {2, 2}, {3, 0}, {255, 0}, {256, 0}, {257, 1}, {511, 0}, {513, 1}, {1'000'000, 1},
+      {0, 0},   {1, 1},   {2, 2},   {3, 0},   {255, 0},
+      {256, 0}, {257, 1}, {511, 0}, {513, 1}, {1'000'000, 1},
   };
   for (const auto& [descriptor, worker] : rows) {
     EXPECT_EQ(workers.place(balancer, descriptor), worker) << descriptor;

@@ -24,12 +24,13 @@ class Serving : public testing::TestWithParam<std::tuple<const char*, unsigned>>
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Schemes, Serving,
-    testing::Combine(testing::Values("acceptor", "reuseport"), testing::Values(1U, 3U)),
-    [](const auto& row) {
-      return std::string(std::get<0>(row.param)) + std::to_string(std::get<1>(row.param));
-    });
+INSTANTIATE_TEST_SUITE_P(Schemes, Serving,
+                         testing::Combine(testing::Values("acceptor", "reuseport"),
+                                          testing::Values(1U, 3U)),
+                         [](const auto& row) {
+                           return std::string(std::get<0>(row.param)) +
+                                  std::to_string(std::get<1>(row.param));
+                         });
 
 Task<Response> sleeper(Request& request) {
   const bool slept = co_await sleep_for(std::chrono::milliseconds(1));
@@ -95,9 +96,8 @@ TEST_P(Serving, ManyShortConnections) {
 
 TEST_P(Serving, WhatHandlersThrowBecomes500) {
   Server server(options());
-  server.add_handler(GET, "/plain", [](Request&) -> Response {
-    throw std::runtime_error("as the test wants");
-  });
+  server.add_handler(GET, "/plain",
+                     [](Request&) -> Response { throw std::runtime_error("as the test wants"); });
   server.add_handler(GET, "/int", [](Request&) -> Response { throw 7; });
   server.add_handler(GET, "/at_once", [](Request&) -> Task<Response> {
     throw std::runtime_error("as the test wants");
@@ -107,9 +107,8 @@ TEST_P(Serving, WhatHandlersThrowBecomes500) {
     co_await sleep_for(std::chrono::milliseconds(1));
     throw std::runtime_error("as the test wants");
   });
-  server.add_handler(GET, "/no_field", [](Request&) {
-    return std::move(Response(200).add("bad name", "x"));
-  });
+  server.add_handler(GET, "/no_field",
+                     [](Request&) { return std::move(Response(200).add("bad name", "x")); });
   server.add_handler(GET, "/fine", [](Request&) { return Response(200, "fine"); });
   ASSERT_TRUE(server.start());
   Client client(tests::port_of(server));
@@ -183,9 +182,9 @@ TEST(AddHandler, BadPatternsThrow) {
   std::string many;
   for (int i = 0; i < 17; ++i) many += "/{p" + std::to_string(i) + "}";
   const std::vector<std::string> patterns = {
-      "",       "x",        "x/",          "/{",          "/{}",   "/a{b}", "/{a}b", "/{a}/{a}",
-      "/{a...}/b", "/{...}", "/{a.b}",     "/{a}/{a...}", "/a}",   many,    "/taken", "/taken/{y}",
-      "/taken/{z...}",
+      "",      "x",        "x/",        "/{",         "/{}",           "/a{b}",
+      "/{a}b", "/{a}/{a}", "/{a...}/b", "/{...}",     "/{a.b}",        "/{a}/{a...}",
+      "/a}",   many,       "/taken",    "/taken/{y}", "/taken/{z...}",
   };
   Server server(tests::cleartext());
   const auto handler = [](Request&) { return Response(200); };

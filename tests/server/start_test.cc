@@ -18,6 +18,9 @@ TEST(Start, Errors) {
   Server occupant(tests::cleartext());
   ASSERT_TRUE(occupant.start());
   const std::uint16_t taken = tests::port_of(occupant);
+  Server sharing(tests::cleartext("reuseport"));  // the kernel would let another one share with it
+  ASSERT_TRUE(sharing.start());
+  const std::uint16_t shared = tests::port_of(sharing);
   struct Row {
     const char* name;
     std::function<void(ServerOptions&)> change;
@@ -31,6 +34,14 @@ TEST(Start, Errors) {
          o.scheme = "reuseport";
        },
        std::to_string(taken) + " is in use"},
+      {"port of a reuseport server", [&](ServerOptions& o) { o.port = shared; },
+       std::to_string(shared) + " is in use"},
+      {"port of a reuseport server, reuseport",
+       [&](ServerOptions& o) {
+         o.port = shared;
+         o.scheme = "reuseport";
+       },
+       std::to_string(shared) + " is in use"},
       {"scheme", [](ServerOptions& o) { o.scheme = "magic"; }, "unknown scheme magic"},
       {"no scheme", [](ServerOptions& o) { o.scheme = ""; }, "unknown scheme"},
       {"threads", [](ServerOptions& o) { o.threads = 0; }, "worker"},

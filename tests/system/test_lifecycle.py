@@ -17,7 +17,7 @@ from support.waiting import wait_until
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 AT_ONCE_S = 1.0 * PATIENCE
-SOON_S = 3.0 * PATIENCE
+SOON_S = min(3.0 * PATIENCE, 8.0)  # well before the drain ends
 DRAIN_S = 10  # what is under way may take that long
 CONTENT = noise(5_000_000)
 

@@ -172,18 +172,31 @@ def test_origin(site, origin, status):
     assert (site.name in site.server.uploaded()) == (status == 201)
 
 
-def test_refusal_reaches_a_client_that_is_still_sending(site, tmp_path):
-    """The connection must not be reset while the answer is on its way (RFC 9112, 9.6)."""
-    assert post(site, form((site.name, b"first"))).status == 201
-    with open(tmp_path / site.name, "wb") as file:
+def test_refusal_reaches_curl_while_it_is_sending(site_h1, tmp_path):
+    """The connection must not be reset while the answer is on its way (RFC 9112, 9.6). Not with
+    HTTP/2: curl 7.88 now and then loses an answer that RST_STREAM, NO_ERROR follows."""
+    (site_h1.server.uploads / site_h1.name).write_bytes(b"first")
+    with open(tmp_path / site_h1.name, "wb") as file:
         file.truncate(50_000_000)
     done = subprocess.run(
-        [tool("curl"), "-sS", "-k", site.protocol.curl, "-H", "Expect:", "-w", "%{http_code}",
-         "-o", tmp_path / "answer", "-F", f"file=@{tmp_path / site.name}",
-         site.server.url + "files"], capture_output=True, text=True, check=False)
+        [tool("curl"), "-sS", "-k", "--http1.1", "-H", "Expect:", "-w", "%{http_code}",
+         "-o", tmp_path / "answer", "-F", f"file=@{tmp_path / site_h1.name}",
+         site_h1.server.url + "files"], capture_output=True, text=True, check=False)
     assert done.stdout == "409", done
-    assert site.name in (tmp_path / "answer").read_text()
-    assert (site.server.uploads / site.name).read_bytes() == b"first"
+    assert site_h1.name in (tmp_path / "answer").read_text()
+
+
+def test_refusal_reaches_a_stream_that_is_still_sending(site_h2):
+    """The whole answer comes first; then the rest of the request may be declined (RFC 9113, 8.1)."""
+    (site_h2.server.uploads / site_h2.name).write_bytes(b"first")
+    body = form((site_h2.name, bytes(20_000_000)))
+    with site_h2.connect() as connection:
+        stream = connection.request("POST", "/files", [form_type()], body)
+        answer = connection.answer(stream)
+        assert (answer.status, site_h2.name.encode() in answer.body) == (409, True)
+        assert stream.reset_code in (None, 0)
+        other = connection.request("GET", "/files")
+        assert connection.answer(other).status == 200, "the connection goes on"
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=name_of)

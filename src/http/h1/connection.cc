@@ -203,7 +203,6 @@ void Connection::begin_response() {
   const bool ends_with_connection = !response.size() && version == Version::http_1_0;
   const EncodeOptions options{.date = service_.date.at(stream_.engine().unix_seconds()),
                               .version = version,
-                              .head_only = head_only,
                               .close = must_close_after_response() || ends_with_connection};
   encode_head(output_, response, options);
   if (!head_only && may_have_content(response.status())) {
@@ -225,7 +224,7 @@ bool Connection::append_body() {
                        exchange_->head.version == Version::http_1_1;
   while (output_.size() < output_bytes_max()) {
     const std::size_t size = outgoing.next_size(output_bytes_max());
-    if (size == 0) break;
+    if (size == 0 || outgoing.must_wait(output_, size)) break;
     std::array<char, 24> room;
     const std::string_view prefix = chunked ? encode_chunk_size(size, room) : std::string_view();
     if (!outgoing.append(output_, prefix, size)) {
@@ -247,7 +246,7 @@ Task<bool> Connection::send_body() {
       if (!produced) co_return false;
     }
     if (!append_body()) co_return false;
-    if (output_.size() < output_bytes_max()) continue;
+    if (outgoing.finished()) break;
     const bool flushed = co_await flush();
     if (!flushed) co_return false;
   }

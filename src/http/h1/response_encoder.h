@@ -12,7 +12,6 @@ namespace h2server::http::h1 {
 struct EncodeOptions {
   std::string_view date;                // IMF-fixdate
   Version version = Version::http_1_1;  // the client's
-  bool head_only = false;               // the answer to HEAD
   bool close = false;                   // after this response
 };
 

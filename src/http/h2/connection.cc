@@ -58,7 +58,8 @@ Task<void> Connection::run(std::string early, io::Lease first) {
 // --- bytes ------------------------------------------------------------------------------------
 
 Task<void> Connection::read_all(std::string early, io::Lease first) {
-  bool more = receive(early);
+  // Our SETTINGS leave with the answer to what has arrived already, or else by themselves.
+  bool more = (early.empty() && !first.empty()) || receive(early);
   if (more && !first.empty()) more = receive(first.bytes());
   first.end();
   while (more && !closing_ && !session_->finished()) {

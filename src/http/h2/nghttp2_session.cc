@@ -75,7 +75,8 @@ class Nghttp2Session final : public Session {
   std::int32_t last_id_ = -1;  // of the streams that the client opened
   std::size_t out_bytes_max_ = 0;
   bool draining_ = false;
-  bool failed_ = false;  // out of memory
+  bool awaits_ack_ = false;  // of the PING that follows the first GOAWAY
+  bool failed_ = false;      // out of memory
 };
 
 struct Nghttp2Session::Callbacks {
@@ -104,21 +105,25 @@ struct Nghttp2Session::Callbacks {
     return 0;
   }
 
-  static int header(nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name,
+  static int header(nghttp2_session* session, const nghttp2_frame* frame, const std::uint8_t* name,
                     std::size_t name_size, const std::uint8_t* value, std::size_t value_size,
                     std::uint8_t, void* user) {
     // Fields after the content, trailers, are not part of what handlers see.
     if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-    Transfer* const transfer = self(user).transfer_of(frame->hd.stream_id);
+    Nghttp2Session& me = self(user);
+    Transfer* const transfer = me.transfer_of(frame->hd.stream_id);
     if (transfer == nullptr) return 0;
-    self(user).add_field(*transfer, view(name, name_size), view(value, value_size));
-    return 0;
+    me.add_field(*transfer, view(name, name_size), view(value, value_size));
+    if (transfer->head_bytes <= 4 * me.limits_.head_bytes_max) return 0;
+    // Far beyond what was announced: a byte of HPACK may stand for 4 KiB, which costs us, not them.
+    me.check(nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM));
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
 
   static int frame_received(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
     Nghttp2Session& me = self(user);
     if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0 &&
-        me.draining_) {
+        std::exchange(me.awaits_ack_, false)) {
       // RFC 9113, 6.8: what was sent before the client saw the first GOAWAY has arrived by now.
       me.check(nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
                                      nghttp2_session_get_last_proc_stream_id(session),
@@ -182,7 +187,9 @@ struct Nghttp2Session::Callbacks {
                        std::size_t size, nghttp2_data_source* source, void* user) {
     Nghttp2Session& me = self(user);
     Transfer& transfer = *static_cast<Transfer*>(source->ptr);
-    if (me.out_->size() >= me.out_bytes_max_) return NGHTTP2_ERR_WOULDBLOCK;
+    if (me.out_->size() >= me.out_bytes_max_ || transfer.outgoing.must_wait(*me.out_, size)) {
+      return NGHTTP2_ERR_WOULDBLOCK;
+    }
     if (!transfer.outgoing.append(*me.out_, view(frame_head, frame_head_bytes), size)) {
       return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;  // resets the stream, INTERNAL_ERROR
     }
@@ -286,6 +293,9 @@ Result<void> Nghttp2Session::receive(std::string_view bytes, SessionEvents& even
   events_ = nullptr;
   // The library has queued GOAWAY where the peer is at fault; fatal errors end the connection.
   if (taken < 0 || failed_) return std::unexpected(Error{EPROTO, "HTTP/2"});
+  if (nghttp2_session_get_outbound_queue_size(session_.get()) > limits_.frames_queued_max) {
+    return std::unexpected(Error{ENOBUFS, "HTTP/2 peer does not read"});
+  }
   return {};
 }
 
@@ -358,6 +368,7 @@ void Nghttp2Session::reset(Transfer& transfer, ErrorCode code) {
 
 void Nghttp2Session::drain() {
   if (std::exchange(draining_, true)) return;
+  awaits_ack_ = true;
   check(nghttp2_submit_shutdown_notice(session_.get()));
   check(nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr));
 }

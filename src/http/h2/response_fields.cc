@@ -24,8 +24,7 @@ std::string_view number(std::uint64_t value, base::Arena& arena) {
 }
 
 bool belongs_to_connection(std::string_view name) noexcept {
-  constexpr std::array<std::string_view, 5> names = {"connection", "keep-alive", "proxy-connection",
-                                                     "transfer-encoding", "upgrade"};
+  constexpr std::array<std::string_view, 3> names = {"keep-alive", "proxy-connection", "upgrade"};
   return std::ranges::find(names, name) != names.end();
 }
 

@@ -575,8 +575,7 @@ TEST_F(H2Connection, DrainingLetsStreamsEnd) {
   event_.set();
   settle();
   EXPECT_EQ(answer(id).body, "waited");
-  EXPECT_TRUE(over());
-  EXPECT_TRUE(stream_.finished);
+  EXPECT_TRUE(over() && stream_.finished);
 }
 
 TEST_F(H2Connection, SilenceEndsAConnectionThatWaitsForItsPeerOnly) {

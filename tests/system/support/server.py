@@ -29,7 +29,8 @@ class Server:
     start_s = 10
     stop_s = 15  # what is under way may take 10
 
-    def __init__(self, *arguments, tls=False, host="127.0.0.1", uploads=True, quiet=True, user=None):
+    def __init__(self, *arguments, tls=False, self_signed=True, uploads=True, quiet=True,
+                 user=None):
         self.tls = tls
         self.quiet = quiet
         self._user = user
@@ -39,13 +40,13 @@ class Server:
         self.certificate = self._folder / "cert/server.crt"
         self.key = self._folder / "cert/server.key"
         self.process = None
-        self.command = [BINARY, "--port", "0", "--host", host, "--root", self.root]
+        self.command = [BINARY, "--port", "0", "--host", "127.0.0.1", "--root", self.root]
         if uploads:
             self.command += ["--upload-dir", self.uploads]
-        if tls:
-            self.command += ["--self-signed", "--cert", self.certificate, "--key", self.key]
-        else:
+        if not tls:
             self.command += ["--h2c"]
+        elif self_signed:
+            self.command += ["--self-signed", "--cert", self.certificate, "--key", self.key]
         self.command += arguments
 
     def __enter__(self):

@@ -1,0 +1,300 @@
+#include "http/outgoing_body.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace h2server::http {
+namespace {
+
+constexpr std::size_t inline_max = 1000;
+
+std::string pattern(std::size_t size) {
+  std::string bytes(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 + i / 251);
+  return bytes;
+}
+
+std::string text_of(base::BufferChain& chain) {
+  std::string all;
+  for (; !chain.empty(); chain.consume(chain.front().size())) all += chain.front();
+  return all;
+}
+
+// Appends the whole body in pieces of `bytes_max`; "error" where it can't be completed.
+std::string send(OutgoingBody& body, std::size_t bytes_max, const std::string& prefix = "") {
+  base::BufferChain out;
+  while (!body.finished()) {
+    const std::size_t size = body.next_size(bytes_max);
+    EXPECT_GT(size, 0U);
+    EXPECT_LE(size, bytes_max);
+    if (size == 0) return "stalled";
+    const bool last = body.ends_after(size);
+    const std::size_t before = out.size();
+    if (!body.append(out, prefix, size)) {
+      EXPECT_EQ(out.size(), before);
+      return "error";
+    }
+    EXPECT_EQ(out.size(), before + prefix.size() + size);
+    EXPECT_EQ(body.finished(), last);
+  }
+  EXPECT_EQ(body.next_size(bytes_max), 0U);
+  return text_of(out);
+}
+
+FileRef held_file(const std::string& content) {
+  auto file = std::make_shared<File>();
+  file->held = std::make_unique<char[]>(content.size() + 1);
+  content.copy(file->held.get(), content.size());
+  file->bytes = file->held.get();
+  file->version.size = content.size();
+  return file;
+}
+
+// A file on disk, mapped, that can be changed behind the server's back.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& content)
+      : path_(testing::TempDir() + "outgoing_body_XXXXXX") {
+    const base::Fd made(::mkstemp(path_.data()));
+    EXPECT_EQ(::write(made.get(), content.data(), content.size()),
+              static_cast<ssize_t>(content.size()));
+    auto file = std::make_shared<File>();
+    struct stat now{};
+    EXPECT_EQ(::fstat(made.get(), &now), 0);
+    file->version = {now.st_dev, now.st_ino, content.size(), now.st_mtim.tv_sec,
+                     now.st_mtim.tv_nsec};
+    file->descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    void* const bytes = ::mmap(nullptr, content.size(), PROT_READ, MAP_SHARED, file->descriptor, 0);
+    EXPECT_NE(bytes, MAP_FAILED);
+    file->bytes = static_cast<const char*>(bytes);
+    file->mapped = true;
+    file_ = file;
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile() { ::unlink(path_.c_str()); }
+
+  const FileRef& ref() const { return file_; }
+  void truncate(std::size_t size) {
+    ASSERT_EQ(::truncate(path_.c_str(), static_cast<off_t>(size)), 0);
+  }
+  // Writes in place; the size stays and the time of change moves.
+  void rewrite() {
+    const base::Fd target(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+    ASSERT_EQ(::pwrite(target.get(), "new", 3, 0), 3);
+    const timespec later[2] = {{2'000'000'000, 0}, {2'000'000'000, 0}};
+    ASSERT_EQ(::futimens(target.get(), later), 0);
+  }
+
+ private:
+  std::string path_;
+  FileRef file_;
+};
+
+TEST(OutgoingBody, OfNothingIsFinished) {
+  OutgoingBody body;
+  EXPECT_TRUE(body.finished());
+  Response none(200);
+  Response empty(200, "");
+  for (Response* const response : {&none, &empty}) {
+    body.open(*response, false, inline_max);
+    EXPECT_TRUE(body.finished());
+    EXPECT_EQ(body.next_size(100), 0U);
+  }
+}
+
+TEST(OutgoingBody, SendsAString) {
+  const std::string text = pattern(10'000);
+  Response response(200, text);
+  for (const std::size_t bytes_max : {1U, 999U, 10'000U, 20'000U}) {
+    OutgoingBody body;
+    body.open(response, false, inline_max);
+    EXPECT_TRUE(send(body, bytes_max) == text) << bytes_max;
+  }
+}
+
+TEST(OutgoingBody, SendsEachPieceBehindItsPrefix) {
+  Response response(200, "abcdefg");
+  OutgoingBody body;
+  body.open(response, false, inline_max);
+  EXPECT_EQ(send(body, 3, "<9 bytes>"), "<9 bytes>abc<9 bytes>def<9 bytes>g");
+  body.clear();
+  EXPECT_TRUE(body.finished());
+}
+
+TEST(OutgoingBody, SendsAHeldFileOrAPartOfIt) {
+  const std::string content = pattern(50'000);
+  const FileRef file = held_file(content);
+  for (const bool copy : {false, true}) {
+    for (const std::size_t bytes_max : {999U, 16'384U, 100'000U}) {
+      Response whole(file);
+      OutgoingBody body;
+      body.open(whole, copy, inline_max);
+      EXPECT_TRUE(send(body, bytes_max) == content);
+      Response part(206);
+      part.set_body(Response::FilePart{file, 1234, 20'000});
+      body.open(part, copy, inline_max);
+      EXPECT_TRUE(send(body, bytes_max) == content.substr(1234, 20'000));
+    }
+  }
+}
+
+TEST(OutgoingBody, CopiesSmallPiecesAndSharesLargeOnes) {
+  const FileRef file = held_file(pattern(5000));
+  Response response(file);
+  OutgoingBody body;
+  body.open(response, false, inline_max);
+  base::BufferChain out;
+  ASSERT_TRUE(body.append(out, "", body.next_size(inline_max)).has_value());
+  EXPECT_NE(out.front().data(), file->bytes);
+  out.clear();
+  ASSERT_TRUE(body.append(out, "", body.next_size(SIZE_MAX)).has_value());
+  EXPECT_EQ(out.front().data(), file->bytes + inline_max);
+  EXPECT_TRUE(body.finished());
+}
+
+TEST(OutgoingBody, ASharedPieceKeepsItsFile) {
+  base::BufferChain out;
+  {
+    Response response(held_file(pattern(5000)));
+    OutgoingBody body;
+    body.open(response, false, inline_max);
+    ASSERT_TRUE(body.append(out, "", body.next_size(SIZE_MAX)).has_value());
+  }
+  EXPECT_TRUE(text_of(out) == pattern(5000));
+}
+
+// Sizes around those at which the last piece, a block or both begin to matter.
+TEST(OutgoingBody, SendsAMappedFileOrAPartOfIt) {
+  for (const std::size_t size : {1U, 16'383U, 16'384U, 16'385U, 65'500U, 200'000U}) {
+    const std::string content = pattern(size);
+    const MappedFile file(content);
+    for (const bool copy : {false, true}) {
+      for (const std::size_t bytes_max : {16'384U, 100'000U, 1'000'000U}) {
+        Response whole(file.ref());
+        OutgoingBody body;
+        body.open(whole, copy, inline_max);
+        EXPECT_TRUE(send(body, bytes_max) == content) << size << " " << copy << " " << bytes_max;
+        Response part(206);
+        part.set_body(Response::FilePart{file.ref(), size / 3, size / 2});
+        body.open(part, copy, inline_max);
+        EXPECT_TRUE(send(body, bytes_max) == content.substr(size / 3, size / 2));
+      }
+    }
+  }
+}
+
+TEST(OutgoingBody, HandsTheKernelAllButTheLastPieceOfAMapping) {
+  const MappedFile file(pattern(100'000));
+  Response response(file.ref());
+  OutgoingBody body;
+  body.open(response, false, inline_max);
+  base::BufferChain out;
+  ASSERT_TRUE(body.append(out, "", body.next_size(1'000'000)).has_value());
+  EXPECT_EQ(out.front().data(), file.ref()->bytes);
+  EXPECT_FALSE(body.finished());
+  out.clear();
+  ASSERT_TRUE(body.append(out, "", body.next_size(1'000'000)).has_value());
+  EXPECT_TRUE(body.finished());
+  const char* const last = out.front().data();
+  EXPECT_TRUE(last < file.ref()->bytes || last >= file.ref()->bytes + 100'000);
+}
+
+TEST(OutgoingBody, CopiesAMappingThatItReadsItself) {
+  const MappedFile file(pattern(100'000));
+  Response response(file.ref());
+  OutgoingBody body;
+  body.open(response, true, inline_max);
+  base::BufferChain out;
+  ASSERT_TRUE(body.append(out, "", body.next_size(1'000'000)).has_value());
+  const char* const copy = out.front().data();
+  EXPECT_TRUE(copy < file.ref()->bytes || copy >= file.ref()->bytes + 100'000);
+}
+
+TEST(OutgoingBody, AFileThatChangesIsAnErrorAndNothingIsAppended) {
+  for (const bool copy : {false, true}) {
+    for (const bool rewritten : {false, true}) {
+      for (const std::size_t before : {0U, 40'000U, 90'000U}) {
+        MappedFile file(pattern(100'000));
+        Response response(file.ref());
+        OutgoingBody body;
+        body.open(response, copy, inline_max);
+        base::BufferChain out;
+        for (std::size_t done = 0; done < before;) {
+          const std::size_t size = body.next_size(10'000);
+          ASSERT_TRUE(body.append(out, "", size).has_value());
+          done += size;
+        }
+        const std::size_t size = out.size();
+        if (rewritten) {
+          file.rewrite();
+        } else {
+          file.truncate(50'000);
+        }
+        EXPECT_EQ(send(body, 10'000, "<9 bytes>"), "error") << copy << rewritten << before;
+        EXPECT_FALSE(body.finished());
+        EXPECT_EQ(out.size(), size);
+      }
+    }
+  }
+}
+
+// --- streamed ---------------------------------------------------------------------------------
+
+class Nothing final : public BodySource {
+  Task<Result<std::string_view>> read() override { co_return std::string_view(); }
+};
+
+TEST(OutgoingBody, SendsWhatASourceOffers) {
+  Response response(std::make_unique<Nothing>(), "text/plain");
+  OutgoingBody body;
+  body.open(response, false, inline_max);
+  ASSERT_NE(body.source(), nullptr);
+  base::BufferChain out;
+  for (const char* const piece : {"abcde", "f"}) {
+    EXPECT_EQ(body.next_size(100), 0U);
+    ASSERT_TRUE(body.offer(piece).has_value());
+    while (const std::size_t size = body.next_size(2)) {
+      EXPECT_FALSE(body.ends_after(size));
+      ASSERT_TRUE(body.append(out, "-", size).has_value());
+    }
+    EXPECT_FALSE(body.finished());
+  }
+  ASSERT_TRUE(body.offer("").has_value());
+  EXPECT_TRUE(body.finished());
+  EXPECT_EQ(text_of(out), "-ab-cd-e-f");
+}
+
+TEST(OutgoingBody, HoldsASourceToItsSize) {
+  struct Row {
+    std::uint64_t size;
+    std::vector<std::string> pieces;  // the last one is the offer that fails
+  };
+  const std::vector<Row> rows = {{0, {"a"}},    {3, {""}},         {3, {"ab", ""}},
+                                 {3, {"abcd"}}, {3, {"abc", "d"}}, {3, {"ab", "cd"}}};
+  for (const Row& row : rows) {
+    Response response(std::make_unique<Nothing>(), "text/plain", row.size);
+    OutgoingBody body;
+    body.open(response, false, inline_max);
+    base::BufferChain out;
+    for (std::size_t i = 0; i < row.pieces.size(); ++i) {
+      const bool good = body.offer(row.pieces[i]).has_value();
+      EXPECT_EQ(good, i + 1 < row.pieces.size());
+      if (!good) break;
+      ASSERT_TRUE(body.append(out, "", body.next_size(100)).has_value());
+    }
+    EXPECT_FALSE(body.finished());
+  }
+}
+
+}  // namespace
+}  // namespace h2server::http

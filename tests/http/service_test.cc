@@ -1,0 +1,196 @@
+#include "http/service.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "coro/task_group.h"
+
+namespace h2server::http {
+namespace {
+
+class ServiceTest : public testing::Test {
+ protected:
+  ServiceTest() {
+    const auto handler = [](Request&) { return Response(200); };
+    EXPECT_TRUE(router_.add(GET, "/x/{a}", handler).has_value());
+    EXPECT_TRUE(router_.add(POST, "/x/{a}", handler).has_value());
+    EXPECT_TRUE(router_.add(GET, "/{rest...}", handler).has_value());
+  }
+
+  const Handler* find(Method method, std::string_view target) {
+    exchange_.clear();
+    exchange_.head.method = method;
+    exchange_.head.target = target;
+    exchange_.head.authority = "from the fields";
+    return find_handler(service_, exchange_);
+  }
+  std::string allow() const {
+    for (const Response::Line& line : exchange_.response.fields()) {
+      if (line.name == "Allow") return line.value;
+    }
+    return "";
+  }
+
+  Router router_;
+  Limits limits_;
+  Service service_{router_, limits_};
+  Exchange exchange_;
+};
+
+TEST_F(ServiceTest, FindsTheHandlerAndUnderstandsTheTarget) {
+  ASSERT_NE(find(GET, "/x/%41b?c=d"), nullptr);
+  EXPECT_EQ(exchange_.head.path, "/x/Ab");
+  EXPECT_EQ(exchange_.head.query, "c=d");
+  EXPECT_EQ(exchange_.params.find("a"), "Ab");
+  EXPECT_EQ(exchange_.head.authority, "from the fields");
+  ASSERT_NE(find(POST, "http://other:81/x/y"), nullptr);
+  EXPECT_EQ(exchange_.head.authority, "other:81");
+  EXPECT_EQ(exchange_.head.path, "/x/y");
+  EXPECT_NE(find(HEAD, "/"), nullptr);
+}
+
+struct Row {
+  Method method;
+  std::string target;
+  int status;
+  std::string allow = "";
+};
+
+TEST_F(ServiceTest, AnswersWhatNoHandlerDoes) {
+  Router few;
+  ASSERT_TRUE(few.add(GET, "/x", [](Request&) { return Response(200); }).has_value());
+  ASSERT_TRUE(few.add(POST, "/x", [](Request&) { return Response(200); }).has_value());
+  const Service service{few, limits_};
+  const std::vector<Row> rows = {
+      {GET, "/y", 404},
+      {GET, "/x/", 404},
+      {PUT, "/x", 405, "GET, HEAD, POST"},
+      {OPTIONS, "/x", 405, "GET, HEAD, POST"},
+      {GET, "/../x", 400},
+      {GET, "", 400},
+      {GET, "x", 400},
+      {GET, "*", 400},
+      {OPTIONS, "*", 204},
+      {Method::unknown, "/x", 501},
+      {Method::unknown, "*", 501},
+  };
+  for (const Row& row : rows) {
+    exchange_.clear();
+    exchange_.head.method = row.method;
+    exchange_.head.target = row.target;
+    EXPECT_EQ(find_handler(service, exchange_), nullptr) << row.target;
+    EXPECT_EQ(exchange_.response.status(), row.status) << row.target;
+    EXPECT_EQ(allow(), row.allow) << row.target;
+  }
+}
+
+TEST_F(ServiceTest, WhatHandlersThrowBecomes500) {
+  testing::internal::CaptureStderr();
+  const Handler::Plain plain = [](Request&) -> Response { throw std::runtime_error("plain"); };
+  const Handler::Plain odd = [](Request&) -> Response { throw 1; };
+  const Handler::Coroutine coroutine = [](Request&) -> Task<Response> {
+    throw std::runtime_error("coroutine");
+    co_return Response(200);
+  };
+  RequestHead head;
+  head.method_name = "GET";
+  head.target = "/x";
+  const PathParams params;
+  Request request(head, params, nullptr);
+  EXPECT_EQ(call_plain(plain, request).status(), 500);
+  EXPECT_EQ(call_plain(odd, request).status(), 500);
+  int status = 0;
+  coro::TaskGroup tasks;
+  const auto calls = [&]() -> Task<void> {
+    const Response response = co_await call_coroutine(coroutine, request);
+    status = response.status();
+  };
+  tasks.start(calls());
+  EXPECT_EQ(status, 500);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("handler of GET /x failed: plain\n"), std::string::npos) << log;
+  EXPECT_NE(log.find("handler of GET /x failed: coroutine\n"), std::string::npos) << log;
+}
+
+TEST_F(ServiceTest, ARequestWithoutABodyReadsNothing) {
+  const RequestHead head;
+  const PathParams params;
+  Request request(head, params, nullptr);
+  coro::TaskGroup tasks;
+  bool read = false;
+  const auto reads = [&]() -> Task<void> {
+    const Result<std::string> body = co_await request.read_all(0);
+    read = body.has_value() && body->empty();
+  };
+  tasks.start(reads());
+  EXPECT_TRUE(read);
+}
+
+// --- DrainList --------------------------------------------------------------------------------
+
+class Member final : public Drainable {
+ public:
+  explicit Member(DrainList& list) { list.add(*this); }
+  ~Member() override {
+    if (here_) DrainList::remove(*this);
+  }
+  void leave() {
+    DrainList::remove(*this);
+    here_ = false;
+  }
+  void drain() override {
+    ++told;
+    if (leaves_too != nullptr) leaves_too->leave();
+    if (leaves) leave();
+  }
+
+  int told = 0;
+  bool leaves = false;
+  Member* leaves_too = nullptr;
+
+ private:
+  bool here_ = true;
+};
+
+TEST(DrainList, TellsEveryMemberOnce) {
+  DrainList list;
+  Member first(list);
+  Member second(list);
+  EXPECT_FALSE(list.draining());
+  list.drain();
+  EXPECT_TRUE(list.draining());
+  EXPECT_EQ(first.told + second.told, 2);
+  list.drain();
+  EXPECT_EQ(first.told + second.told, 2);
+}
+
+TEST(DrainList, MembersMayLeaveWhileTheyAreTold) {
+  DrainList list;
+  Member first(list);
+  Member second(list);
+  Member third(list);  // told first
+  third.leaves = true;
+  third.leaves_too = &first;
+  second.leaves = true;
+  list.drain();
+  EXPECT_EQ(third.told, 1);
+  EXPECT_EQ(second.told, 1);
+  EXPECT_EQ(first.told, 0);
+}
+
+TEST(DrainList, MembersLeaveInAnyOrder) {
+  for (int order = 0; order < 3; ++order) {
+    DrainList list;
+    std::vector<std::unique_ptr<Member>> members;
+    for (int i = 0; i < 3; ++i) members.push_back(std::make_unique<Member>(list));
+    members.erase(members.begin() + order);
+    list.drain();
+    for (const auto& member : members) EXPECT_EQ(member->told, 1);
+  }
+}
+
+}  // namespace
+}  // namespace h2server::http

@@ -1,0 +1,102 @@
+#include "net/listener.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <string>
+
+namespace h2server::net {
+namespace {
+
+// Whether a client reaches that port over IPv4's loopback.
+bool reaches(std::uint16_t port) {
+  const base::Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+TEST(Listener, OpensAFreePort) {
+  const auto listeners = open_listeners({.host = "127.0.0.1"});
+  ASSERT_TRUE(listeners.has_value()) << listeners.error();
+  ASSERT_EQ(listeners->size(), 1U);
+  const Listener& listener = listeners->front();
+  EXPECT_EQ(listener.host, "127.0.0.1");
+  EXPECT_NE(listener.port, 0);
+  EXPECT_TRUE(reaches(listener.port));
+  EXPECT_TRUE(::fcntl(listener.socket.get(), F_GETFL) & O_NONBLOCK);
+  EXPECT_TRUE(::fcntl(listener.socket.get(), F_GETFD) & FD_CLOEXEC);
+}
+
+TEST(Listener, WithoutAHostServesIpv4Too) {
+  const auto listeners = open_listeners({});
+  ASSERT_TRUE(listeners.has_value()) << listeners.error();
+  ASSERT_EQ(listeners->size(), 1U);
+  EXPECT_TRUE(reaches(listeners->front().port));
+}
+
+TEST(Listener, ResolvesLocalhostToOnePort) {
+  const auto listeners = open_listeners({.host = "localhost"});
+  ASSERT_TRUE(listeners.has_value()) << listeners.error();
+  for (const Listener& listener : *listeners) {
+    EXPECT_TRUE(listener.host == "127.0.0.1" || listener.host == "::1") << listener.host;
+    EXPECT_EQ(listener.port, listeners->front().port);
+  }
+}
+
+TEST(Listener, SharesAPortWhenAsked) {
+  const auto first = open_listeners({.host = "127.0.0.1", .reuse_port = true});
+  ASSERT_TRUE(first.has_value()) << first.error();
+  const std::uint16_t port = first->front().port;
+  const auto second = open_listeners({.host = "127.0.0.1", .port = port, .reuse_port = true});
+  ASSERT_TRUE(second.has_value()) << second.error();
+  EXPECT_EQ(second->front().port, port);
+}
+
+TEST(Listener, SaysWhatToDoAboutAPortInUse) {
+  const auto first = open_listeners({.host = "127.0.0.1"});
+  ASSERT_TRUE(first.has_value()) << first.error();
+  const std::uint16_t port = first->front().port;
+  for (const std::string host : {"127.0.0.1", ""}) {
+    const auto second = open_listeners({.host = host, .port = port});
+    ASSERT_FALSE(second.has_value());
+    EXPECT_NE(second.error().find(std::to_string(port)), std::string::npos) << second.error();
+    EXPECT_NE(second.error().find("--port"), std::string::npos) << second.error();
+    EXPECT_EQ(second.error().find('\n'), std::string::npos);
+  }
+}
+
+TEST(Listener, SaysWhatToDoAboutAnAddressOfOthers) {
+  // RFC 5737: 192.0.2.0/24 is for documentation, so no machine has it.
+  const auto listeners = open_listeners({.host = "192.0.2.1"});
+  ASSERT_FALSE(listeners.has_value());
+  EXPECT_NE(listeners.error().find("192.0.2.1"), std::string::npos) << listeners.error();
+  EXPECT_NE(listeners.error().find("--host"), std::string::npos) << listeners.error();
+}
+
+TEST(Listener, SaysWhichHostIsNone) {
+  const auto listeners = open_listeners({.host = "300.300.300.300"});
+  ASSERT_FALSE(listeners.has_value());
+  EXPECT_NE(listeners.error().find("--host 300.300.300.300"), std::string::npos)
+      << listeners.error();
+}
+
+TEST(Listener, TurnsNagleOff) {
+  const auto listeners = open_listeners({.host = "127.0.0.1"});
+  ASSERT_TRUE(listeners.has_value()) << listeners.error();
+  const base::Fd connection(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  set_no_delay(connection.get());
+  int value = 0;
+  socklen_t size = sizeof value;
+  EXPECT_EQ(::getsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &value, &size), 0);
+  EXPECT_NE(value, 0);
+}
+
+}  // namespace
+}  // namespace h2server::net

@@ -1,0 +1,137 @@
+#include "net/tls_certificate.h"
+
+#include <gtest/gtest.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "net/tls_context.h"
+
+namespace h2server::net {
+namespace {
+
+class TlsCertificate : public testing::Test {
+ protected:
+  TlsCertificate() {
+    std::string pattern = testing::TempDir() + "tls_certificate_XXXXXX";
+    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    mask_ = ::umask(022);
+  }
+  ~TlsCertificate() override {
+    ::umask(mask_);
+    std::filesystem::remove_all(folder_);
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  static mode_t mode_of(const std::string& file) {
+    struct stat now{};
+    EXPECT_EQ(::stat(file.c_str(), &now), 0) << file;
+    return now.st_mode & 07777;
+  }
+  static std::string content_of(const std::string& file) {
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+
+  std::filesystem::path folder_;
+  mode_t mask_ = 0;
+};
+
+TEST_F(TlsCertificate, MakesBothFilesAndTheirFolders) {
+  const std::string certificate = path("a/b/server.crt");
+  const std::string key = path("c/server.key");
+  const auto made = make_self_signed(certificate, key);
+  ASSERT_TRUE(made.has_value()) << made.error();
+  EXPECT_EQ(mode_of(key), 0600U);
+  EXPECT_EQ(mode_of(certificate), 0644U);
+  const auto context = TlsContext::open(certificate, key);
+  EXPECT_TRUE(context.has_value()) << context.error();
+}
+
+TEST_F(TlsCertificate, IsForThisMachineAndForBrowsers) {
+  ASSERT_TRUE(make_self_signed(path("crt"), path("key")).has_value());
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path("crt").c_str(), "r"),
+                                                             std::fclose);
+  ASSERT_NE(file, nullptr);
+  const std::unique_ptr<X509, void (*)(X509*)> certificate(
+      PEM_read_X509(file.get(), nullptr, nullptr, nullptr), X509_free);
+  ASSERT_NE(certificate, nullptr);
+  EXPECT_EQ(X509_check_host(certificate.get(), "localhost", 0, 0, nullptr), 1);
+  EXPECT_EQ(X509_check_ip_asc(certificate.get(), "127.0.0.1", 0), 1);
+  EXPECT_EQ(X509_check_ip_asc(certificate.get(), "::1", 0), 1);
+  EXPECT_EQ(X509_check_host(certificate.get(), "example.org", 0, 0, nullptr), 0);
+  EXPECT_EQ(X509_check_purpose(certificate.get(), X509_PURPOSE_SSL_SERVER, 0), 1);
+  EXPECT_EQ(X509_check_ca(certificate.get()), 0);
+  int days = 0;
+  int seconds = 0;
+  ASSERT_EQ(ASN1_TIME_diff(&days, &seconds, X509_get0_notBefore(certificate.get()),
+                           X509_get0_notAfter(certificate.get())),
+            1);
+  EXPECT_GE(days, 397);
+  EXPECT_LE(days * 86'400 + seconds, 398 * 86'400 + 2 * 3600);
+  EXPECT_LT(X509_cmp_current_time(X509_get0_notBefore(certificate.get())), 0);
+  EXPECT_EQ(X509_verify(certificate.get(), X509_get0_pubkey(certificate.get())), 1);
+}
+
+TEST_F(TlsCertificate, ReplacesNeitherFile) {
+  for (const char* const existing : {"crt", "key"}) {
+    const std::string folder = path(existing) + "_there/";
+    std::filesystem::create_directory(folder);
+    std::ofstream(folder + existing) << "mine";
+    const auto made = make_self_signed(folder + "crt", folder + "key");
+    ASSERT_FALSE(made.has_value());
+    EXPECT_NE(made.error().find(folder + existing), std::string::npos) << made.error();
+    EXPECT_EQ(content_of(folder + existing), "mine");
+    // Nor is half a pair left, which the next try would trip over.
+    const auto files = std::filesystem::directory_iterator(folder);
+    EXPECT_EQ(std::distance(begin(files), end(files)), 1) << existing;
+  }
+}
+
+TEST_F(TlsCertificate, SaysWhatToDoAboutAPlaceThatCannotBeWritten) {
+  std::ofstream(path("file")) << "no folder";
+  const auto made = make_self_signed(path("file/crt"), path("file/key"));
+  ASSERT_FALSE(made.has_value());
+  EXPECT_NE(made.error().find(path("file/key")), std::string::npos) << made.error();
+  EXPECT_NE(made.error().find("--cert"), std::string::npos) << made.error();
+}
+
+// --- net/tls_context.h ------------------------------------------------------------------------
+
+TEST_F(TlsCertificate, AContextSaysWhatIsWrongWithItsFiles) {
+  ASSERT_TRUE(make_self_signed(path("crt"), path("key")).has_value());
+  ASSERT_TRUE(make_self_signed(path("other.crt"), path("other.key")).has_value());
+  std::ofstream(path("empty"));
+  struct Row {
+    std::string certificate;
+    std::string key;
+    std::string named;   // in the error
+    std::string option;  // likewise
+  };
+  const std::vector<Row> rows = {
+      {path("none"), path("key"), path("none"), "--cert"},
+      {path("crt"), path("none"), path("none"), "--key"},
+      {path("empty"), path("key"), path("empty"), "--cert"},
+      {path("crt"), path("empty"), path("empty"), "--key"},
+      {path("crt"), path("other.key"), path("other.key"), "--key"},
+  };
+  for (const Row& row : rows) {
+    const auto context = TlsContext::open(row.certificate, row.key);
+    ASSERT_FALSE(context.has_value());
+    EXPECT_NE(context.error().find(row.named), std::string::npos) << context.error();
+    EXPECT_NE(context.error().find(row.option), std::string::npos) << context.error();
+  }
+}
+
+}  // namespace
+}  // namespace h2server::net

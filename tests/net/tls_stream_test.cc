@@ -1,0 +1,375 @@
+// TlsStream against OpenSSL's own client, which runs in a second thread.
+#include "net/tls_stream.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "coro/task_group.h"
+#include "io/epoll_engine.h"
+#include "net/tls_certificate.h"
+
+namespace h2server::net {
+namespace {
+
+constexpr std::uint32_t timeout_ms = 60'000;
+
+std::string pattern(std::size_t size) {
+  std::string bytes(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 + i / 251);
+  return bytes;
+}
+
+// The client's end of a connection, blocking.
+class Client {
+ public:
+  Client(base::Fd connection, std::string_view protocols, int version)
+      : connection_(std::move(connection)),
+        context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free) {
+    SSL_CTX_set_max_proto_version(context_.get(), version);
+    ssl_.reset(SSL_new(context_.get()));
+    SSL_set_alpn_protos(ssl_.get(), reinterpret_cast<const unsigned char*>(protocols.data()),
+                        static_cast<unsigned>(protocols.size()));
+    SSL_set_fd(ssl_.get(), connection_.get());
+  }
+
+  bool connect() { return SSL_connect(ssl_.get()) == 1; }
+  std::string protocol() const {
+    const unsigned char* name = nullptr;
+    unsigned size = 0;
+    SSL_get0_alpn_selected(ssl_.get(), &name, &size);
+    return {reinterpret_cast<const char*>(name), size};
+  }
+  bool write(std::string_view bytes) {
+    std::size_t done = 0;
+    return SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &done) == 1;
+  }
+  // `size` bytes, or fewer at the end.
+  std::string read(std::size_t size) {
+    std::string all(size, '\0');
+    std::size_t filled = 0;
+    while (filled < size) {
+      std::size_t got = 0;
+      const int verdict = SSL_read_ex(ssl_.get(), all.data() + filled, size - filled, &got);
+      if (verdict != 1) {
+        ended_ = SSL_get_error(ssl_.get(), verdict);
+        break;
+      }
+      filled += got;
+    }
+    all.resize(filled);
+    return all;
+  }
+  // How the bytes ended: SSL_ERROR_ZERO_RETURN after close_notify.
+  int ended() const { return ended_; }
+  void shutdown() { SSL_shutdown(ssl_.get()); }
+  void cut() { ::shutdown(connection_.get(), SHUT_WR); }
+  int fd() const { return connection_.get(); }
+  SSL* ssl() { return ssl_.get(); }
+
+ private:
+  base::Fd connection_;
+  std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context_;
+  std::unique_ptr<SSL, void (*)(SSL*)> ssl_{nullptr, SSL_free};
+  int ended_ = 0;
+};
+
+class TlsStreamTest : public testing::TestWithParam<int> {
+ protected:
+  static void SetUpTestSuite() {
+    std::signal(SIGPIPE, SIG_IGN);  // the client's OpenSSL writes to sockets as to files
+    std::string folder = testing::TempDir() + "tls_stream_XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    ASSERT_TRUE(make_self_signed(folder + "/crt", folder + "/key").has_value());
+    context_ = TlsContext::open(folder + "/crt", folder + "/key").value();
+    std::filesystem::remove_all(folder);
+  }
+  static void TearDownTestSuite() {
+    context_.reset();
+    std::signal(SIGPIPE, SIG_DFL);
+  }
+
+  TlsStreamTest() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    EXPECT_EQ(::fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    stream_.emplace(*engine_, base::Fd(ends[0]), *context_);
+    client_end_ = base::Fd(ends[1]);
+  }
+
+  // Runs both sides to their ends.
+  void run(std::function<void(Client&)> client, const std::function<Task<void>()>& server,
+           std::string_view protocols = "") {
+    std::thread other([&, protocols] {
+      Client made(std::move(client_end_), protocols, GetParam());
+      client(made);
+    });
+    coro::TaskGroup tasks;
+    const auto serves = [&]() -> Task<void> {
+      co_await server();
+      stream_.reset();
+      engine_->stop();
+    };
+    tasks.start(serves());
+    if (tasks.running() > 0) engine_->run();
+    other.join();
+  }
+  Task<bool> shake_hands() {
+    const Result<void> done = co_await stream_->handshake(timeout_ms);
+    co_return done.has_value();
+  }
+  // Everything up to the peer's end; the error's code, if there was one.
+  Task<int> read_all(std::string& all) {
+    for (;;) {
+      const Result<io::Lease> lease = co_await stream_->read(timeout_ms);
+      if (!lease) co_return lease.error().code;
+      if (lease->empty()) co_return 0;
+      all += lease->bytes();
+    }
+  }
+
+  static inline std::shared_ptr<const TlsContext> context_;
+  std::unique_ptr<io::EpollEngine> engine_ = io::EpollEngine::open().value();
+  std::optional<TlsStream> stream_;
+  base::Fd client_end_;
+};
+
+struct Alpn {
+  std::string offered;  // length-prefixed names
+  std::string chosen;
+};
+
+TEST_P(TlsStreamTest, ChoosesTheProtocolItLikesBest) {
+  const std::vector<Alpn> rows = {{"\x02h2\x08http/1.1", "h2"},
+                                  {"\x08http/1.1\x02h2", "h2"},
+                                  {"\x08http/1.1", "http/1.1"},
+                                  {"\x02h3\x02h2", "h2"},
+                                  {"", ""}};
+  for (const Alpn& row : rows) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    ASSERT_EQ(::fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    stream_.emplace(*engine_, base::Fd(ends[0]), *context_);
+    client_end_ = base::Fd(ends[1]);
+    std::string client_says;
+    std::string server_says;
+    run(
+        [&](Client& client) {
+          EXPECT_TRUE(client.connect());
+          client_says = client.protocol();
+          client.read(1);  // until the server has said all
+        },
+        [&]() -> Task<void> {
+          EXPECT_TRUE(co_await shake_hands());
+          server_says = stream_->protocol();
+        },
+        row.offered);
+    EXPECT_EQ(client_says, row.chosen);
+    EXPECT_EQ(server_says, row.chosen);
+  }
+}
+
+TEST_P(TlsStreamTest, TellsAClientWithOtherProtocolsWhyNot) {
+  int reason = 0;
+  run(
+      [&](Client& client) {
+        EXPECT_FALSE(client.connect());
+        reason = ERR_GET_REASON(ERR_peek_last_error());
+        ERR_clear_error();
+      },
+      [&]() -> Task<void> {
+        const Result<void> done = co_await stream_->handshake(timeout_ms);
+        EXPECT_EQ(done.has_value() ? 0 : done.error().code, EPROTO);
+      },
+      "\x02h3");
+  EXPECT_EQ(reason, SSL_AD_REASON_OFFSET + 120);  // RFC 7301, 3.2: no_application_protocol
+}
+
+TEST_P(TlsStreamTest, EchoesAMegabyte) {
+  const std::string sent = pattern(1'000'000);
+  std::string back;
+  int ended = 0;
+  run(
+      [&](Client& client) {
+        ASSERT_TRUE(client.connect());
+        for (std::size_t done = 0; done < sent.size(); done += 50'000) {
+          ASSERT_TRUE(client.write(std::string_view(sent).substr(done, 50'000)));
+          back += client.read(50'000);
+        }
+        client.shutdown();
+        client.read(1);
+        ended = client.ended();
+      },
+      [&]() -> Task<void> {
+        EXPECT_TRUE(co_await shake_hands());
+        for (;;) {
+          const Result<io::Lease> lease = co_await stream_->read(timeout_ms);
+          EXPECT_TRUE(lease.has_value());
+          if (!lease || lease->empty()) break;
+          base::BufferChain bytes;
+          bytes.append(lease->bytes());
+          const Result<void> written = co_await stream_->write(bytes, timeout_ms);
+          EXPECT_TRUE(written.has_value());
+          EXPECT_TRUE(bytes.empty());
+        }
+        co_await stream_->finish(timeout_ms);
+      });
+  EXPECT_TRUE(back == sent);
+  EXPECT_EQ(ended, SSL_ERROR_ZERO_RETURN);
+}
+
+// Pieces of every size, copied and shared: their bytes stay in order, in records that are full.
+TEST_P(TlsStreamTest, WritesAChainOfManyPieces) {
+  const std::string sent = pattern(700'000);
+  std::string received;
+  run(
+      [&](Client& client) {
+        ASSERT_TRUE(client.connect());
+        received = client.read(sent.size() + 1);
+        EXPECT_EQ(client.ended(), SSL_ERROR_ZERO_RETURN);
+      },
+      [&]() -> Task<void> {
+        EXPECT_TRUE(co_await shake_hands());
+        base::BufferChain bytes;
+        std::size_t size = 1;
+        for (std::size_t done = 0; done < sent.size(); size = size * 7 % 40'009 + 1) {
+          const std::string_view piece = std::string_view(sent).substr(done, size);
+          if (size % 2 == 0) {
+            bytes.append_shared(piece, nullptr);
+          } else {
+            bytes.append(piece);
+          }
+          done += piece.size();
+        }
+        const Result<void> written = co_await stream_->write(bytes, timeout_ms);
+        EXPECT_TRUE(written.has_value());
+        co_await stream_->finish(timeout_ms);
+      });
+  EXPECT_TRUE(received == sent);
+}
+
+TEST_P(TlsStreamTest, ReadsWhatCameWithTheLastWordsOfTheHandshake) {
+  std::string received;
+  run(
+      [&](Client& client) {
+        ASSERT_TRUE(client.connect());
+        EXPECT_TRUE(client.write("at once"));
+        client.shutdown();
+        client.read(1);  // until the server has said all
+      },
+      [&]() -> Task<void> {
+        EXPECT_TRUE(co_await shake_hands());
+        EXPECT_EQ(co_await read_all(received), 0);
+        EXPECT_EQ(co_await read_all(received), 0);  // and stays at the end
+      });
+  EXPECT_EQ(received, "at once");
+}
+
+TEST_P(TlsStreamTest, TakesAConnectionThatIsCutForTheEnd) {
+  std::string received;
+  run(
+      [&](Client& client) {
+        ASSERT_TRUE(client.connect());
+        EXPECT_TRUE(client.write("some"));
+        client.cut();
+        client.read(1);
+      },
+      [&]() -> Task<void> {
+        EXPECT_TRUE(co_await shake_hands());
+        EXPECT_EQ(co_await read_all(received), 0);
+      });
+  EXPECT_EQ(received, "some");
+}
+
+TEST_P(TlsStreamTest, RefusesBytesThatAreNoTls) {
+  run(
+      [&](Client& client) {
+        EXPECT_EQ(::send(client.fd(), "SSH-2.0-a_client\r\n", 18, MSG_NOSIGNAL), 18);
+        std::array<char, 100> answer{};
+        while (::recv(client.fd(), answer.data(), answer.size(), 0) > 0) continue;
+      },
+      [&]() -> Task<void> {
+        const Result<void> done = co_await stream_->handshake(timeout_ms);
+        EXPECT_EQ(done.has_value() ? 0 : done.error().code, EPROTO);
+      });
+}
+
+TEST_P(TlsStreamTest, TellsAClientThatForgotTheS) {
+  std::string answer;
+  run(
+      [&](Client& client) {
+        EXPECT_EQ(::send(client.fd(), "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL), 18);
+        std::array<char, 1000> room{};
+        for (ssize_t size; (size = ::recv(client.fd(), room.data(), room.size(), 0)) > 0;) {
+          answer.append(room.data(), static_cast<std::size_t>(size));
+        }
+      },
+      [&]() -> Task<void> {
+        const Result<void> done = co_await stream_->handshake(timeout_ms);
+        EXPECT_FALSE(done.has_value());
+      });
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 Bad Request\r\n")) << answer;
+  const std::string body = answer.substr(answer.find("\r\n\r\n") + 4);
+  EXPECT_NE(body.find("https://"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("Content-Length: " + std::to_string(body.size()) + "\r\n"),
+            std::string::npos);
+}
+
+TEST_P(TlsStreamTest, RefusesBytesThatWereChanged) {
+  run(
+      [&](Client& client) {
+        ASSERT_TRUE(client.connect());
+        const std::string record("\x17\x03\x03\0\x20"
+                                 "0123456789abcdef0123456789abcdef",
+                                 37);
+        EXPECT_EQ(::send(client.fd(), record.data(), record.size(), MSG_NOSIGNAL), 37);
+        client.read(1);
+      },
+      [&]() -> Task<void> {
+        EXPECT_TRUE(co_await shake_hands());
+        std::string received;
+        EXPECT_EQ(co_await read_all(received), EPROTO);
+        EXPECT_EQ(received, "");
+      });
+}
+
+TEST_P(TlsStreamTest, AHandshakeHasADeadline) {
+  run(
+      [&](Client& client) {
+        std::array<char, 1> byte{};
+        EXPECT_EQ(::recv(client.fd(), byte.data(), 1, 0), 0);  // says nothing, waits for the end
+      },
+      [&]() -> Task<void> {
+        const Result<void> done = co_await stream_->handshake(1);
+        EXPECT_EQ(done.has_value() ? 0 : done.error().code, ETIMEDOUT);
+      });
+}
+
+TEST_P(TlsStreamTest, AHandshakeMayBeCutOff) {
+  run([&](Client& client) { client.cut(); },
+      [&]() -> Task<void> {
+        const Result<void> done = co_await stream_->handshake(timeout_ms);
+        EXPECT_EQ(done.has_value() ? 0 : done.error().code, ECONNRESET);
+      });
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, TlsStreamTest, testing::Values(TLS1_2_VERSION, TLS1_3_VERSION),
+                         [](const auto& version) {
+                           return version.param == TLS1_2_VERSION ? "Tls12" : "Tls13";
+                         });
+
+}  // namespace
+}  // namespace h2server::net

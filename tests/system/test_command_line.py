@@ -1,0 +1,195 @@
+"""The command line: options in both forms, the configuration file, and what is said when it fails."""
+
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+
+import pytest
+
+from support.environment import BINARY, PATIENCE, tool
+from support.protocols import PROTOCOLS, SCHEMES, fetch
+from support.server import Server
+
+PLAIN = PROTOCOLS[0]
+WRONG_USE, REFUSED_BY_THE_SYSTEM = 2, 1
+
+
+@pytest.fixture
+def folder():
+    """The working directory: www, and a certificate with its key in cert. Everybody may enter it,
+    unlike pytest's own."""
+    with tempfile.TemporaryDirectory(prefix="h2server-test-") as name:
+        made = pathlib.Path(name)
+        made.chmod(0o755)
+        (made / "www").mkdir()
+        (made / "www/page.txt").write_bytes(b"page")
+        (made / "file").write_bytes(b"no folder")
+        make_certificate(made / "cert")
+        yield made
+
+
+def make_certificate(target, name="server"):
+    target.mkdir(exist_ok=True)
+    subprocess.run([tool("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost", "-days", "2",
+                    "-addext", "subjectAltName=DNS:localhost",
+                    "-keyout", target / f"{name}.key", "-out", target / f"{name}.crt"],
+                   check=True, capture_output=True)
+
+
+def run(folder, *arguments, user=None):
+    """Runs the program until it ends by itself. Another user runs a copy that he can reach."""
+    binary = BINARY if user is None else shutil.copy(BINARY, folder)
+    return subprocess.run([binary, *arguments], cwd=folder, capture_output=True, text=True,
+                          timeout=10 * PATIENCE, check=False, stdin=subprocess.DEVNULL,
+                          user=user, group=user, extra_groups=None if user is None else [])
+
+
+def check_refused(done, statuses, *words):
+    """One line on standard error that has the words, nothing on standard output."""
+    assert done.returncode in statuses, done
+    assert done.stdout == ""
+    assert re.fullmatch(r"h2server: error: [^\n]+\n", done.stderr), done.stderr
+    for word in words:
+        assert word in done.stderr, done.stderr
+
+
+# --- help ----------------------------------------------------------------------------------------
+
+OPTIONS = ["-h,--help", "-r,--root", "-p,--port", "--host", "-c,--cert", "-k,--key",
+           "--self-signed", "--h2c", "-n,--threads", "--upload-dir", "--upload-overwrite",
+           "--scheme", "--io", "--h2", "--config", "--version"]
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help(folder, option):
+    done = run(folder, option)
+    assert (done.returncode, done.stderr) == (0, "")
+    for name in OPTIONS:
+        assert re.search(rf"^ +{re.escape(name)}\b", done.stdout, re.MULTILINE), name
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_version(folder):
+    done = run(folder, "--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"h2server \d+\.\d+\.\d+\n", done.stdout)
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+# Arguments → words of the line.
+WRONG = {
+    "port too large": (["-p", "70000"], ["--port", "70000"]),
+    "port negative": (["--port=-1"], ["--port", "-1"]),
+    "port no number": (["--port", "http"], ["--port", "http"]),
+    "port missing": (["--port"], ["--port"]),
+    "port twice": (["-p", "1", "-p", "2"], ["--port"]),
+    "no threads": (["-n", "0"], ["--threads", "0"]),
+    "too many threads": (["--threads", "100000"], ["--threads", "100000"]),
+    "scheme": (["--scheme", "tea"], ["--scheme", "tea", "acceptor", "reuseport"]),
+    "engine": (["--io", "tea"], ["--io", "tea", "epoll"]),
+    "HTTP/2": (["--h2", "tea"], ["--h2", "tea", "nghttp2"]),
+    "unknown option": (["--tea"], ["--tea", "--help"]),
+    "unknown short option": (["-x"], ["-x", "--help"]),
+    "two roots": (["www", "cert"], ["cert"]),
+    "root and --root": (["www", "--root", "www"], ["--root"]),
+    "no such root": (["--root", "absent"], ["absent", "--root"]),
+    "root is a file": (["file"], ["file", "--root"]),
+    "no configuration": (["--config", "absent.toml"], ["absent.toml"]),
+    "overwriting nothing": (["--upload-overwrite"], ["--upload-dir"]),
+    "uploads into a file": (["--upload-dir", "file"], ["file", "--upload-dir"]),
+}
+
+
+@pytest.mark.parametrize("arguments, words", WRONG.values(), ids=WRONG)
+def test_wrong_use(folder, arguments, words):
+    check_refused(run(folder, "--h2c", *arguments), [WRONG_USE], *words)
+
+
+# Of a key and a certificate. What is found to be no certificate only by reading it may be either.
+CREDENTIALS = {
+    "no certificate": (["-c", "absent.crt"], [2], ["absent.crt", "--cert", "--self-signed"]),
+    "no key": (["-k", "absent.key"], [2], ["absent.key", "--key"]),
+    "no key to be made": (["-k", "absent.key", "--self-signed"], [2], ["absent.key", "--key"]),
+    "no certificate to be made": (["-c", "a.crt", "--self-signed"], [2], ["a.crt", "--cert"]),
+    "certificate is a text": (["-c", "file"], [1, 2], ["file", "--cert"]),
+    "key is a text": (["-k", "file"], [1, 2], ["file", "--key"]),
+    "key of another": (["-k", "cert/other.key"], [1, 2], ["cert/other.key", "--key"]),
+    "certificate is a folder": (["-c", "www"], [1, 2], ["www", "--cert"]),
+    "key below the root": (["-k", "www/server.key"], [2], ["www/server.key", "--key"]),
+    "key in the root above": (["--root", "."], [2], ["server.key", "--key"]),
+    "key below a linked root": (["--root", "link", "-k", "www/server.key"], [2], ["server.key"]),
+    "key to be made below the root":
+        (["-k", "www/a.key", "-c", "a.crt", "--self-signed"], [2], ["www/a.key", "--key"]),
+}
+
+
+@pytest.mark.parametrize("arguments, statuses, words", CREDENTIALS.values(), ids=CREDENTIALS)
+def test_wrong_credentials(folder, arguments, statuses, words):
+    make_certificate(folder / "cert", "other")
+    (folder / "www/server.key").write_bytes((folder / "cert/server.key").read_bytes())
+    (folder / "link").symlink_to("www")
+    check_refused(run(folder, "-p", "0", *arguments), statuses, *words)
+    assert not (folder / "www/a.key").exists()
+
+
+def test_neither_key_nor_certificate(folder):
+    os.rename(folder / "cert", folder / "elsewhere")
+    check_refused(run(folder), [2], "--self-signed", "--h2c", "--cert")
+
+
+def test_unreadable_key(folder, plain_user):
+    (folder / "cert/server.key").chmod(0)
+    done = run(folder, "-p", "0", user=plain_user)
+    check_refused(done, [1, 2], "cert/server.key", "Permission denied")
+
+
+def test_certificate_that_can_not_be_made(folder, plain_user):
+    (folder / "cert").chmod(0o555)
+    arguments = ["-p", "0", "--self-signed", "-c", "cert/new.crt", "-k", "cert/new.key"]
+    check_refused(run(folder, *arguments, user=plain_user), [1, 2], "cert/new.key", "--key")
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("number", [80, 443, 1])
+def test_privileged_port(folder, plain_user, scheme, number):
+    first = pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()
+    if int(first) <= number:
+        pytest.skip("this machine lets everybody have that port")
+    done = run(folder, "--h2c", "-p", str(number), "--scheme", scheme, user=plain_user)
+    check_refused(done, [REFUSED_BY_THE_SYSTEM], f"port {number}", "privileges", "--port")
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("other", [*SCHEMES, "another program"])
+@pytest.mark.parametrize("host", [["--host", "127.0.0.1"], []], ids=["one address", "all"])
+def test_port_in_use(folder, scheme, other, host):
+    def check(port):
+        done = run(folder, "--h2c", "-p", str(port), "--scheme", scheme, *host)
+        check_refused(done, [REFUSED_BY_THE_SYSTEM], str(port), "in use", "--port")
+
+    if other in SCHEMES:
+        with Server("--scheme", other) as server:
+            check(server.port)
+            assert fetch(server, PLAIN, "/absent").status == 404, "the first one is not disturbed"
+    else:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            check(listener.getsockname()[1])
+
+
+HOSTS = {
+    "of another machine": ("192.0.2.123", ["192.0.2.123", "--host"]),
+    "no name": ("no.such.name.invalid", ["no.such.name.invalid", "--host"]),
+    "no address": ("1.2.3", ["1.2.3", "--host"]),
+}
+
+
+@pytest.mark.parametrize("host, words", HOSTS.values(), ids=HOSTS)
+def test_host_that_is_not_ours(folder, host, words):
+    done = run(folder, "--h2c", "-p", "0", "--host", host)
+    check_refused(done, [REFUSED_BY_THE_SYSTEM], *words)

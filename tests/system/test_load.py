@@ -1,0 +1,49 @@
+"""Under load no request fails: h2load, over every protocol and under both schemes."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from support.environment import PATIENCE, SANITIZER, tool
+from support.processes import descriptor_count, thread_count
+from support.protocols import PROTOCOLS, SCHEMES, fetch, name_of
+from support.server import Server
+from support.waiting import wait_until
+
+SECONDS = int(os.environ.get("H2SERVER_LOAD_SECONDS", "3" if SANITIZER else "10"))
+REQUESTS_MIN = 100 * SECONDS  # far below what any machine does: that it was a load at all
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=name_of)
+def test_no_request_fails(protocol, scheme):
+    with Server("--scheme", scheme, "-n", "2", tls=protocol.tls) as server:
+        (server.root / "index.html").write_bytes(b"x" * 1000)
+        (server.root / "large").write_bytes(b"y" * 200_000)
+        assert fetch(server, protocol, "/").status == 200
+        threads, descriptors = thread_count(server.pid), descriptor_count(server.pid)
+        check_result(h2load(server, protocol))
+        assert thread_count(server.pid) == threads
+        wait_until(lambda: descriptor_count(server.pid) <= descriptors + 2,
+                   "its connections are closed")  # each worker has mapped the large file
+
+
+def h2load(server, protocol):
+    streams = ["-m", "10"] if protocol.http2 else ["--h1"]
+    done = subprocess.run(
+        [tool("h2load"), "-D", str(SECONDS), "-c", "50", "-t", "2", *streams,
+         server.url, server.url + "large"],
+        capture_output=True, text=True, check=False, timeout=(SECONDS + 30) * PATIENCE)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def check_result(printed):
+    counts = dict(map(reversed, re.findall(r"(\d+) (total|started|done|succeeded|failed|errored|"
+                                           r"timeout)", printed)))
+    assert counts["failed"] == counts["errored"] == counts["timeout"] == "0", printed
+    statuses = {kind: int(number) for number, kind in re.findall(r"(\d+) ([2345]xx)", printed)}
+    assert statuses.pop("2xx") > REQUESTS_MIN, printed
+    assert sum(statuses.values()) == 0, printed

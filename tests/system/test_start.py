@@ -1,0 +1,242 @@
+"""Servers that start: options in both forms, the configuration file, certificates, addresses."""
+
+import contextlib
+import os
+import re
+import socket
+import ssl
+import stat
+import subprocess
+import urllib.request
+
+import pytest
+
+from support.contents import form, form_type
+from support.environment import BINARY, tool
+from support.processes import thread_count
+from support.protocols import PROTOCOLS, fetch, name_of
+from support.server import Server
+
+PLAIN = PROTOCOLS[0]
+
+
+@pytest.fixture
+def bare():
+    """bare(command…): a server that is given these arguments only, "{root}" and so on filled in."""
+    servers = []
+
+    def make(*arguments, tls=False):
+        server = Server(tls=tls)
+        places = {"root": server.root, "uploads": server.uploads, "cert": server.certificate,
+                  "key": server.key}
+        server.command = [BINARY, *(argument.format(**places) for argument in arguments)]
+        servers.append(server)
+        return server
+
+    yield make
+    for server in servers:
+        assert not server.root.exists(), "was never stopped"
+
+
+def page(server, protocol=PLAIN):
+    (server.root / "page.txt").write_bytes(b"page")
+    return fetch(server, protocol, "/page.txt").body
+
+
+FORMS = {
+    "short": ["-p", "0", "-r", "{root}", "-n", "3", "--h2c"],
+    "short, joined": ["-p0", "-r{root}", "-n3", "--h2c"],
+    "long": ["--port", "0", "--root", "{root}", "--threads", "3", "--h2c"],
+    "long, joined": ["--port=0", "--root={root}", "--threads=3", "--h2c"],
+    "root at the end": ["-p", "0", "-n", "3", "--h2c", "{root}"],
+    "root first": ["{root}", "-p", "0", "-n", "3", "--h2c"],
+    "all": ["--port", "0", "--host", "localhost", "--threads", "3", "--h2c", "--scheme",
+            "acceptor", "--io", "epoll", "--h2", "nghttp2", "--root", "{root}", "--upload-dir",
+            "{uploads}", "--upload-overwrite"],
+}
+
+
+@pytest.mark.parametrize("arguments", FORMS.values(), ids=FORMS)
+def test_forms(bare, arguments):
+    with bare(*arguments) as server:
+        assert page(server) == b"page"
+        assert thread_count(server.pid) >= 3
+
+
+@pytest.mark.parametrize("arguments", [["-c", "{cert}", "-k", "{key}"],
+                                       ["--cert", "{cert}", "--key={key}"]], ids=["short", "long"])
+@pytest.mark.parametrize("protocol", [PROTOCOLS[1], PROTOCOLS[3]], ids=name_of)
+def test_forms_with_tls(bare, arguments, protocol):
+    with bare("-p", "0", "--self-signed", "-r", "{root}", *arguments, tls=True) as server:
+        assert page(server, protocol) == b"page"
+
+
+def test_defaults(bare):
+    """./www, ./cert/server.crt and ./cert/server.key."""
+    server = bare("-p", "0", tls=True)
+    folder = server.root.parent
+    (folder / "www").symlink_to("root")
+    server.certificate.parent.mkdir()
+    subprocess.run([tool("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj",
+                    "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout",
+                    server.key, "-out", server.certificate],
+                   check=True, capture_output=True)
+    with server:
+        assert page(server, PROTOCOLS[3]) == b"page"
+
+
+def test_upload_directory_is_made(bare):
+    with bare("-p", "0", "-r", "{root}", "--h2c", "--upload-dir", "{uploads}/of/ours") as server:
+        assert fetch(server, PLAIN, "/files", "POST", [form_type()], form(("a", b"x"))).status == 201
+        assert (server.uploads / "of/ours/a").read_bytes() == b"x"
+
+
+# --- the configuration file ----------------------------------------------------------------------
+
+CONFIGURATION = """\
+# of a test
+port = 0
+host = "127.0.0.1"
+threads = 3
+h2c = true
+root = "{root}"
+upload-dir = "{uploads}"
+upload-overwrite = true
+scheme = "reuseport"
+io = "epoll"
+h2 = "nghttp2"
+"""
+
+
+def configure(server, text):
+    file = server.root.parent / "h2server.toml"
+    file.write_text(text.replace("{root}", str(server.root)).replace("{uploads}",
+                                                                     str(server.uploads)))
+    server.command += ["--config", file]
+    return server
+
+
+def test_configuration(bare):
+    with configure(bare(), CONFIGURATION) as server:
+        assert page(server) == b"page"
+        assert "reuseport" in server.stdout and thread_count(server.pid) >= 3
+        for content in (b"1", b"2"):
+            answer = fetch(server, PLAIN, "/files", "POST", [form_type()], form(("a", content)))
+            assert answer.status == 201
+
+
+def test_command_line_goes_before_the_configuration(bare):
+    other = CONFIGURATION.replace("{root}", "/").replace("port = 0", "port = 1")
+    with configure(bare("-p", "0", "-r", "{root}", "--scheme", "acceptor"), other) as server:
+        assert page(server) == b"page"
+        assert "acceptor" in server.stdout and "reuseport" not in server.stdout
+
+
+# Each is refused with a line that names the key.
+WRONG = {
+    "unknown key": ("prot = 1", "prot"),
+    "unknown table": ("[tea]\nport = 1", "tea"),
+    "another type": ('port = "http"', "port"),
+    "too large": ("port = 70000", "port"),
+    "wrong name": ('scheme = "tea"', "scheme"),
+    "no value": ("threads =", "threads"),
+}
+
+
+@pytest.mark.parametrize("text, key", WRONG.values(), ids=WRONG)
+def test_wrong_configuration(tmp_path, text, key):
+    (tmp_path / "www").mkdir()
+    (tmp_path / "wrong.toml").write_text(text + "\n")
+    done = subprocess.run([BINARY, "--h2c", "--config", "wrong.toml"], cwd=tmp_path, text=True,
+                          capture_output=True, check=False, timeout=20)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"h2server: error: [^\n]+\n", done.stderr), done.stderr
+    assert key in done.stderr and "INI" not in done.stderr, "the file is TOML"
+
+
+# --- the self-signed certificate -----------------------------------------------------------------
+
+
+def test_self_signed(bare):
+    server = bare("-p", "0", "-r", "{root}", "--self-signed", "-c", "{cert}", "-k", "{key}",
+                  tls=True)
+    with server:
+        assert stat.S_IMODE(server.key.stat().st_mode) == 0o600
+        assert stat.S_IMODE(server.certificate.stat().st_mode) == 0o644
+        made = server.key.read_bytes(), server.certificate.read_bytes()
+        check_names(server)
+        server.stop()
+        server.start()
+        assert (server.key.read_bytes(), server.certificate.read_bytes()) == made, "kept"
+        assert page(server, PROTOCOLS[3]) == b"page"
+
+
+def check_names(server):
+    context = ssl.create_default_context(cafile=server.certificate)
+    for name in ("localhost", "127.0.0.1", "::1"):
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:
+            context.wrap_socket(connection, server_hostname=name).close()
+    text = subprocess.run([tool("openssl"), "x509", "-in", server.certificate, "-noout", "-text"],
+                          capture_output=True, text=True, check=True).stdout
+    assert "CA:FALSE" in text and "TLS Web Server Authentication" in text
+    days = subprocess.run([tool("openssl"), "x509", "-in", server.certificate, "-checkend",
+                           str(300 * 24 * 3600)], capture_output=True, check=False)
+    assert days.returncode == 0, "valid for less than 300 days"
+
+
+# --- addresses -----------------------------------------------------------------------------------
+
+
+def answers_at(host, port):
+    request = urllib.request.Request(f"http://{host}:{port}/page.txt")
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return answer.read() == b"page"
+
+
+def addresses_of(host):
+    """Those of this machine that a client may try."""
+    found = {family: address[0] for family, *_, address in socket.getaddrinfo(host, 80)}
+    own = []
+    for family, address in found.items():
+        with contextlib.suppress(OSError), socket.socket(family) as trial:
+            trial.bind((address, 0))
+            own.append(f"[{address}]" if family == socket.AF_INET6 else address)
+    return own
+
+
+@pytest.mark.parametrize("scheme", ["acceptor", "reuseport"])
+@pytest.mark.parametrize("host", [[], ["--host", "localhost"]], ids=["all", "localhost"])
+def test_both_families(bare, scheme, host):
+    with bare("--h2c", "-p", "0", "-r", "{root}", "-n", "2", "--scheme", scheme, *host) as server:
+        assert page(server) == b"page"
+        for address in addresses_of("localhost" if host else None) + ["localhost"]:
+            assert answers_at(address, server.port), address
+
+
+def test_every_url_on_the_screen_answers(bare):
+    with bare("--h2c", "-p", "0", "-r", "{root}") as server:
+        assert page(server) == b"page"
+        urls = re.findall(r"^ +http://(\S+):(\d+)/$", server.stdout, re.MULTILINE)
+        assert urls
+        for host, port in urls:
+            assert answers_at(host, port), host
+
+
+def test_one_address(bare):
+    with bare("--h2c", "-p", "0", "-r", "{root}", "--host", "127.0.0.2") as server:
+        (server.root / "page.txt").write_bytes(b"page")
+        port = int(re.search(r":(\d+)/", server.stdout)[1])
+        assert answers_at("127.0.0.2", port)
+        with socket.socket() as trial:
+            assert trial.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_no_file_is_left_open_for_children(bare):
+    """Descriptors that are not closed on exec would keep the port in use."""
+    with bare("--h2c", "-p", "0", "-r", "{root}") as server:
+        for number in os.listdir(f"/proc/{server.pid}/fd"):
+            if int(number) <= 2:
+                continue
+            with open(f"/proc/{server.pid}/fdinfo/{number}") as information:
+                flags = int(re.search(r"flags:\s+(\d+)", information.read())[1], 8)
+            assert flags & os.O_CLOEXEC, os.readlink(f"/proc/{server.pid}/fd/{number}")

@@ -1,0 +1,265 @@
+"""TLS, mostly as `openssl s_client` sees it: protocols by ALPN, versions, ciphers, sessions."""
+
+import socket
+import ssl
+import subprocess
+
+import pytest
+
+from support import http1
+from support.environment import PATIENCE, tool
+from support.protocols import PROTOCOLS, fetch
+from support.server import Server
+
+REQUEST = b"GET /page HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+H1_TLS, H2_TLS = PROTOCOLS[1], PROTOCOLS[3]
+
+
+@pytest.fixture(scope="module")
+def server():
+    with Server("--threads", "2", tls=True) as started:
+        (started.root / "page").write_bytes(b"the page")
+        yield started
+
+
+def s_client(server, *arguments, send=b"", seconds=20):
+    """What `openssl s_client` prints; it trusts the server's certificate and no other."""
+    done = subprocess.run(
+        [tool("openssl"), "s_client", "-connect", f"127.0.0.1:{server.port}", "-CAfile",
+         server.certificate, "-verify_return_error", *arguments],
+        input=send, capture_output=True, check=False, timeout=seconds * PATIENCE)
+    return (done.stdout + done.stderr).decode(errors="replace")
+
+
+# --- ALPN ----------------------------------------------------------------------------------------
+
+CHOSEN = {
+    "h2": "h2",
+    "http/1.1": "http/1.1",
+    "h2,http/1.1": "h2",
+    "http/1.1,h2": "h2",
+    "foo,http/1.1": "http/1.1",
+    "http/1.0,h2": "h2",
+}
+
+
+@pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
+@pytest.mark.parametrize("offered, chosen", CHOSEN.items())
+def test_protocol_is_chosen(server, offered, chosen, version):
+    printed = s_client(server, version, "-alpn", offered)
+    assert f"ALPN protocol: {chosen}\n" in printed
+    assert "Verify return code: 0 (ok)" in printed or "Verification: OK" in printed
+
+
+@pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
+@pytest.mark.parametrize("offered", ["foo", "http/1.0", "h2c", "h", "spdy/3.1,h2-14"])
+def test_no_protocol_in_common(server, offered, version):
+    printed = s_client(server, version, "-alpn", offered)
+    assert "alert no application protocol" in printed and "SSL alert number 120" in printed
+
+
+@pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
+def test_without_alpn_it_is_http1(server, version):
+    printed = s_client(server, version, "-ign_eof", send=REQUEST)
+    assert "No ALPN negotiated" in printed
+    assert "HTTP/1.1 200 OK" in printed and "the page" in printed
+
+
+def test_http2_on_http1(server):
+    """The preface means nothing on a connection for which HTTP/1.1 was chosen."""
+    printed = s_client(server, "-alpn", "http/1.1", "-ign_eof", "-quiet",
+                       send=b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
+    assert "HTTP/1.1 505" in printed
+
+
+def test_http1_on_http2(server):
+    """No request line on a connection for which HTTP/2 was chosen: it is closed."""
+    printed = s_client(server, "-alpn", "h2", "-ign_eof", "-quiet", send=REQUEST)
+    assert "the page" not in printed
+
+
+# --- versions and ciphers ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version, printed_as", [("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3")])
+def test_versions(server, version, printed_as):
+    assert f"New, {printed_as}, Cipher is" in s_client(server, version)
+
+
+@pytest.mark.parametrize("version", ["-tls1", "-tls1_1"])
+def test_old_versions(server, version):
+    printed = s_client(server, version, "-cipher", "ALL:@SECLEVEL=0")
+    assert "alert protocol version" in printed
+    assert "New, TLS" not in printed
+
+
+AEAD = ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"]
+WEAK = ["ECDHE-{0}-AES128-SHA256", "ECDHE-{0}-AES256-SHA384", "ECDHE-{0}-AES128-SHA",
+        "ECDHE-{0}-AES256-SHA", "ECDHE-{0}-AES128-CCM", "ECDHE-{0}-NULL-SHA",
+        "AES128-GCM-SHA256", "AES256-GCM-SHA384", "AES128-SHA256", "AES128-SHA",
+        "DHE-RSA-AES128-GCM-SHA256", "DHE-RSA-CHACHA20-POLY1305", "ADH-AES128-GCM-SHA256",
+        "PSK-AES128-GCM-SHA256"]
+
+
+@pytest.fixture(scope="module", params=["EC", "RSA"])
+def keyed_server(request):
+    """With a key of each kind, as the cipher depends on it."""
+    kind = ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"] if request.param == "EC" else ["rsa:2048"]
+    started = Server(tls=True)
+    started.key_kind = "ECDSA" if request.param == "EC" else "RSA"
+    started.key.parent.mkdir()
+    subprocess.run([tool("openssl"), "req", "-x509", "-newkey", *kind, "-nodes", "-days", "2",
+                    "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+                    "-keyout", started.key, "-out", started.certificate],
+                   check=True, capture_output=True)
+    with started:
+        yield started
+
+
+@pytest.mark.parametrize("name", AEAD)
+def test_strong_ciphers(keyed_server, name):
+    cipher = f"ECDHE-{keyed_server.key_kind}-{name}"
+    assert f"New, TLSv1.2, Cipher is {cipher}" in s_client(keyed_server, "-tls1_2", "-cipher", cipher)
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_weak_ciphers(keyed_server, name):
+    cipher = name.format(keyed_server.key_kind) + ":@SECLEVEL=0"
+    printed = s_client(keyed_server, "-tls1_2", "-cipher", cipher)
+    assert "Cipher is (NONE)" in printed or "no cipher match" in printed or \
+        "no ciphers available" in printed
+    assert "New, TLSv1.2" not in printed
+
+
+# --- sessions, renegotiation, early data ---------------------------------------------------------
+
+
+def first_session(server, version, file):
+    printed = s_client(server, version, "-sess_out", file, "-ign_eof", send=REQUEST)
+    assert "New, TLS" in printed and "the page" in printed
+    return printed
+
+
+@pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
+def test_sessions_are_resumed(server, version, tmp_path):
+    file = tmp_path / "session"
+    first_session(server, version, file)
+    for _ in range(4):  # whichever worker gets it
+        printed = s_client(server, version, "-sess_in", file, "-ign_eof", send=REQUEST)
+        assert "Reused, TLS" in printed and "the page" in printed
+
+
+def test_early_data_is_not_accepted(server, tmp_path):
+    """What is sent ahead of the handshake could be sent again by anybody."""
+    file = tmp_path / "session"
+    printed = first_session(server, "-tls1_3", file)
+    assert "Max Early Data: 0" in printed
+    (tmp_path / "request").write_bytes(REQUEST)
+    printed = s_client(server, "-tls1_3", "-sess_in", file, "-early_data", tmp_path / "request")
+    assert "Early data was accepted" not in printed
+    assert "Early data was not sent" in printed or "Early data was rejected" in printed
+
+
+def test_renegotiation_is_refused(server):
+    """`R` asks for it, in TLS 1.2."""
+    printed = s_client(server, "-tls1_2", send=b"R\n", seconds=5)
+    assert "RENEGOTIATING" in printed
+    assert "no renegotiation" in printed
+    assert fetch(server, H1_TLS, "/page").body == b"the page"
+
+
+def test_keys_are_updated(server):
+    """`K` gives the client's and asks for the server's, in TLS 1.3."""
+    command = [tool("openssl"), "s_client", "-connect", f"127.0.0.1:{server.port}", "-tls1_3"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, bufsize=0) as client:
+        for _ in range(3):
+            client.stdin.write(b"K\n")
+            read_until(client, b"KEYUPDATE")
+        client.stdin.write(REQUEST)
+        read_until(client, b"the page")
+        client.kill()
+
+
+def read_until(client, text):
+    seen = b""
+    while text not in seen:
+        piece = client.stdout.read(4096)
+        assert piece, seen
+        seen += piece
+
+
+def test_no_compression(server):
+    assert "Compression: NONE" in s_client(server, "-tls1_2", "-comp")
+
+
+# --- the certificate -----------------------------------------------------------------------------
+
+
+def openssl(*arguments):
+    subprocess.run([tool("openssl"), *arguments], check=True, capture_output=True)
+
+
+def test_certificate_chain(tmp_path):
+    """The file holds the certificate and those between it and one that the client knows."""
+    key_options = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    for name, issuer, extension in (("root", None, "basicConstraints=critical,CA:TRUE"),
+                                    ("middle", "root", "basicConstraints=critical,CA:TRUE"),
+                                    ("leaf", "middle", "subjectAltName=DNS:localhost")):
+        files = ["-keyout", tmp_path / f"{name}.key", "-out", tmp_path / f"{name}.crt"]
+        signed = [] if issuer is None else ["-CA", tmp_path / f"{issuer}.crt",
+                                            "-CAkey", tmp_path / f"{issuer}.key"]
+        openssl("req", "-x509", *key_options, "-days", "2", "-subj", f"/CN={name}", *signed,
+                "-addext", extension, *files)
+    chain = (tmp_path / "leaf.crt").read_bytes() + (tmp_path / "middle.crt").read_bytes()
+    (tmp_path / "chain.crt").write_bytes(chain)
+    arguments = ["--cert", tmp_path / "chain.crt", "--key", tmp_path / "leaf.key"]
+    with Server(*arguments, tls=True, self_signed=False) as server:
+        context = ssl.create_default_context(cafile=tmp_path / "root.crt")
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:
+            context.wrap_socket(connection, server_hostname="localhost").close()
+
+
+# --- endings -------------------------------------------------------------------------------------
+
+
+def test_close_notify(server):
+    """The client can tell the end of an answer from a connection that was cut."""
+    with http1.Connection(server) as connection:
+        connection.socket.suppress_ragged_eofs = False
+        connection.send(REQUEST)
+        received = b""
+        while piece := connection.socket.recv(65536):  # SSLEOFError: without close_notify
+            received += piece
+        assert received.endswith(b"the page")
+
+
+NO_HANDSHAKE = {
+    "a request without TLS": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "the preface of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "zeros": b"\0" * 1000,
+    "a record of the wrong type": b"\x17\x03\x03\x00\x05hello",
+    "a record that is too long": b"\x16\x03\x01\xff\xff" + b"\1" * 70_000,
+    "SSL 2.0": b"\x80\x2c\x01\x00\x02" + b"\0" * 41,
+}
+
+
+@pytest.mark.parametrize("data", NO_HANDSHAKE.values(), ids=NO_HANDSHAKE)
+def test_what_is_no_handshake(server, data):
+    """The connection is closed, and soon."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5 * PATIENCE) as connection:
+        try:
+            connection.sendall(data)
+            while connection.recv(65536):
+                pass
+        except ConnectionError:
+            pass
+    assert fetch(server, H2_TLS, "/page").body == b"the page"
+
+
+def test_tls_on_a_port_without(tmp_path):
+    with Server() as server, socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.settimeout(5 * PATIENCE)
+        context = ssl.create_default_context()
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            context.wrap_socket(connection, server_hostname="localhost")
