@@ -20,6 +20,9 @@ struct FileVersion {
   std::uint64_t size = 0;  // bytes
   std::int64_t modified_s = 0;
   std::int64_t modified_ns = 0;
+  std::int64_t changed_s = 0;  // of content or attributes: unlike `modified`, nobody can set it
+  std::int64_t changed_ns = 0;
+  std::uint64_t links = 0;
 
   bool operator==(const FileVersion&) const = default;
 };

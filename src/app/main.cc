@@ -96,6 +96,7 @@ int run(int argc, char** argv) {
   if (!options) return stop(options.error());
   raise_descriptor_limit();
   ::signal(SIGPIPE, SIG_IGN);  // a closed pipe behind standard output must not end the server
+  ::signal(SIGXFSZ, SIG_IGN);  // nor an upload beyond the limit on file sizes: write() says EFBIG
   const Result<void, Stop> prepared = prepare_certificate(*options);
   if (!prepared) return stop(prepared.error());
   Server server(options->server);

@@ -111,6 +111,14 @@ Result<Options, Stop> parse_options(int argc, char** argv) {
     return std::unexpected(Stop{0, app.help()});
   } catch (const CLI::CallForVersion& version) {
     return std::unexpected(Stop{0, std::string(version.what()) + "\n"});
+  } catch (const CLI::ConfigError& error) {
+    // CLI11 calls every configuration file INI.
+    std::string text = error.what();
+    constexpr std::string_view known = "INI was not able to parse ";
+    if (text.starts_with(known)) {
+      text = "the configuration file names no option: " + text.substr(known.size());
+    }
+    return std::unexpected(wrong(text + "; see h2server --help"));
   } catch (const CLI::Error& error) {
     return std::unexpected(wrong(std::string(error.what()) + "; see h2server --help"));
   }

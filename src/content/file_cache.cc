@@ -23,7 +23,10 @@ FileVersion version_of(const struct stat& status) {
           .inode = status.st_ino,
           .size = static_cast<std::uint64_t>(status.st_size),
           .modified_s = status.st_mtim.tv_sec,
-          .modified_ns = status.st_mtim.tv_nsec};
+          .modified_ns = status.st_mtim.tv_nsec,
+          .changed_s = status.st_ctim.tv_sec,
+          .changed_ns = status.st_ctim.tv_nsec,
+          .links = status.st_nlink};
 }
 
 // What is sent ahead of a response is made once, with the file.
@@ -49,7 +52,7 @@ void describe(File& file, std::string_view path) {
   const FileVersion& version = file.version;
   file.content_type = mime_type(path);
   file.etag = fmt::format("\"{:x}-{:x}-{:x}{:08x}\"", version.inode, version.size,
-                          version.modified_s, version.modified_ns);
+                          version.changed_s, version.changed_ns);
   std::array<char, http::date_size> date;
   http::format_date(version.modified_s, date);
   file.last_modified.assign(date.data(), date.size());
@@ -101,6 +104,13 @@ Lookup::Kind kind_of_error(int error) {
   }
 }
 
+// The thread gives it up to open a file when connections have taken all descriptors.
+thread_local base::Fd spare;
+
+void take_spare() {
+  if (!spare.valid()) spare = base::Fd(::open("/dev/null", O_PATH | O_CLOEXEC));
+}
+
 bool is_mapped(const Lookup& lookup) { return lookup.file != nullptr && lookup.file->mapped; }
 
 }  // namespace
@@ -116,12 +126,14 @@ bool is_settled(const FileVersion& version) {
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
   constexpr std::int64_t tick_ns = 20'000'000;  // two ticks at 100 Hz
   // A file's time may lie centuries away, which is more than 64 bits of nanoseconds.
-  const std::int64_t age_s = now.tv_sec - version.modified_s;
+  const std::int64_t age_s = now.tv_sec - version.changed_s;
   if (age_s < 0 || age_s > 1) return age_s > 0;
-  return age_s * 1'000'000'000 + now.tv_nsec - version.modified_ns > tick_ns;
+  return age_s * 1'000'000'000 + now.tv_nsec - version.changed_ns > tick_ns;
 }
 
-FileCache::FileCache(int root, const FileCacheLimits& limits) : root_(root), limits_(limits) {}
+FileCache::FileCache(int root, const FileCacheLimits& limits) : root_(root), limits_(limits) {
+  take_spare();
+}
 FileCache::~FileCache() = default;
 
 Lookup FileCache::find(std::string_view path, std::int64_t now_ms) {
@@ -133,7 +145,11 @@ Lookup FileCache::find(std::string_view path, std::int64_t now_ms) {
   }
   const Entries::iterator entry = found->second;
   entries_.splice(entries_.begin(), entries_, entry);
-  if (now_ms - entry->checked_ms < limits_.fresh_ms) return entry->lookup;
+  // What is mapped shows a change at once, so it must be seen at once: the head is still to be
+  // sent.
+  const FileRef& file = entry->lookup.file;
+  const bool current = file == nullptr || file->unchanged();
+  if (current && now_ms - entry->checked_ms < limits_.fresh_ms) return entry->lookup;
   Entry fresh = load(path, &*entry);
   if (fresh.lookup.kind == entry->lookup.kind && fresh.lookup.file == entry->lookup.file) {
     entry->checked_ms = now_ms;
@@ -150,6 +166,7 @@ FileCache::Entry FileCache::load(std::string_view path, const Entry* known) {
   Entry entry{.path = std::string(path), .lookup = {}};
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
     entry.lookup.kind = open_file(entry.path, known, entry);
+    take_spare();
     if (entry.lookup.kind != Lookup::Kind::failed) break;
   }
   return entry;
@@ -157,9 +174,10 @@ FileCache::Entry FileCache::load(std::string_view path, const Entry* known) {
 
 Lookup::Kind FileCache::open_file(const std::string& path, const Entry* known, Entry& entry) {
   Result<base::Fd, int> opened = open_beneath(root_, path, O_RDONLY);
-  if (!opened && (opened.error() == EMFILE || opened.error() == ENFILE)) {
-    // Mapped files hold descriptors: give back those that nobody serves.
-    while (!entries_.empty() && &entries_.back() != known) drop(std::prev(entries_.end()));
+  const bool short_of_descriptors =
+      !opened && (opened.error() == EMFILE || opened.error() == ENFILE);
+  if (short_of_descriptors) {
+    spare.close();
     opened = open_beneath(root_, path, O_RDONLY);
   }
   if (!opened) return kind_of_error(opened.error());

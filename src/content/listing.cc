@@ -38,6 +38,7 @@ constexpr std::string_view page_head = R"(<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Files</title>
+<link rel="icon" href="data:,">
 <style>
 :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }
 body { max-width: 48rem; margin: 2rem auto; padding: 0 1rem; }

@@ -16,8 +16,13 @@ bool File::unchanged() const noexcept {
   struct stat now{};
   // The descriptor leads to the inode that was opened, whatever its name stands for by now.
   if (::fstat(descriptor, &now) != 0) return false;
-  return static_cast<std::uint64_t>(now.st_size) == version.size &&
-         now.st_mtim.tv_sec == version.modified_s && now.st_mtim.tv_nsec == version.modified_ns;
+  const bool same = static_cast<std::uint64_t>(now.st_size) == version.size &&
+                    now.st_mtim.tv_sec == version.modified_s &&
+                    now.st_mtim.tv_nsec == version.modified_ns;
+  const bool untouched =
+      now.st_ctim.tv_sec == version.changed_s && now.st_ctim.tv_nsec == version.changed_ns;
+  // A file that was replaced or removed has lost a name; its content is what it was.
+  return same && (untouched || now.st_nlink < version.links);
 }
 
 }  // namespace h2server

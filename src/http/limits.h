@@ -16,7 +16,8 @@ struct Limits {
   std::uint32_t idle_ms_max = 60'000;       // between requests: browsers reuse within a minute
   std::uint32_t body_idle_ms_max = 60'000;  // between two pieces of a request's body
   std::uint32_t send_idle_ms_max = 60'000;  // the peer takes nothing at all
-  std::uint32_t linger_ms_max = 2'000;      // for the peer to read our last words
+  std::uint32_t goaway_ms_max = 1'000;  // an idle HTTP/2 client that does not answer while we stop
+  std::uint32_t linger_ms_max = 2'000;  // for the peer to read our last words
 
   // An unread body that is dropped to keep the connection; a longer one closes it.
   std::size_t drain_bytes_max = 256 * 1024;

@@ -147,6 +147,12 @@ Task<Result<io::Lease>> TlsStream::read(std::uint32_t timeout_ms) {
       if (!plain.empty()) co_return std::move(plain);
       if (ending_ != Ending::none) continue;
     }
+    // OpenSSL's own answers: to a KeyUpdate, to an attempt at renegotiation.
+    if (!encrypted_.empty() && !flushing_) {
+      const Result<void> flushed = co_await flush(timeout_ms);
+      flushed_.set();
+      if (!flushed) co_return std::unexpected(flushed.error());
+    }
     const std::int64_t left_ms = timeout_ms == 0 ? 0 : until_ms - engine().now_ms();
     if (timeout_ms != 0 && left_ms <= 0) co_return std::unexpected(Error{ETIMEDOUT, "TLS"});
     Result<io::Lease> lease = co_await tcp_.read(static_cast<std::uint32_t>(left_ms));
@@ -183,11 +189,20 @@ Result<void> TlsStream::encrypt(base::BufferChain& bytes) {
   return {};
 }
 
+// One at a time: the bytes of whoever comes second leave with the first one's.
+Task<Result<void>> TlsStream::flush(std::uint32_t timeout_ms) {
+  flushing_ = true;
+  Result<void> written = co_await tcp_.write(encrypted_, timeout_ms);
+  flushing_ = false;
+  co_return written;
+}
+
 Task<Result<void>> TlsStream::write(base::BufferChain& bytes, std::uint32_t timeout_ms) {
   while (!bytes.empty() || !encrypted_.empty()) {
     const Result<void> done = encrypt(bytes);
     if (!done) co_return std::unexpected(done.error());
-    const Result<void> written = co_await tcp_.write(encrypted_, timeout_ms);
+    while (flushing_) co_await flushed_.wait();
+    const Result<void> written = co_await flush(timeout_ms);
     if (!written) co_return std::unexpected(written.error());
   }
   co_return {};

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string_view>
 
+#include "coro/event.h"
 #include "net/tcp_stream.h"
 #include "net/tls_context.h"
 
@@ -35,6 +36,7 @@ class TlsStream final : public Stream {
  private:
   friend struct TlsBio;  // OpenSSL's way to input_ and encrypted_
 
+  Task<Result<void>> flush(std::uint32_t timeout_ms);
   Result<void> encrypt(base::BufferChain& bytes);
   std::size_t decrypt(std::span<char> room);
 
@@ -42,9 +44,11 @@ class TlsStream final : public Stream {
 
   TcpStream tcp_;
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
-  io::Lease lease_;               // encrypted bytes that arrived
-  std::string_view input_;        // of lease_: those OpenSSL has not read
-  base::BufferChain encrypted_;   // on their way out
+  io::Lease lease_;              // encrypted bytes that arrived
+  std::string_view input_;       // of lease_: those OpenSSL has not read
+  base::BufferChain encrypted_;  // on their way out
+  coro::Event flushed_;          // by the reader, for the writer
+  bool flushing_ = false;
   Ending ending_ = Ending::none;  // of what the peer sends
 };
 

@@ -17,10 +17,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/fd.h"
+#include "content/file_cache.h"
 #include "coro/task_group.h"
 #include "h2server/body.h"
 #include "h2server/handler.h"
@@ -57,11 +59,16 @@ class TemporaryDirectory {
     out.close();
     ASSERT_TRUE(out.good()) << name;
   }
-  // The same, and long ago enough for the cache to believe it.
+  // The same, and long ago enough for the cache to believe it: returns when a later write would
+  // show.
   void write_settled(const std::string& name, std::string_view content,
                      std::int64_t modified_s = 1'000'000'000) const {
     write(name, content);
     set_modified(name, modified_s);
+    const base::Fd file(::openat(fd(), name.c_str(), O_RDONLY | O_CLOEXEC));
+    while (!content::is_settled(content::version_of(file.get()).value())) {
+      std::this_thread::yield();
+    }
   }
   void set_modified(const std::string& name, std::int64_t seconds) const {
     const timespec times[2] = {{seconds, 0}, {seconds, 0}};
@@ -109,6 +116,13 @@ class LoweredLimit {
 inline rlim_t descriptors_in_use() {
   const base::Fd next(::dup(0));
   return static_cast<rlim_t>(next.get());
+}
+
+// A thread's caches have a descriptor to spare. Of a new thread it is among those that are in use
+// when a limit is set, and not above it.
+template <class Use>
+void on_a_new_thread(Use use) {
+  std::thread(std::move(use)).join();
 }
 
 // The result of a task whose awaits all complete at once.

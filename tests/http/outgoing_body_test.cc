@@ -70,8 +70,9 @@ class MappedFile {
     auto file = std::make_shared<File>();
     struct stat now{};
     EXPECT_EQ(::fstat(made.get(), &now), 0);
-    file->version = {now.st_dev, now.st_ino, content.size(), now.st_mtim.tv_sec,
-                     now.st_mtim.tv_nsec};
+    file->version = {now.st_dev,          now.st_ino,          content.size(),
+                     now.st_mtim.tv_sec,  now.st_mtim.tv_nsec, now.st_ctim.tv_sec,
+                     now.st_ctim.tv_nsec, now.st_nlink};
     file->descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     void* const bytes = ::mmap(nullptr, content.size(), PROT_READ, MAP_SHARED, file->descriptor, 0);
     EXPECT_NE(bytes, MAP_FAILED);

@@ -45,5 +45,5 @@ def site_h2(request, server_for):
 
 @pytest.fixture
 def plain_user():
-    """The number of a user without privileges to run the server as; None: we have none ourselves."""
+    """The number of a user without privileges to run the server as; None: we are one."""
     return pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None

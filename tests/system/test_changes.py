@@ -20,8 +20,8 @@ SEEN_WITHIN_S = 1.2 * PATIENCE  # the server believes what it knows of a file fo
 
 
 class Reader:
-    """The response to GET, of which as much is taken as is asked for. The windows of HTTP/2 are wide
-    open, so that it is the socket which holds the server up."""
+    """The response to GET, of which as much is taken as is asked for. The windows of HTTP/2 are
+    wide open, so that it is the socket which holds the server up."""
 
     def __init__(self, site, path):
         self._http2 = site.protocol.http2
@@ -275,7 +275,7 @@ def wait_for_stall(server):
 @pytest.mark.parametrize("size", [100, 65 * KIB, 1000 * KIB])
 @pytest.mark.parametrize("length", [0, 50, 70 * KIB, None], ids=["emptied", "cut", "other", "same"])
 def test_changed_between_two_requests(site, size, length):
-    """A response that begins after the change is whole: nothing of the old version is on its way."""
+    """A response that begins after the change is whole: nothing old is on its way."""
     path = site.place("a", noise(size, seed=1))
     assert site.fetch(path).body == noise(size, seed=1)
     content = noise(size if length is None else length, seed=2)

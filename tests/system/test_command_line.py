@@ -1,4 +1,4 @@
-"""The command line: options in both forms, the configuration file, and what is said when it fails."""
+"""The command line: what helps, and what is said when the program can't start."""
 
 import os
 import pathlib

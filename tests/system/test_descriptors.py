@@ -216,8 +216,9 @@ def test_dead_connections_leave_nothing(protocol, scheme):
         left = [die(server, protocol, state, death) for state, death in ENDS for _ in range(12)]
         assert len(left) >= 200
         wait_until(lambda: not connected(server), "their sockets are closed", 10)
-        # A worker may have mapped the large file in the meantime, or have forgotten it.
-        assert abs(descriptor_count(server.pid) - opened) <= 1
+        # A worker may have mapped the large file in the meantime, or have forgotten it, and keeps a
+        # descriptor to spare since its first file.
+        assert abs(descriptor_count(server.pid) - opened) <= 2
         assert thread_count(server.pid) == threads
         wait_until(lambda: not server.temporary_files(), "their uploads are removed")
 

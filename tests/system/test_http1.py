@@ -174,7 +174,8 @@ EXPECTING = {
 
 @pytest.mark.parametrize("start, fields, status", EXPECTING.values(), ids=EXPECTING)
 def test_refused_without_the_body(connection, start, fields, status):
-    connection.send(f"{start} HTTP/1.1\r\n{HOST}Content-Length: 100000\r\n{fields}\r\n\r\n".encode())
+    head = f"{start} HTTP/1.1\r\n{HOST}Content-Length: 100000\r\n{fields}\r\n\r\n"
+    connection.send(head.encode())
     answer = connection.answer_head()
     assert answer.status == status
     assert answer.field("connection") == "close"  # whether the body comes, nobody knows

@@ -87,7 +87,8 @@ def test_defaults(bare):
 
 def test_upload_directory_is_made(bare):
     with bare("-p", "0", "-r", "{root}", "--h2c", "--upload-dir", "{uploads}/of/ours") as server:
-        assert fetch(server, PLAIN, "/files", "POST", [form_type()], form(("a", b"x"))).status == 201
+        answer = fetch(server, PLAIN, "/files", "POST", [form_type()], form(("a", b"x")))
+        assert answer.status == 201
         assert (server.uploads / "of/ours/a").read_bytes() == b"x"
 
 

@@ -187,7 +187,7 @@ def test_refusal_reaches_curl_while_it_is_sending(site_h1, tmp_path):
 
 
 def test_refusal_reaches_a_stream_that_is_still_sending(site_h2):
-    """The whole answer comes first; then the rest of the request may be declined (RFC 9113, 8.1)."""
+    """The whole answer comes first; then the rest of the request may be declined: RFC 9113, 8.1."""
     (site_h2.server.uploads / site_h2.name).write_bytes(b"first")
     body = form((site_h2.name, bytes(20_000_000)))
     with site_h2.connect() as connection:

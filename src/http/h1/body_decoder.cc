@@ -49,6 +49,14 @@ void BodyDecoder::step(char c) noexcept {
   const auto only = [&](char wanted, State next) {
     state_ = c == wanted ? next : State::malformed;
   };
+  // Bytes that are not content go on up to `end`, and not for ever.
+  const auto overhead = [&](State going_on, bool valid, char end, State next) {
+    if (c == end) {
+      state_ = next;
+    } else {
+      state_ = valid && ++overhead_ <= overhead_bytes_max ? going_on : State::malformed;
+    }
+  };
   switch (state_) {
     case State::size_first:
       left_ = 0;
@@ -67,11 +75,7 @@ void BodyDecoder::step(char c) noexcept {
       return;
     case State::extension:
       // Extensions mean nothing to us; what could be taken for a line's end is refused.
-      if (c == '\r') {
-        state_ = State::size_end;
-      } else if (!is_field_value_character(c) || ++overhead_ > overhead_bytes_max) {
-        state_ = State::malformed;
-      }
+      overhead(State::extension, is_field_value_character(c), '\r', State::size_end);
       return;
     case State::size_end:
       overhead_ = 0;
@@ -84,19 +88,13 @@ void BodyDecoder::step(char c) noexcept {
       only('\n', State::size_first);
       return;
     case State::trailer_start:
-      if (c == '\r') {
-        state_ = State::last_end;
-      } else {
-        const bool fits = ++overhead_ <= overhead_bytes_max;  // of lines of one character, too
-        state_ = fits && is_token_character(c) ? State::trailer : State::malformed;
-      }
+      overhead(State::trailer_name, is_token_character(c), '\r', State::last_end);
+      return;
+    case State::trailer_name:
+      overhead(State::trailer_name, is_token_character(c), ':', State::trailer);
       return;
     case State::trailer:
-      if (c == '\r') {
-        state_ = State::trailer_end;
-      } else if (!is_field_value_character(c) || ++overhead_ > overhead_bytes_max) {
-        state_ = State::malformed;
-      }
+      overhead(State::trailer, is_field_value_character(c), '\r', State::trailer_end);
       return;
     case State::trailer_end:
       only('\n', State::trailer_start);

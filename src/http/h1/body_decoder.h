@@ -35,6 +35,7 @@ class BodyDecoder {
     data_end_cr,
     data_end_lf,
     trailer_start,  // of a line
+    trailer_name,
     trailer,
     trailer_end,  // LF of a trailer line
     last_end,     // LF of the empty line

@@ -134,6 +134,7 @@ void Connection::begin_exchange() {
   exchange_->head.encrypted = encrypted_;
   decoder_ = BodyDecoder(parser_.framing());
   owes_continue_ = parser_.framing().expects_continue;
+  dropped_ = 0;
 }
 
 void Connection::end_exchange() noexcept {
@@ -196,6 +197,7 @@ bool Connection::must_close_after_response() const noexcept {
 }
 
 void Connection::begin_response() {
+  drop_arrived_body();
   Response& response = exchange_->response;
   const bool head_only = exchange_->head.method == Method::HEAD;
   const Version version = exchange_->head.version;
@@ -300,15 +302,24 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
   }
 }
 
+// What of it has arrived already, so that the response can say whether the connection goes on.
+void Connection::drop_arrived_body() {
+  BodyDecoder::Verdict verdict;
+  while ((verdict = decoder_.decode(input_)) == BodyDecoder::Verdict::content) {
+    dropped_ += decoder_.content().size();
+  }
+  const bool too_much = dropped_ > service_.limits.drain_bytes_max;
+  if (verdict == BodyDecoder::Verdict::malformed || too_much) end_ = End::linger;
+}
+
 // What the handler left unread. False: too much of it, or it broke off.
 Task<bool> Connection::drop_request_body() {
   if (end_ == End::linger) co_return false;
-  std::size_t dropped = 0;
   while (!decoder_.finished()) {
     const Result<std::string_view> piece = co_await incoming_.read();
     if (!piece) co_return false;
-    dropped += piece->size();
-    if (dropped > service_.limits.drain_bytes_max) co_return false;
+    dropped_ += piece->size();
+    if (dropped_ > service_.limits.drain_bytes_max) co_return false;
   }
   co_return true;
 }

@@ -59,6 +59,7 @@ class Connection final : private Drainable {
   bool append_body();
   Task<bool> append_produced();
   Task<bool> drop_request_body();
+  void drop_arrived_body();
   void end_exchange() noexcept;
 
   [[nodiscard]] bool must_close_after_response() const noexcept;
@@ -83,6 +84,7 @@ class Connection final : private Drainable {
   const Handler* handler_ = nullptr;
   IncomingBody incoming_{*this};
   BodyDecoder decoder_{Framing{}};
+  std::size_t dropped_ = 0;  // bytes of the request's body that nobody read
   bool owes_continue_ = false;
 };
 

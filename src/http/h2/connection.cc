@@ -24,6 +24,19 @@ void Connection::drain() {
   if (session_ == nullptr || closing_) return;
   session_->drain();
   want_write();
+  hurry();
+}
+
+// While the server stops, a client with nothing under way is not waited for long.
+void Connection::hurry() {
+  if (first_ != nullptr || closing_ || !service_.connections.draining()) return;
+  read_again_ = true;
+  stream_.cancel_read();
+}
+
+std::uint32_t Connection::silence_ms_max() const noexcept {
+  const bool hurries = service_.connections.draining() && first_ == nullptr;
+  return hurries ? service_.limits.goaway_ms_max : service_.limits.idle_ms_max;
 }
 
 Task<void> Connection::run(std::string early, io::Lease first) {
@@ -63,16 +76,18 @@ Task<void> Connection::read_all(std::string early, io::Lease first) {
   if (more && !first.empty()) more = receive(first.bytes());
   first.end();
   while (more && !closing_ && !session_->finished()) {
-    Result<io::Lease> lease = co_await stream_.read(service_.limits.idle_ms_max);
+    Result<io::Lease> lease = co_await stream_.read(silence_ms_max());
     if (lease) {
       peer_ended_ = lease->empty();
       more = !peer_ended_ && receive(lease->bytes());
       continue;
     }
-    // ECANCELED: the writer has found that all is said. Silence ends the connection unless it is
-    // our own work that the peer waits for.
-    more = lease.error().code == ETIMEDOUT && !waits_for_peer_only();
-    if (lease.error().code == ETIMEDOUT && !more) session_->terminate(ErrorCode::no_error);
+    const int error = lease.error().code;
+    if (error == ECANCELED && std::exchange(read_again_, false)) continue;
+    // Else ECANCELED: the writer has found that all is said. Silence ends the connection unless it
+    // is our own work that the peer waits for.
+    more = error == ETIMEDOUT && !waits_for_peer_only();
+    if (error == ETIMEDOUT && !more) session_->terminate(ErrorCode::no_error);
   }
 }
 
@@ -229,6 +244,7 @@ void Connection::release_if_done(Transfer& transfer) {
   if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
   --alive_;
   base::Pool<Transfer>::Pointer(&transfer, {&transfers_}).reset();
+  hurry();
 }
 
 // --- answering --------------------------------------------------------------------------------

@@ -51,6 +51,8 @@ class Connection final : private Drainable {
   bool receive(std::string_view bytes);
   bool waits_for_peer_only() const noexcept;
   void want_write();
+  void hurry();
+  [[nodiscard]] std::uint32_t silence_ms_max() const noexcept;
   [[nodiscard]] std::size_t output_bytes_max() const noexcept;
 
   void handle(const SessionEvent& event);
@@ -80,6 +82,7 @@ class Connection final : private Drainable {
   Transfer* first_ = nullptr;  // those that are alive
   std::size_t alive_ = 0;
   bool receiving_ = false;   // events are being handled: one write will follow
+  bool read_again_ = false;  // the read was ended to begin anew with another deadline
   bool closing_ = false;     // nothing will be read any more
   bool peer_ended_ = false;  // it has closed its side
   bool broken_ = false;      // nothing can be written any more

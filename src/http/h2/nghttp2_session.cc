@@ -75,6 +75,7 @@ class Nghttp2Session final : public Session {
   std::int32_t last_id_ = -1;  // of the streams that the client opened
   std::size_t out_bytes_max_ = 0;
   bool draining_ = false;
+  bool pinged_ = false;
   bool awaits_ack_ = false;  // of the PING that follows the first GOAWAY
   bool failed_ = false;      // out of memory
 };
@@ -143,6 +144,17 @@ struct Nghttp2Session::Callbacks {
     return 0;
   }
 
+  // The PING whose answer says that the client has seen the first GOAWAY.
+  static int frame_sent(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
+    Nghttp2Session& me = self(user);
+    if (frame->hd.type != NGHTTP2_GOAWAY || !me.draining_ || std::exchange(me.pinged_, true)) {
+      return 0;
+    }
+    me.awaits_ack_ = true;
+    me.check(nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, nullptr));
+    return 0;
+  }
+
   static int data_received(nghttp2_session* session, std::uint8_t, std::int32_t id,
                            const std::uint8_t* bytes, std::size_t size, void* user) {
     Transfer* const transfer = self(user).transfer_of(id);
@@ -207,6 +219,7 @@ struct Nghttp2Session::Callbacks {
       nghttp2_session_callbacks_set_on_begin_headers_callback(fresh, begin_headers);
       nghttp2_session_callbacks_set_on_header_callback(fresh, header);
       nghttp2_session_callbacks_set_on_frame_recv_callback(fresh, frame_received);
+      nghttp2_session_callbacks_set_on_frame_send_callback(fresh, frame_sent);
       nghttp2_session_callbacks_set_on_data_chunk_recv_callback(fresh, data_received);
       nghttp2_session_callbacks_set_on_stream_close_callback(fresh, stream_closed);
       nghttp2_session_callbacks_set_send_data_callback(fresh, send_body);
@@ -368,9 +381,7 @@ void Nghttp2Session::reset(Transfer& transfer, ErrorCode code) {
 
 void Nghttp2Session::drain() {
   if (std::exchange(draining_, true)) return;
-  awaits_ack_ = true;
   check(nghttp2_submit_shutdown_notice(session_.get()));
-  check(nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr));
 }
 
 void Nghttp2Session::terminate(ErrorCode code) {

@@ -1,6 +1,6 @@
 // A browser's visit: node browser.js CHROMIUM URL UPLOAD_FILE FOLDER
-// Reads two pages, downloads a file into FOLDER, uploads UPLOAD_FILE through the form, and once more
-// by another name without JavaScript. Prints what it saw as JSON.
+// Reads two pages, downloads a file into FOLDER, uploads UPLOAD_FILE through the form, and once
+// more by another name without JavaScript. Prints what it saw as JSON.
 'use strict';
 
 const { copyFileSync } = require('node:fs');

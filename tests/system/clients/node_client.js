@@ -70,9 +70,9 @@ class Http2 {
 async function main() {
   const client = protocol.startsWith('h2') ? new Http2() : new Http1();
   const page = await client.send('GET', '/page');
-  const form = Buffer.concat([
-    Buffer.from(`--limit\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\n\r\n`),
-    page.body, Buffer.from('\r\n--limit--\r\n')]);
+  const disposition = `Content-Disposition: form-data; name="file"; filename="${name}"`;
+  const form = Buffer.concat([Buffer.from(`--limit\r\n${disposition}\r\n\r\n`), page.body,
+    Buffer.from('\r\n--limit--\r\n')]);
   const type = 'multipart/form-data; boundary=limit';
   const upload = await client.send('POST', '/files', { 'content-type': type }, form);
   const again = await client.send('GET', `/files/${name}`);

@@ -39,7 +39,8 @@ def form(*parts, boundary=b"limit"):
     for number, (name, content) in enumerate(parts):
         disposition = b'form-data; name="part%d"' % number
         if name is not None:
-            disposition += b'; filename="' + (name if isinstance(name, bytes) else name.encode()) + b'"'
+            claimed = name if isinstance(name, bytes) else name.encode()
+            disposition += b'; filename="' + claimed + b'"'
         body += b"--" + boundary + b"\r\nContent-Disposition: " + disposition
         body += b"\r\n\r\n" + content + b"\r\n"
     return body + b"--" + boundary + b"--\r\n"
