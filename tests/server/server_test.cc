@@ -152,8 +152,8 @@ TEST_P(Serving, ALongSleepHasNoUpperBoundThatWraps) {
     tests::Signal& asleep;
     std::atomic<int>& woken;
   } context{asleep, woken};
-  constexpr auto wraps = std::chrono::milliseconds(std::int64_t{1} << 32) +
-                         std::chrono::milliseconds(1);  // to one, in 32 bits
+  static constexpr auto wraps = std::chrono::milliseconds(std::int64_t{1} << 32) +
+                                std::chrono::milliseconds(1);  // to one, in 32 bits
   server.add_handler(GET, "/", [&context](Request&) {
     return [](Context& in) -> Task<Response> {
       in.asleep.set();
