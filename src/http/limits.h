@@ -33,8 +33,6 @@ struct Limits {
   // RFC 9113, 6.9.2 starts at 64 KiB, which holds an upload to 64 KiB a round trip.
   std::int32_t stream_window_bytes = 1024 * 1024;
   std::int32_t connection_window_bytes = 2 * 1024 * 1024;  // bounds what streams may have unread
-  std::uint32_t frame_bytes_max =
-      16 * 1024;  // RFC 9113, 4.2: the default; larger ones delay others
   // Frames that wait for a peer that does not read: one that is refused costs it 12 bytes.
   std::size_t frames_queued_max = 4000;
   std::size_t acks_queued_max = 1000;  // SETTINGS and PING answers that the peer does not read
