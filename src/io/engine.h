@@ -5,6 +5,7 @@
 // asserted. Everything but wake() belongs to the engine's thread.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <coroutine>
@@ -21,9 +22,10 @@ namespace h2server::io {
 
 class Engine;
 class Op;
+struct UringSlot;
 
 // A socket as its engine knows it: at most one operation that reads or accepts and one that writes.
-// Not movable: the engine keeps its address. Closes the descriptor.
+// Not movable: operations keep its address. Closes the descriptor.
 class Socket {
  public:
   Socket(Engine& owner, base::Fd descriptor) noexcept;
@@ -32,121 +34,128 @@ class Socket {
   ~Socket();
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-  [[nodiscard]] Engine& engine() const noexcept { return engine_; }
+  [[nodiscard]] Engine& engine() const noexcept { return *engine_; }
+  // To another engine of this thread. No operation is pending, and nothing that has arrived is
+  // still with the old one: only a blocking engine gives a socket away.
+  void move_to(Engine& engine) noexcept;
+
+  // The engine's part; nobody else looks.
+  struct State {
+    Op* reader = nullptr;
+    Op* writer = nullptr;
+    base::Timer timer;          // stands at or before the earlier deadline of the two
+    UringSlot* slot = nullptr;  // io_uring: what outlives the socket
+    std::uint32_t turn = 0;
+    std::uint8_t inline_left = 0;  // epoll: operations that may complete at once in this turn
+    bool readable = true;          // as far as we know: only trying tells
+    bool ended = false;            // the peer hung up: every read from now on answers at once
+    bool watched = false;          // for input
+    bool watched_for_output = false;
+  };
+  State state;
 
  private:
-  friend class EpollEngine;
-
-  Engine& engine_;
+  Engine* engine_;
   base::Fd fd_;
-  Op* reader_ = nullptr;
-  Op* writer_ = nullptr;
-  base::Timer timer_;  // stands at or before the earlier deadline of the two
-  std::uint32_t turn_ = 0;
-  std::uint8_t inline_left_ = 0;  // operations that may complete at once in this turn
-  bool readable_ = true;          // as far as we know: only trying tells
-  bool ended_ = false;            // the peer hung up: every read from now on answers at once
-  bool watched_ = false;          // for input
-  bool watched_for_output_ = false;
 };
 
 class Op {
  public:
   enum class Kind : std::uint8_t { accept, receive, send, sleep, woken };
-  enum class State : std::uint8_t { idle, pending, complete };
 
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;
 
   // co_await: true when it completed at once.
   bool await_ready();
-  void await_suspend(std::coroutine_handle<> waiter) noexcept { waiter_ = waiter; }
+  void await_suspend(std::coroutine_handle<> waiter) noexcept { state.waiter = waiter; }
 
-  [[nodiscard]] bool pending() const noexcept { return state_ == State::pending; }
+  [[nodiscard]] bool pending() const noexcept { return state.phase == State::Phase::pending; }
   // Asks the engine to complete it sooner, with ECANCELED.
   void cancel();
 
+  Engine& engine;
+  Socket* const socket;  // null: it is not about a socket
+  const std::uint32_t timeout_ms;
+  const Kind kind;
+
+  // The engine's part; nobody else looks.
+  struct State {
+    enum class Phase : std::uint8_t { idle, pending, complete };
+
+    Op* next = nullptr;  // of those that are pending
+    Op* previous = nullptr;
+    std::coroutine_handle<> waiter;
+    std::int64_t due_ms = 0;
+    int result = 0;  // a count or a descriptor; negative: an errno value
+    int ending = 0;  // why it is to end early: a negative errno value
+    Phase phase = Phase::idle;
+    bool queued = false;     // for the engine's next turn
+    bool in_kernel = false;  // which may read and write its memory
+  };
+  State state;
+
  protected:
-  // `timeout_ms` 0: no deadline.
-  Op(Kind kind, Engine& engine, Socket* socket, std::uint32_t timeout_ms) noexcept
-      : engine_(engine), socket_(socket), timeout_ms_(timeout_ms), kind_(kind) {}
-  ~Op() { ASSERT(state_ != State::pending); }
-
-  int result_ = 0;  // a count or a descriptor; negative: an errno value
-
- private:
-  friend class EpollEngine;
-
-  Engine& engine_;
-  Socket* socket_;
-  std::coroutine_handle<> waiter_;
-  std::int64_t due_ms_ = 0;
-  std::uint32_t timeout_ms_;
-  Kind kind_;
-  State state_ = State::idle;
-  bool queued_ = false;  // for the engine's next turn
-  bool cancelled_ = false;
+  // `timeout` in milliseconds; 0: no deadline.
+  Op(Kind what, Engine& where, Socket* about, std::uint32_t timeout) noexcept
+      : engine(where), socket(about), timeout_ms(timeout), kind(what) {}
+  ~Op() { ASSERT(!pending()); }
 };
 
-// Yields a new connection's descriptor, non-blocking and close-on-exec.
+// Yields a new connection's descriptor, close-on-exec.
 class AcceptOp : public Op {
  public:
   explicit AcceptOp(Socket& listener) noexcept
       : Op(Kind::accept, listener.engine(), &listener, 0) {}
   Result<base::Fd> await_resume() const noexcept {
-    if (result_ < 0) return std::unexpected(Error{-result_, "accept"});
-    return base::Fd(result_);
+    if (state.result < 0) return std::unexpected(Error{-state.result, "accept"});
+    return base::Fd(state.result);
   }
 };
 
 // Yields what has arrived, at least a byte; an empty lease at the end of the stream.
 class ReceiveOp : public Op {
  public:
-  ReceiveOp(Socket& socket, std::uint32_t timeout_ms) noexcept
-      : Op(Kind::receive, socket.engine(), &socket, timeout_ms) {}
+  ReceiveOp(Socket& from, std::uint32_t timeout) noexcept
+      : Op(Kind::receive, from.engine(), &from, timeout) {}
   Result<Lease> await_resume() noexcept {
-    if (result_ < 0) return std::unexpected(Error{-result_, "receive"});
-    return std::move(lease_);
+    if (state.result < 0) return std::unexpected(Error{-state.result, "receive"});
+    return std::move(lease);
   }
 
- private:
-  friend class EpollEngine;
-  Lease lease_;
+  Lease lease;  // the engine fills it in
 };
 
 // Sends some of `pieces`, at least a byte, and yields how many. The bytes stay unchanged meanwhile.
 class SendOp : public Op {
  public:
-  SendOp(Socket& socket, std::span<const iovec> pieces, std::uint32_t timeout_ms) noexcept
-      : Op(Kind::send, socket.engine(), &socket, timeout_ms), pieces_(pieces) {}
+  SendOp(Socket& to, std::span<const iovec> what, std::uint32_t timeout) noexcept
+      : Op(Kind::send, to.engine(), &to, timeout) {
+    message.msg_iov = const_cast<iovec*>(what.data());
+    message.msg_iovlen = what.size();
+  }
   Result<std::size_t> await_resume() const noexcept {
-    if (result_ < 0) return std::unexpected(Error{-result_, "send"});
-    return static_cast<std::size_t>(result_);
+    if (state.result < 0) return std::unexpected(Error{-state.result, "send"});
+    return static_cast<std::size_t>(state.result);
   }
 
- private:
-  friend class EpollEngine;
-  std::span<const iovec> pieces_;
+  msghdr message{};
 };
 
 // Waits. False when it was cancelled.
 class SleepOp : public Op {
  public:
-  SleepOp(Engine& engine, std::uint32_t ms) noexcept : Op(Kind::sleep, engine, nullptr, ms) {}
-  bool await_resume() const noexcept { return result_ == 0; }
+  SleepOp(Engine& where, std::uint32_t ms) noexcept : Op(Kind::sleep, where, nullptr, ms) {}
+  bool await_resume() const noexcept { return state.result == 0; }
 
- private:
-  friend class EpollEngine;
-  base::Timer timer_;
-  SleepOp* next_ = nullptr;
-  SleepOp* previous_ = nullptr;
+  base::Timer timer;  // the engine's
 };
 
 // Waits until wake() has been called since the last time. False when it was cancelled.
 class WokenOp : public Op {
  public:
-  explicit WokenOp(Engine& engine) noexcept : Op(Kind::woken, engine, nullptr, 0) {}
-  bool await_resume() const noexcept { return result_ == 0; }
+  explicit WokenOp(Engine& where) noexcept : Op(Kind::woken, where, nullptr, 0) {}
+  bool await_resume() const noexcept { return state.result == 0; }
 };
 
 class Engine : public Lender {
@@ -173,8 +182,9 @@ class Engine : public Lender {
   [[nodiscard]] virtual std::int64_t now_ms() const noexcept = 0;
   [[nodiscard]] virtual std::int64_t unix_seconds() const noexcept = 0;
 
-  // The engine that this thread opened, or null.
+  // The engine that runs the coroutines of this thread, or null.
   [[nodiscard]] static Engine* current() noexcept;
+  static void set_current(Engine* engine) noexcept;
 
  private:
   friend class Socket;
@@ -183,13 +193,19 @@ class Engine : public Lender {
 };
 
 inline Socket::Socket(Engine& owner, base::Fd descriptor) noexcept
-    : engine_(owner), fd_(std::move(descriptor)) {}
+    : engine_(&owner), fd_(std::move(descriptor)) {}
 inline Socket::~Socket() {
-  ASSERT(reader_ == nullptr && writer_ == nullptr);
-  engine_.forget(*this);
+  ASSERT(state.reader == nullptr && state.writer == nullptr);
+  engine_->forget(*this);
+}
+inline void Socket::move_to(Engine& engine) noexcept {
+  ASSERT(state.reader == nullptr && state.writer == nullptr);
+  engine_->forget(*this);
+  state = {};
+  engine_ = &engine;
 }
 
-inline bool Op::await_ready() { return engine_.start(*this); }
-inline void Op::cancel() { engine_.cancel(*this); }
+inline bool Op::await_ready() { return engine.start(*this); }
+inline void Op::cancel() { engine.cancel(*this); }
 
 }  // namespace h2server::io

@@ -404,7 +404,6 @@ TEST_F(EpollEngineTest, AcceptsConnectionsThatWaitAndThatComeLater) {
       EXPECT_TRUE(connection.has_value());
       if (!connection) co_return;
       ++accepted;
-      EXPECT_TRUE(::fcntl(connection->get(), F_GETFL) & O_NONBLOCK);
       EXPECT_TRUE(::fcntl(connection->get(), F_GETFD) & FD_CLOEXEC);
     }
   };
