@@ -46,6 +46,7 @@ EpollEngine::~EpollEngine() {
 // --- starting ---------------------------------------------------------------------------------
 
 bool EpollEngine::begin(Op& op) {
+  if (op.kind == Op::Kind::file) return begin_file(static_cast<FileOp&>(op));
   const bool may_try = spend_inline(*op.socket);
   if (may_try && attempt(op)) return true;
   if (const int error = watch(*op.socket, op.kind == Op::Kind::send)) {
@@ -56,12 +57,32 @@ bool EpollEngine::begin(Op& op) {
   return false;
 }
 
+bool EpollEngine::begin_file(FileOp& op) {
+  if (!file_threads_.start(op)) {
+    op.state.result = op.call(true);  // no thread to be had: everybody waits, which is better
+    return true;                      // than failing
+  }
+  op.state.in_kernel = true;
+  ++files_out_;
+  return false;
+}
+
+void EpollEngine::finish_files() {
+  if (files_out_ == 0) return;
+  for (FileOp* const op : file_threads_.take_finished()) {
+    --files_out_;
+    complete(*op, op->state.result);
+  }
+}
+
 bool EpollEngine::retry(Op& op) {
+  if (op.kind == Op::Kind::file) return true;  // its result came while it waited for this turn
   spend_inline(*op.socket);
   return attempt(op);
 }
 
-void EpollEngine::interrupt(Op&) { ASSERT(!"no operation is in the kernel's hands"); }
+// A thread that waits for the disk can't be called back: the operation ends with it.
+void EpollEngine::interrupt(Op&) {}
 
 // Whether this socket may do one more thing before the others get their turn.
 bool EpollEngine::spend_inline(Socket& socket) noexcept {
@@ -111,6 +132,7 @@ bool EpollEngine::attempt(Op& op) {
       return attempt_send(static_cast<SendOp&>(op));
     case Op::Kind::sleep:
     case Op::Kind::woken:
+    case Op::Kind::file:
       return false;
   }
   return false;
@@ -196,6 +218,7 @@ void EpollEngine::dispatch(const epoll_event& event) {
     // looks at what it was woken for, so that no wake is lost; by an exchange, since a store would
     // not see what was written before a wake() that found the flag set.
     wake_asked_.exchange(false, std::memory_order_seq_cst);
+    finish_files();
     woken();
     return;
   }

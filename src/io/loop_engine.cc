@@ -55,6 +55,9 @@ bool LoopEngine::start(Op& op) {
     complete = std::exchange(was_woken_, false);
     ASSERT(woken_ == nullptr);
     if (!complete) woken_ = static_cast<WokenOp*>(&op);
+  } else if (op.kind == Op::Kind::file) {
+    op.state.result = static_cast<FileOp&>(op).call(false);
+    complete = op.state.result != -EAGAIN || begin(op);
   } else if (op.kind != Op::Kind::sleep) {
     complete = begin(op);
   }
@@ -97,6 +100,8 @@ void LoopEngine::detach(Op& op) noexcept {
     case Op::Kind::woken:
       woken_ = nullptr;
       break;
+    case Op::Kind::file:
+      break;
   }
 }
 
@@ -106,6 +111,18 @@ void LoopEngine::resume(Op& op, int result) {
   op.state.result = result;
   op.state.phase = Op::State::Phase::complete;
   op.state.waiter.resume();
+}
+
+// The kernel, or a thread that waits for the disk, is done with the operation's memory.
+void LoopEngine::complete(Op& op, int result) {
+  op.state.in_kernel = false;
+  if (result == -ECANCELED && op.state.ending != 0) result = op.state.ending;
+  if (op.state.queued) {  // to be interrupted, which came too late: retry() has the result
+    op.state.ending = 0;
+    op.state.result = result;
+    return;
+  }
+  resume(op, result);
 }
 
 void LoopEngine::enqueue(Op& op) {

@@ -40,6 +40,8 @@ class LoopEngine : public Engine {
   // Makes it pending; from now on it is resumed when it completes.
   void suspend(Op& op);
   void resume(Op& op, int result);
+  // For an operation that was state.in_kernel.
+  void complete(Op& op, int result);
   // For the next turn.
   void enqueue(Op& op);
   // Somebody called wake().
