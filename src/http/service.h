@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/assert.h"
+#include "base/counter.h"
 #include "base/pool.h"
 #include "http/date_cache.h"
 #include "http/exchange.h"
@@ -79,6 +80,7 @@ struct Service {
   DateCache date{};
   DrainList connections{};
   base::Pool<Exchange> exchanges{};
+  base::Counter* streams = nullptr;  // of HTTP/2 that are open, if anybody wants to know
 };
 
 // The handler for the request in `exchange.head`, whose target is parsed here; null when the server

@@ -63,6 +63,11 @@ Task<void> serve_http1(WorkerContext& worker, net::Stream& stream, Opening openi
 
 Task<void> serve_http2(WorkerContext& worker, net::Stream& stream, Opening opening,
                        bool encrypted) {
+  if (worker.make_loop) {
+    io::Engine* const loop = worker.make_loop();
+    if (loop == nullptr) co_return;
+    stream.move_to(*loop);
+  }
   http::h2::Connection connection(stream, worker.service, worker.transfers, encrypted);
   co_await connection.run(std::move(opening.early), std::move(opening.first));
 }
@@ -101,6 +106,8 @@ Task<void> serve_cleartext(WorkerContext& worker, base::Fd connection) {
 }  // namespace
 
 Task<void> serve_connection(WorkerContext& worker, base::Fd connection) {
+  worker.counters.accepted.up();
+  const base::Counted open(worker.counters.connections);
   net::set_no_delay(connection.get());
   try {
     if (worker.shared.tls != nullptr) {

@@ -130,6 +130,7 @@ void Connection::refuse(int status) {
 // --- answering --------------------------------------------------------------------------------
 
 void Connection::begin_exchange() {
+  ++requests_;
   exchange_ = service_.exchanges.take();
   exchange_->head.encrypted = encrypted_;
   decoder_ = BodyDecoder(parser_.framing());
@@ -190,6 +191,7 @@ Task<void> Connection::serve_on() {
 bool Connection::must_close_after_response() const noexcept {
   if (!parser_.framing().keep_alive || service_.connections.draining()) return true;
   if (end_ != End::open) return true;  // the request's body broke off
+  if (requests_ == service_.limits.requests_per_connection) return true;
   // Whether a body that was not asked for comes is the client's choice (RFC 9110, 10.1.1).
   if (owes_continue_) return true;
   const bool sized = parser_.framing().body == Framing::Body::length;
@@ -211,7 +213,9 @@ void Connection::begin_response() {
     exchange_->outgoing.open(response, !stream_.bytes_go_to_kernel(),
                              service_.limits.inline_file_bytes_max);
   }
-  if (options.close) end_ = decoder_.finished() ? End::finish : End::linger;
+  // More requests may be on their way behind those that are here already.
+  const bool all_read = decoder_.finished() && input_.empty();
+  if (options.close) end_ = all_read ? End::finish : End::linger;
 }
 
 std::size_t Connection::output_bytes_max() const noexcept {

@@ -70,7 +70,8 @@ class Connection final : private Drainable {
   Service& service_;
   const bool encrypted_;
   End end_ = End::open;
-  bool idle_ = false;  // waiting for a request of which nothing has arrived
+  std::uint64_t requests_ = 0;  // that have begun
+  bool idle_ = false;           // waiting for a request of which nothing has arrived
 
   io::Lease lease_;
   std::string_view input_;   // of lease_: not parsed yet
