@@ -25,9 +25,19 @@ struct ServerOptions {
   bool cleartext = false;    // HTTP/1.1 and HTTP/2 with prior knowledge, without TLS
   std::string certificate_file = "./cert/server.crt";  // PEM; not for cleartext
   std::string key_file = "./cert/server.key";
-  unsigned threads = 1;             // workers
-  std::string scheme = "acceptor";  // who accepts: acceptor, reuseport
-  std::string root = {};            // where load_file_from_filecache() looks; may be empty
+  // Workers; 0: as many as the scheme takes by default, which is 1, or 64 in a pool. Not for
+  // schemes that make a thread or a process for each connection.
+  unsigned threads = 0;
+  // Who accepts and how connections are served: acceptor, reuseport, thread-pool, buffered-pool,
+  // thread-per-connection, process-per-connection. The last one forks in start(), where the program
+  // should have one thread only; handlers run in processes of their own.
+  std::string scheme = "acceptor";
+  std::string io = "auto";  // the engine: epoll, io_uring, or blocking, as far as the scheme has it
+  unsigned connections_max = 512;  // at once, with a thread or a process for each; others wait
+  unsigned queue_size = 128;       // buffered-pool: accepted and waiting for a thread
+  bool refuse_when_full = false;   // buffered-pool: else the next connection waits for room
+  std::uint64_t requests_per_connection = 0;  // then it is closed; 0: no limit
+  std::string root = {};  // where load_file_from_filecache() looks; may be empty
   // After stop() what is under way may take that long.
   std::chrono::milliseconds drain_limit{10'000};
 };
@@ -37,6 +47,11 @@ class Server {
   struct Address {
     std::string host;  // numeric
     std::uint16_t port = 0;
+  };
+
+  struct Engine {
+    std::string name;
+    std::string reason;  // why it and no other; empty when it was asked for
   };
 
   explicit Server(ServerOptions options = {});
@@ -51,13 +66,18 @@ class Server {
   [[nodiscard]] Result<void, std::string> start();
   // Where it listens, once started.
   [[nodiscard]] const std::vector<Address>& addresses() const noexcept;
+  // What it runs on, once started.
+  [[nodiscard]] const Engine& engine() const noexcept;
+  // Lines that say who has how much to do; none while it does not run. Any thread.
+  [[nodiscard]] std::string report() const;
   // Stops accepting and lets what is under way end; a second call ends it at once. Any thread.
   void stop() noexcept;
   // Until everything has ended after stop().
   void wait();
 
-  // start(), then serves until SIGINT or SIGTERM, which nobody else may handle; a second one ends
-  // what is still under way. `started` is called once the server listens.
+  // start(), then serves until SIGINT or SIGTERM; a second one ends what is still under way.
+  // SIGUSR1 prints the report on standard error. Nobody else may handle these, nor SIGCHLD.
+  // `started` is called once the server listens.
   [[nodiscard]] Result<void, std::string> run(const std::function<void()>& started = {});
 
  private:

@@ -1,8 +1,13 @@
 #include "app/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
+#include <vector>
+
+#include "server/scheme.h"
 
 namespace h2server::app {
 
@@ -13,7 +18,60 @@ constexpr const char* footer =
     "GET /files/NAME and POST /files (multipart/form-data).\n"
     "A configuration file holds the long names: threads = 4";
 
-void declare(CLI::App& app, Options& options, std::string& engine, std::string& h2_engine) {
+constexpr const char* threads_option = "--threads";
+constexpr const char* connections_option = "--connections-max";
+constexpr const char* queue_option = "--queue-size";
+constexpr const char* when_full_option = "--when-full";
+
+std::vector<std::string> scheme_names() {
+  std::vector<std::string> names;
+  for (const server::SchemeKind& kind : server::scheme_kinds()) names.emplace_back(kind.name);
+  names.emplace_back("help");
+  return names;
+}
+
+std::vector<std::string> engine_names() {
+  const auto names = server::engine_names();
+  return {names.begin(), names.end()};
+}
+
+// Who accepts, who serves, how many at once.
+void declare_schemes(CLI::App& app, ServerOptions& server) {
+  app.add_option(std::string("-n,") + threads_option, server.threads,
+                 "Worker threads [1, or 64 in a pool]")
+      ->type_name("NUM")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--scheme", server.scheme, "Who accepts and how connections are served")
+      ->type_name("NAME")
+      ->check(CLI::IsMember(scheme_names()))
+      ->capture_default_str();
+  app.add_option("--io", server.io, "I/O engine: auto, or one that the scheme runs on")
+      ->type_name("NAME")
+      ->check(CLI::IsMember(engine_names()))
+      ->capture_default_str();
+  app.add_option(connections_option, server.connections_max,
+                 "With a thread or a process for each connection: how many at once")
+      ->type_name("NUM")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  app.add_option(queue_option, server.queue_size,
+                 "With buffered-pool: connections that wait for a thread")
+      ->type_name("NUM")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  app.add_option_function<std::string>(
+         when_full_option,
+         [&server](const std::string& choice) { server.refuse_when_full = choice == "refuse"; },
+         "With buffered-pool: what happens to the next connection: wait or refuse [wait]")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"wait", "refuse"}));
+  app.add_option("--requests-per-connection", server.requests_per_connection,
+                 "Close a connection after so many; 0: never")
+      ->type_name("NUM")
+      ->capture_default_str();
+}
+
+void declare(CLI::App& app, Options& options, std::string& h2_engine) {
   ServerOptions& server = options.server;
   app.add_option("root,-r,--root", server.root, "Directory to serve")
       ->type_name("DIR")
@@ -34,23 +92,12 @@ void declare(CLI::App& app, Options& options, std::string& engine, std::string& 
                "Make a self-signed certificate when --cert and --key do not exist");
   app.add_flag("--h2c", server.cleartext,
                "No TLS: HTTP/1.1 and HTTP/2 with prior knowledge on one port");
-  app.add_option("-n,--threads", server.threads, "Worker threads")
-      ->type_name("NUM")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
   app.add_option("--upload-dir", options.upload_directory,
                  "Take uploads into this directory, which is made when missing")
       ->type_name("DIR");
   app.add_flag("--upload-overwrite", options.upload_overwrite,
                "An upload replaces an existing file instead of failing with 409");
-  app.add_option("--scheme", server.scheme, "Who accepts: acceptor or reuseport")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"acceptor", "reuseport"}))
-      ->capture_default_str();
-  app.add_option("--io", engine, "I/O engine: epoll")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"epoll"}))
-      ->capture_default_str();
+  declare_schemes(app, server);
   app.add_option("--h2", h2_engine, "HTTP/2 implementation: nghttp2")
       ->type_name("NAME")
       ->check(CLI::IsMember({"nghttp2"}))
@@ -70,6 +117,26 @@ bool lies_below(const std::string& file, const std::string& directory) {
   const auto outer = std::filesystem::weakly_canonical(directory, failure);
   const auto relative = inner.lexically_relative(outer);
   return !failure && !relative.empty() && *relative.begin() != "..";
+}
+
+// That the scheme has the engine, and a use for the options that were given.
+Result<void, Stop> check_scheme(const CLI::App& app, const ServerOptions& server) {
+  if (server.scheme == "help") return std::unexpected(Stop{0, server::scheme_table()});
+  const server::SchemeKind& kind = *server::find_scheme(server.scheme);
+  const Result<void, std::string> possible = server::check_engine(kind, server.io);
+  if (!possible) return std::unexpected(wrong(possible.error() + "; see h2server --scheme help"));
+  const auto given = [&app](const char* option) { return app.get_option(option)->count() > 0; };
+  if (given(connections_option) && !kind.per_connection) {
+    return std::unexpected(
+        wrong(fmt::format("{} is for thread-per-connection and process-per-connection, not for {}",
+                          connections_option, kind.name)));
+  }
+  for (const char* const option : {queue_option, when_full_option}) {
+    if (!given(option) || kind.queues) continue;
+    return std::unexpected(
+        wrong(fmt::format("{} is for buffered-pool, not for {}", option, kind.name)));
+  }
+  return {};
 }
 
 Result<void, Stop> check(const Options& options) {
@@ -102,9 +169,8 @@ Result<Options, Stop> parse_options(int argc, char** argv) {
   CLI::App app("Serves a directory and takes uploads over HTTP/1.1 and HTTP/2.", "h2server");
   Options options;
   options.server.root = "./www";
-  std::string engine = "epoll";
   std::string h2_engine = "nghttp2";
-  declare(app, options, engine, h2_engine);
+  declare(app, options, h2_engine);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -122,6 +188,8 @@ Result<Options, Stop> parse_options(int argc, char** argv) {
   } catch (const CLI::Error& error) {
     return std::unexpected(wrong(std::string(error.what()) + "; see h2server --help"));
   }
+  const Result<void, Stop> fitting = check_scheme(app, options.server);
+  if (!fitting) return std::unexpected(fitting.error());
   const Result<void, Stop> checked = check(options);
   if (!checked) return std::unexpected(checked.error());
   return options;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "net/interfaces.h"
+#include "server/scheme.h"
 
 namespace h2server::app {
 
@@ -34,6 +35,14 @@ std::vector<std::string> urls(const ServerOptions& options, const Server& server
   return list;
 }
 
+// Who serves.
+std::string crew(const ServerOptions& options) {
+  const server::SchemeKind& kind = *server::find_scheme(options.scheme);
+  if (kind.per_connection) return fmt::format("up to {} connections", options.connections_max);
+  const unsigned workers = options.threads == 0 ? kind.workers : options.threads;
+  return fmt::format("{} worker{}", workers, workers == 1 ? "" : "s");
+}
+
 }  // namespace
 
 std::string start_screen(const Options& options, const Server& server) {
@@ -49,8 +58,11 @@ std::string start_screen(const Options& options, const Server& server) {
   if (!options.upload_directory.empty()) {
     screen += fmt::format("  uploads    {} at {}files\n", options.upload_directory, list.front());
   }
-  screen += fmt::format("  scheme     {}, engine epoll, {} worker{}\n", settings.scheme,
-                        settings.threads, settings.threads == 1 ? "" : "s");
+  screen += fmt::format("  scheme     {}, {}\n", settings.scheme, crew(settings));
+  const Server::Engine& engine = server.engine();
+  screen += engine.reason.empty()
+                ? fmt::format("  engine     {}\n", engine.name)
+                : fmt::format("  engine     {} ({})\n", engine.name, engine.reason);
   if (options.self_signed && !settings.cleartext) {
     screen += fmt::format("  cert       {} (self-signed: browsers ask before they go on)\n",
                           settings.certificate_file);

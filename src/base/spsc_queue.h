@@ -48,6 +48,12 @@ class SpscQueue {
     return item;
   }
 
+  // Any thread; it may have changed by the time that it is told.
+  [[nodiscard]] std::size_t size() const noexcept {
+    const std::size_t head = head_.load(std::memory_order_acquire);
+    return tail_.load(std::memory_order_acquire) - head;
+  }
+
  private:
   static constexpr std::size_t line = 64;  // std::hardware_destructive_interference_size on x86-64
 

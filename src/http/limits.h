@@ -19,6 +19,9 @@ struct Limits {
   std::uint32_t goaway_ms_max = 1'000;  // an idle HTTP/2 client that does not answer while we stop
   std::uint32_t linger_ms_max = 2'000;  // for the peer to read our last words
 
+  // Then a connection is closed: "a process per request" is one of it. 0: never.
+  std::uint64_t requests_per_connection = 0;
+
   // An unread body that is dropped to keep the connection; a longer one closes it.
   std::size_t drain_bytes_max = 256 * 1024;
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/assert.h"
+#include "base/counter.h"
 #include "http/date_cache.h"
 #include "http/exchange.h"
 #include "http/limits.h"
@@ -77,6 +78,7 @@ struct Service {
   const Limits& limits;
   DateCache date{};
   DrainList connections{};
+  base::Counter* streams = nullptr;  // of HTTP/2 that are open, if anybody wants to know
 };
 
 // The handler for the request in `exchange.head`, whose target is parsed here; null when the server

@@ -69,6 +69,8 @@ class Stream {
   [[nodiscard]] virtual bool bytes_go_to_kernel() const noexcept = 0;
 
   [[nodiscard]] virtual io::Engine& engine() const noexcept = 0;
+  // As io::Socket::move_to().
+  virtual void move_to(io::Engine& engine) noexcept = 0;
 };
 
 // Reads and drops what the peer still sends, for `timeout_ms` at most, so that it can read our last

@@ -16,6 +16,7 @@ class TcpStream final : public Stream {
   void cancel_read() override;
   bool bytes_go_to_kernel() const noexcept override { return true; }
   io::Engine& engine() const noexcept override { return socket_.engine(); }
+  void move_to(io::Engine& engine) noexcept override { socket_.move_to(engine); }
 
   [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
 

@@ -32,6 +32,7 @@ class TlsStream final : public Stream {
   void cancel_read() override { tcp_.cancel_read(); }
   bool bytes_go_to_kernel() const noexcept override { return false; }
   io::Engine& engine() const noexcept override { return tcp_.engine(); }
+  void move_to(io::Engine& engine) noexcept override { tcp_.move_to(engine); }
 
  private:
   friend struct TlsBio;  // OpenSSL's way to input_ and encrypted_

@@ -1,15 +1,6 @@
 #include "server/accept_loop.h"
 
-#include "base/log.h"
-
 namespace h2server::server {
-
-namespace {
-
-constexpr std::uint32_t pause_ms = 100;            // until a descriptor may have become free
-constexpr std::int64_t complaint_gap_ms = 10'000;  // one line tells it all
-
-}  // namespace
 
 AcceptLoop::AcceptLoop(io::Engine& engine, base::Fd listener, std::function<void(base::Fd)> take)
     : listener_(engine, std::move(listener)), take_(std::move(take)) {}
@@ -25,8 +16,8 @@ Task<void> AcceptLoop::run() {
       continue;
     }
     if (stopped_) co_return;
-    complain(connection.error());
-    io::SleepOp pause(listener_.engine(), pause_ms);
+    shortage_.report(connection.error(), listener_.engine().now_ms());
+    io::SleepOp pause(listener_.engine(), Shortage::pause_ms);
     waiting_ = &pause;
     const bool slept = co_await pause;
     waiting_ = nullptr;
@@ -37,14 +28,6 @@ Task<void> AcceptLoop::run() {
 void AcceptLoop::stop() {
   stopped_ = true;
   if (waiting_ != nullptr) waiting_->cancel();
-}
-
-void AcceptLoop::complain(const Error& error) {
-  const std::int64_t now_ms = listener_.engine().now_ms();
-  if (now_ms < complain_from_ms_) return;
-  base::log_warning("{}: new connections wait; raise the limit of open files (ulimit -n)",
-                    error.message());
-  complain_from_ms_ = now_ms + complaint_gap_ms;
 }
 
 }  // namespace h2server::server

@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "h2server/task.h"
 #include "io/engine.h"
+#include "server/shortage.h"
 
 namespace h2server::server {
 
@@ -14,8 +15,7 @@ class AcceptLoop {
   // `take` is given each connection.
   AcceptLoop(io::Engine& engine, base::Fd listener, std::function<void(base::Fd)> take);
 
-  // Until stop(). Short of descriptors or memory it waits a little and tries again: those that are
-  // connected are served meanwhile.
+  // Until stop().
   Task<void> run();
   void stop();
 
@@ -24,9 +24,7 @@ class AcceptLoop {
   std::function<void(base::Fd)> take_;
   io::Op* waiting_ = nullptr;
   bool stopped_ = false;
-  std::int64_t complain_from_ms_ = 0;
-
-  void complain(const Error& error);
+  Shortage shortage_;
 };
 
 }  // namespace h2server::server

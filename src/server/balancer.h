@@ -7,12 +7,12 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include "base/assert.h"
+#include "base/counter.h"
 
 namespace h2server::server {
 
@@ -31,7 +31,7 @@ class Balancer {
   std::optional<unsigned> place(int descriptor, Offer offer) {
     unsigned& entry = table_[static_cast<std::size_t>(descriptor) % entries];
     if (offer(entry)) {
-      count(hits_);
+      hits_.up();
       return entry;
     }
     for (unsigned tried = 0; tried < workers_; ++tried) {
@@ -39,31 +39,25 @@ class Balancer {
       next_ = (next_ + 1) % workers_;
       if (candidate == entry || !offer(candidate)) continue;
       entry = candidate;
-      count(rewrites_);
+      rewrites_.up();
       return candidate;
     }
-    count(refused_);
+    refused_.up();
     return std::nullopt;
   }
 
   [[nodiscard]] unsigned entry(std::size_t index) const { return table_.at(index); }
-  [[nodiscard]] std::uint64_t hits() const noexcept { return hits_; }
-  [[nodiscard]] std::uint64_t rewrites() const noexcept { return rewrites_; }
-  [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
+  [[nodiscard]] std::uint64_t hits() const noexcept { return hits_.get(); }
+  [[nodiscard]] std::uint64_t rewrites() const noexcept { return rewrites_.get(); }
+  [[nodiscard]] std::uint64_t refused() const noexcept { return refused_.get(); }
 
  private:
-  using Counter = std::atomic<std::uint64_t>;
-  // One writer: no locked instruction is needed.
-  static void count(Counter& counter) noexcept {
-    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
-
   const unsigned workers_;
   std::array<unsigned, entries> table_;
   unsigned next_ = 0;
-  Counter hits_ = 0;
-  Counter rewrites_ = 0;
-  Counter refused_ = 0;
+  base::Counter hits_;
+  base::Counter rewrites_;
+  base::Counter refused_;
 };
 
 }  // namespace h2server::server

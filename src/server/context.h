@@ -1,8 +1,9 @@
 // What all workers of a server share, and what one worker's connections share.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 
 #include "base/pool.h"
 #include "content/folder.h"
@@ -14,6 +15,7 @@
 #include "io/choose.h"
 #include "io/engine.h"
 #include "net/tls_context.h"
+#include "server/counters.h"
 
 namespace h2server::server {
 
@@ -24,16 +26,23 @@ struct SharedContext {
   std::shared_ptr<const net::TlsContext> tls;   // null: cleartext
   std::shared_ptr<const content::Folder> root;  // of load_file_from_filecache(), or null
   std::uint32_t drain_ms_max = 10'000;
-  io::EngineKind engine = io::EngineKind::epoll;
+  io::EngineKind engine = io::EngineKind::epoll;  // of workers that have an event loop
 };
 
 // Of one worker, on its thread.
 struct WorkerContext {
-  WorkerContext(const SharedContext& all, io::Engine& own)
-      : shared(all), engine(own), service{.router = all.router, .limits = all.limits} {}
+  WorkerContext(const SharedContext& all, io::Engine& own, WorkerCounters& counted)
+      : shared(all),
+        engine(own),
+        counters(counted),
+        service{.router = all.router, .limits = all.limits, .streams = &counted.streams} {}
 
   const SharedContext& shared;
   io::Engine& engine;
+  // Makes an engine with a loop, on which the connection goes on once it reads and writes at the
+  // same time; null: the system has none to give. Empty where `engine` has a loop.
+  std::function<io::Engine*()> make_loop;
+  WorkerCounters& counters;
   http::Service service;
   base::Pool<http::h1::Work> works;
   base::Pool<http::h2::Transfer> transfers;

@@ -6,8 +6,10 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <mutex>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -21,11 +23,10 @@ namespace h2server {
 
 namespace {
 
-sigset_t stop_signals() {
+sigset_t set_of(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
+  for (const int signal : signals) sigaddset(&set, signal);
   return set;
 }
 
@@ -36,15 +37,47 @@ std::uint32_t deadline_ms(std::chrono::milliseconds time) {
   return static_cast<std::uint32_t>(std::clamp(time, least, most).count());
 }
 
+server::SchemeOptions scheme_options(const server::SchemeKind& kind, const ServerOptions& options) {
+  return {.listen = {.host = options.host, .port = options.port},
+          .workers = options.threads == 0 ? kind.workers : options.threads,
+          .connections_max = std::max(options.connections_max, 1U),
+          .queue_size = std::max(options.queue_size, 1U),
+          .refuse_when_full = options.refuse_when_full};
+}
+
 }  // namespace
 
 struct Server::State {
   ServerOptions options;
   server::SharedContext shared;
   std::unique_ptr<server::Scheme> scheme;  // once started
-  std::mutex stopping;                     // stop() may come from any thread
+  std::mutex mutex;                        // stop() and report() may come from any thread
   std::vector<Address> addresses;
+  Engine engine;
+
+  void print_report() const;
+  bool wait_for_stop(const sigset_t& signals) const;
 };
+
+void Server::State::print_report() const {
+  std::istringstream lines(scheme->report());
+  for (std::string line; std::getline(lines, line);) base::log_info("{}", line);
+}
+
+// Until one of the signals asks to stop. False: there is no need to ask.
+bool Server::State::wait_for_stop(const sigset_t& signals) const {
+  for (;;) {
+    int signal = 0;
+    ::sigwait(&signals, &signal);
+    if (signal == SIGUSR1) {
+      print_report();
+    } else if (signal != SIGCHLD) {
+      return true;
+    } else if (scheme->failed()) {
+      return false;
+    }
+  }
+}
 
 Server::Server(ServerOptions options) : state_(std::make_unique<State>()) {
   state_->options = std::move(options);
@@ -86,26 +119,36 @@ Result<void, std::string> Server::start() {
     shared.tls = *std::move(tls);
   }
   shared.drain_ms_max = deadline_ms(options.drain_limit);
-  std::unique_ptr<server::Scheme> scheme = server::make_scheme(
-      options.scheme, shared,
-      {.listen = {.host = options.host, .port = options.port}, .workers = options.threads});
-  if (scheme == nullptr) return std::unexpected("unknown scheme " + options.scheme);
-  if (options.threads == 0) return std::unexpected(std::string("a server needs a worker thread"));
+  shared.limits.requests_per_connection = options.requests_per_connection;
+  const server::SchemeKind* const kind = server::find_scheme(options.scheme);
+  if (kind == nullptr) return std::unexpected("unknown scheme " + options.scheme);
+  Result<server::EngineTaken, std::string> engine = server::take_engine(*kind, options.io);
+  if (!engine) return std::unexpected(engine.error());
+  shared.engine = engine->kind;
+  std::unique_ptr<server::Scheme> scheme = kind->make(shared, scheme_options(*kind, options));
   Result<void, std::string> started = scheme->start();
   if (!started) return started;
   state_->addresses.clear();  // of an earlier start
   for (const auto& address : scheme->addresses()) {
     state_->addresses.push_back({address.host, address.port});
   }
-  const std::lock_guard lock(state_->stopping);
+  state_->engine = {std::move(engine->name), std::move(engine->reason)};
+  const std::lock_guard lock(state_->mutex);
   state_->scheme = std::move(scheme);
   return {};
 }
 
 const std::vector<Server::Address>& Server::addresses() const noexcept { return state_->addresses; }
 
+const Server::Engine& Server::engine() const noexcept { return state_->engine; }
+
+std::string Server::report() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->scheme == nullptr ? std::string() : state_->scheme->report();
+}
+
 void Server::stop() noexcept {
-  const std::lock_guard lock(state_->stopping);
+  const std::lock_guard lock(state_->mutex);
   if (state_->scheme != nullptr) state_->scheme->stop();
 }
 
@@ -114,31 +157,30 @@ void Server::wait() {
   state_->scheme->join();
   const std::string summary = state_->scheme->summary();
   if (!summary.empty()) base::log_warning("{}", summary);
-  const std::lock_guard lock(state_->stopping);
+  const std::lock_guard lock(state_->mutex);
   state_->scheme.reset();
 }
 
 Result<void, std::string> Server::run(const std::function<void()>& started) {
   // Blocked before the threads start, so that they inherit it and sigwait() gets the signals.
-  const sigset_t signals = stop_signals();
+  const sigset_t signals = set_of({SIGINT, SIGTERM, SIGUSR1, SIGCHLD});
+  const sigset_t while_stopping = set_of({SIGINT, SIGTERM, SIGUSR1});
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   Result<void, std::string> begun = start();
   if (!begun) return begun;
   if (started) started();
-  int signal = 0;
-  ::sigwait(&signals, &signal);
+  const bool asked = state_->wait_for_stop(signals);
   stop();
   std::atomic<bool> ended{false};
   std::thread second([&] {
-    int again = 0;
-    ::sigwait(&signals, &again);
-    if (!ended.load()) stop();
+    if (state_->wait_for_stop(while_stopping) && !ended.load()) stop();
   });
   state_->scheme->join();
   ended.store(true);
   ::pthread_kill(second.native_handle(), SIGTERM);
   second.join();
   wait();
+  if (!asked) return std::unexpected(std::string("connections can't be accepted any more"));
   return {};
 }
 

@@ -1,5 +1,7 @@
 #include "server/worker.h"
 
+#include <fmt/format.h>
+
 #include <deque>
 
 #include "content/folder.h"
@@ -12,7 +14,7 @@ namespace h2server::server {
 class Worker::Life {
  public:
   Life(Worker& worker, io::Engine& engine)
-      : worker_(worker), engine_(engine), context_(worker.shared_, engine) {
+      : worker_(worker), engine_(engine), context_(worker.shared_, engine, worker.counters_) {
     for (base::Fd& listener : worker.listeners_) {
       accept_loops_.emplace_back(engine, std::move(listener),
                                  [this](base::Fd connection) { serve(std::move(connection)); });
@@ -99,6 +101,16 @@ bool Worker::hand_over(base::Fd& connection) {
   if (!inbox_.try_push(connection)) return false;
   thread_.wake();
   return true;
+}
+
+std::string report_of(const std::deque<Worker>& workers) {
+  std::string lines;
+  std::size_t number = 0;
+  for (const Worker& worker : workers) {
+    lines += fmt::format("{}, {} waiting\n", line_of_worker(++number, worker.counters()),
+                         worker.waiting());
+  }
+  return lines;
 }
 
 }  // namespace h2server::server

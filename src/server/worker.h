@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,11 @@ class Worker {
   // False when the inbox is full; `connection` is untouched then.
   [[nodiscard]] bool hand_over(base::Fd& connection);
 
+  // Any thread.
+  [[nodiscard]] const WorkerCounters& counters() const noexcept { return counters_; }
+  // Connections that were handed over and not taken yet. Any thread.
+  [[nodiscard]] std::size_t waiting() const noexcept { return inbox_.size(); }
+
  private:
   class Life;  // on the thread
   static Task<void> live(Worker& worker, io::Engine& engine);
@@ -40,8 +46,12 @@ class Worker {
   const SharedContext& shared_;
   std::vector<base::Fd> listeners_;
   base::SpscQueue<base::Fd> inbox_{inbox_size};
+  WorkerCounters counters_;
   std::atomic<int> stops_asked_{0};
   EngineThread thread_;
 };
+
+// A line for each worker: "worker 1: 12 connections, 345 accepted, 7 streams, 0 waiting".
+std::string report_of(const std::deque<Worker>& workers);
 
 }  // namespace h2server::server

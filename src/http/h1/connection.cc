@@ -160,6 +160,7 @@ void Connection::refuse(int status) {
 // --- answering --------------------------------------------------------------------------------
 
 void Connection::begin_exchange() {
+  ++requests_;
   work_->head.encrypted = encrypted_;
   work_->decoder = BodyDecoder(work_->parser->framing());
   work_->owes_continue = work_->parser->framing().expects_continue;
@@ -213,6 +214,7 @@ Task<void> Connection::serve_on() {
 bool Connection::must_close_after_response() const noexcept {
   if (!work_->parser->framing().keep_alive || service_.connections.draining()) return true;
   if (end_ != End::open) return true;  // the request's body broke off
+  if (requests_ == service_.limits.requests_per_connection) return true;
   // Whether a body that was not asked for comes is the client's choice (RFC 9110, 10.1.1).
   if (work_->owes_continue) return true;
   const bool sized = work_->parser->framing().body == Framing::Body::length;
@@ -234,7 +236,9 @@ void Connection::begin_response() {
     work_->outgoing.open(response, !stream_.bytes_go_to_kernel(),
                          service_.limits.inline_file_bytes_max);
   }
-  if (options.close) end_ = work_->decoder.finished() ? End::finish : End::linger;
+  // More requests may be on their way behind those that are here already.
+  const bool all_read = work_->decoder.finished() && work_->input.empty();
+  if (options.close) end_ = all_read ? End::finish : End::linger;
 }
 
 std::size_t Connection::output_bytes_max() const noexcept {

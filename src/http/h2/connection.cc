@@ -170,6 +170,8 @@ void Connection::handle(const SessionEvent& event) {
 
 void Connection::begin(Transfer& transfer) {
   ++alive_;
+  ++requests_;
+  if (service_.streams != nullptr) service_.streams->up();
   transfer.next = first_;
   if (first_ != nullptr) first_->previous = &transfer;
   first_ = &transfer;
@@ -180,10 +182,13 @@ void Connection::begin(Transfer& transfer) {
   }
   // Streams that were reset while their handlers still run don't count for the peer's limit, but
   // they do for ours: "rapid reset", CVE-2023-44487.
-  if (alive_ > 2 * std::size_t{service_.limits.streams_max}) {
+  const std::uint64_t requests_max = service_.limits.requests_per_connection;
+  const bool beyond = requests_max != 0 && requests_ > requests_max;
+  if (beyond || alive_ > 2 * std::size_t{service_.limits.streams_max}) {
     session_->reset(transfer, ErrorCode::refused_stream);
     return;
   }
+  if (requests_ == requests_max) session_->end_after(transfer);
   if (transfer.head_too_large) {
     transfer.response = error_response(431);
     respond(transfer);
@@ -246,6 +251,7 @@ void Connection::release_if_done(Transfer& transfer) {
   (transfer.previous != nullptr ? transfer.previous->next : first_) = transfer.next;
   if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
   --alive_;
+  if (service_.streams != nullptr) service_.streams->down();
   base::Pool<Transfer>::Pointer(&transfer, {&transfers_}).reset();
   hurry();
 }

@@ -81,11 +81,12 @@ class Connection final : private Drainable {
   std::vector<Field> fields_;  // of the response at hand
   Transfer* first_ = nullptr;  // those that are alive
   std::size_t alive_ = 0;
-  bool receiving_ = false;   // events are being handled: one write will follow
-  bool read_again_ = false;  // the read was ended to begin anew with another deadline
-  bool closing_ = false;     // nothing will be read any more
-  bool peer_ended_ = false;  // it has closed its side
-  bool broken_ = false;      // nothing can be written any more
+  std::uint64_t requests_ = 0;  // that have begun
+  bool receiving_ = false;      // events are being handled: one write will follow
+  bool read_again_ = false;     // the read was ended to begin anew with another deadline
+  bool closing_ = false;        // nothing will be read any more
+  bool peer_ended_ = false;     // it has closed its side
+  bool broken_ = false;         // nothing can be written any more
 };
 
 }  // namespace h2server::http::h2

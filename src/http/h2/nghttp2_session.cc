@@ -45,6 +45,7 @@ class Nghttp2Session final : public Session {
   void consume(Transfer& transfer, std::size_t bytes) override;
   void reset(Transfer& transfer, ErrorCode code) override;
   void drain() override;
+  void end_after(const Transfer& transfer) override;
   void terminate(ErrorCode code) override;
 
  private:
@@ -382,6 +383,12 @@ void Nghttp2Session::reset(Transfer& transfer, ErrorCode code) {
 void Nghttp2Session::drain() {
   if (std::exchange(draining_, true)) return;
   check(nghttp2_submit_shutdown_notice(session_.get()));
+}
+
+void Nghttp2Session::end_after(const Transfer& transfer) {
+  check(nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE,
+                              static_cast<std::int32_t>(transfer.id), NGHTTP2_NO_ERROR, nullptr,
+                              0));
 }
 
 void Nghttp2Session::terminate(ErrorCode code) {

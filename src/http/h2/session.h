@@ -69,6 +69,9 @@ class Session {
   virtual void reset(Transfer& transfer, ErrorCode code) = 0;
   // GOAWAY: streams that are open are served to their end, new ones are not.
   virtual void drain() = 0;
+  // GOAWAY that names this one as the last: later streams are not served, and the client may ask
+  // again elsewhere (RFC 9113, 6.8).
+  virtual void end_after(const Transfer& transfer) = 0;
   // GOAWAY and the end.
   virtual void terminate(ErrorCode code) = 0;
 };

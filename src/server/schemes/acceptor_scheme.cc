@@ -10,20 +10,15 @@ AcceptorScheme::AcceptorScheme(const SharedContext& shared, const SchemeOptions&
 AcceptorScheme::~AcceptorScheme() = default;
 
 Result<void, std::string> AcceptorScheme::start() {
-  Result<std::vector<net::Listener>, std::string> listeners = net::open_listeners(options_.listen);
-  if (!listeners) return std::unexpected(listeners.error());
-  std::vector<base::Fd> sockets;
-  for (net::Listener& listener : *listeners) {
-    addresses_.push_back({listener.host, listener.port});
-    sockets.push_back(std::move(listener.socket));
-  }
+  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen);
+  if (!sockets) return std::unexpected(sockets.error());
   Result<void, std::string> started;
   for (unsigned i = 0; i < options_.workers && started; ++i) {
     started = workers_.emplace_back(shared_, std::vector<base::Fd>()).start();
     if (!started) workers_.pop_back();
   }
   if (started) {
-    acceptor_.emplace(shared_.engine, std::move(sockets), workers_);
+    acceptor_.emplace(shared_.engine, *std::move(sockets), workers_);
     started = acceptor_->start();
     if (!started) acceptor_.reset();
   }
@@ -45,6 +40,13 @@ void AcceptorScheme::stop() noexcept {
 
 void AcceptorScheme::join() {
   for (Worker& worker : workers_) worker.join();
+}
+
+std::string AcceptorScheme::report() const {
+  const Balancer& balancer = acceptor_->balancer();
+  return report_of(workers_) + fmt::format("balancer: {} table hits, {} rewrites, {} refused\n",
+                                           balancer.hits(), balancer.rewrites(),
+                                           balancer.refused());
 }
 
 std::string AcceptorScheme::summary() const {

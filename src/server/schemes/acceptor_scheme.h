@@ -18,13 +18,12 @@ class AcceptorScheme final : public Scheme {
   Result<void, std::string> start() override;
   void stop() noexcept override;
   void join() override;
-  const std::vector<Address>& addresses() const noexcept override { return addresses_; }
+  std::string report() const override;
   std::string summary() const override;
 
  private:
   const SharedContext& shared_;
   const SchemeOptions options_;
-  std::vector<Address> addresses_;
   std::deque<Worker> workers_;
   std::optional<Acceptor> acceptor_;
 };

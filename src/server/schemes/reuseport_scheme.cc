@@ -4,14 +4,12 @@ namespace h2server::server {
 
 namespace {
 
-using Listeners = Result<std::vector<net::Listener>, std::string>;
-
 // SO_REUSEPORT would share the port with an older server of the same user: whoever starts a second
 // one by mistake is told so.
 Result<void, std::string> check_free(net::ListenOptions options) {
   if (options.port == 0) return {};
   options.reuse_port = false;
-  const Listeners probe = net::open_listeners(options);
+  const Result<std::vector<net::Listener>, std::string> probe = net::open_listeners(options);
   if (!probe) return std::unexpected(probe.error());
   return {};
 }
@@ -24,20 +22,16 @@ ReuseportScheme::ReuseportScheme(const SharedContext& shared, const SchemeOption
 ReuseportScheme::~ReuseportScheme() = default;
 
 Result<void, std::string> ReuseportScheme::start() {
-  net::ListenOptions listen = options_.listen;
-  if (Result<void, std::string> free = check_free(listen); !free) return free;
-  listen.reuse_port = true;
+  net::ListenOptions options = options_.listen;
+  if (Result<void, std::string> free = check_free(options); !free) return free;
+  options.reuse_port = true;
   // All listeners first: no connection comes to a group that is still growing.
   std::vector<std::vector<base::Fd>> sockets(options_.workers);
   for (std::vector<base::Fd>& own : sockets) {
-    Listeners listeners = net::open_listeners(listen);
+    Result<std::vector<base::Fd>, std::string> listeners = listen(options);
     if (!listeners) return std::unexpected(listeners.error());
-    const bool first = addresses_.empty();
-    for (net::Listener& listener : *listeners) {
-      if (first) addresses_.push_back({listener.host, listener.port});
-      listen.port = listener.port;
-      own.push_back(std::move(listener.socket));
-    }
+    own = *std::move(listeners);
+    options.port = addresses().front().port;
   }
   for (std::vector<base::Fd>& own : sockets) {
     Result<void, std::string> started = workers_.emplace_back(shared_, std::move(own)).start();

@@ -16,13 +16,11 @@ class ReuseportScheme final : public Scheme {
   Result<void, std::string> start() override;
   void stop() noexcept override;
   void join() override;
-  const std::vector<Address>& addresses() const noexcept override { return addresses_; }
-  std::string summary() const override { return {}; }
+  std::string report() const override { return report_of(workers_); }
 
  private:
   const SharedContext& shared_;
   const SchemeOptions options_;
-  std::vector<Address> addresses_;
   std::deque<Worker> workers_;
 };
 

@@ -66,6 +66,7 @@ class FakeStream final : public net::Stream {
   }
   bool bytes_go_to_kernel() const noexcept override { return true; }
   io::Engine& engine() const noexcept override { return engine_; }
+  void move_to(io::Engine&) noexcept override {}
 
   std::vector<std::string> writes;
   std::vector<std::uint32_t> timeouts;  // of reads
@@ -419,6 +420,8 @@ TEST_F(H1Connection, DrainingLetsAHeadArrive) {
   EXPECT_FALSE(over());
   stream_.arrive("Host: a\r\n\r\n" + get("/hello"));
   EXPECT_EQ(written(), ok("hello", closes));
+  EXPECT_TRUE(stream_.finished);
+  stream_.end();
   EXPECT_TRUE(over());
 }
 

@@ -71,6 +71,7 @@ class FakeStream final : public net::Stream {
   }
   bool bytes_go_to_kernel() const noexcept override { return true; }
   io::Engine& engine() const noexcept override { return engine_; }
+  void move_to(io::Engine&) noexcept override {}
 
   std::vector<std::string> writes;
   int write_error = 0;

@@ -1,0 +1,44 @@
+// BlockingPool: threads that each take a connection, serve it to its end, and take the next.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/fd.h"
+#include "h2server/result.h"
+#include "server/blocking_thread.h"
+#include "server/context.h"
+#include "server/stop_signal.h"
+
+namespace h2server::server {
+
+class BlockingPool {
+ public:
+  // Waits for a connection; nullopt: there will be none. Called by all threads.
+  using Take = std::function<std::optional<base::Fd>()>;
+
+  // All outlive the pool.
+  BlockingPool(const SharedContext& shared, const StopSignal& stop, Take take);
+
+  // After an error some may run: they end when `take` says so.
+  Result<void, std::string> start(unsigned threads);
+  void join() noexcept;
+
+  // A line for each thread.
+  [[nodiscard]] std::string report() const;
+
+ private:
+  struct Member {
+    WorkerCounters counters;
+    BlockingThread thread;
+  };
+
+  const SharedContext& shared_;
+  const StopSignal& stop_;
+  const Take take_;
+  std::deque<Member> members_;
+};
+
+}  // namespace h2server::server

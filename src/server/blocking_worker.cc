@@ -1,0 +1,102 @@
+#include "server/blocking_worker.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/log.h"
+#include "content/folder.h"
+#include "server/serve_connection.h"
+
+namespace h2server::server {
+
+namespace {
+
+base::Fd copy_of(int descriptor) { return base::Fd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)); }
+
+// Waits until one of the stop signal's descriptors is readable. False: there was no need to.
+Task<bool> asked(io::Engine& engine, base::Fd descriptor) {
+  io::Socket socket(engine, std::move(descriptor));
+  io::ReceiveOp receive(socket, 0);
+  const Result<io::Lease> end = co_await receive;
+  // ENOMEM and ENOSPC: it can't be watched. To stop too early is better than never.
+  co_return end || end.error().code != ECANCELED;
+}
+
+}  // namespace
+
+BlockingWorker::BlockingWorker(const SharedContext& shared, const StopSignal& stop,
+                               WorkerCounters& counters)
+    : interrupts_(stop.interrupts()),
+      engine_(interrupts_, [this] { drain(); }),
+      context_(shared, engine_, counters) {
+  context_.make_loop = [this] { return make_loop(); };
+  content::set_thread_folder(shared.root.get());
+  io::Engine::set_current(&engine_);
+}
+
+BlockingWorker::~BlockingWorker() { io::Engine::set_current(nullptr); }
+
+void BlockingWorker::serve(base::Fd connection) {
+  coro::TaskGroup serving;
+  serving.start(serve_connection(context_, std::move(connection)));
+  if (serving.running() > 0) {  // what waits is on the loop
+    coro::TaskGroup watching;
+    watching.start(watch(serving));
+    loop_.engine->run();
+  }
+  io::Engine::set_current(&engine_);
+  loop_ = {};
+}
+
+// What is under way has a limit from now on.
+void BlockingWorker::drain() {
+  if (drain_due_ms_ == 0) {
+    drain_due_ms_ = engine_.now_ms() + context_.shared.drain_ms_max;
+    engine_.cancel_all_at(drain_due_ms_);
+  }
+  context_.service.connections.drain();
+}
+
+// --- HTTP/2 -----------------------------------------------------------------------------------
+
+io::Engine* BlockingWorker::make_loop() {
+  Result<std::unique_ptr<io::EpollEngine>> engine = io::EpollEngine::open();
+  base::Fd drain = copy_of(interrupts_.drain);
+  base::Fd cancel = copy_of(interrupts_.cancel);
+  if (!engine || !drain.valid() || !cancel.valid()) {
+    base::log_error("HTTP/2 connection closed: no descriptors for its event loop");
+    return nullptr;
+  }
+  loop_ = {*std::move(engine), std::move(drain), std::move(cancel)};
+  io::Engine::set_current(loop_.engine.get());
+  return loop_.engine.get();
+}
+
+Task<void> BlockingWorker::watch(coro::TaskGroup& connection) {
+  coro::TaskGroup watching;
+  watching.start(watch_drain());
+  watching.start(watch_cancel());
+  co_await connection.join();
+  loop_.engine->cancel_all();
+  co_await watching.join();
+  loop_.engine->stop();
+}
+
+Task<void> BlockingWorker::watch_drain() {
+  const bool drains = co_await asked(*loop_.engine, std::move(loop_.drain));
+  if (!drains) co_return;
+  drain();
+  const std::int64_t left_ms = std::max<std::int64_t>(drain_due_ms_ - engine_.now_ms(), 1);
+  io::SleepOp limit(*loop_.engine, static_cast<std::uint32_t>(left_ms));
+  const bool over = co_await limit;
+  if (over) loop_.engine->cancel_all();
+}
+
+Task<void> BlockingWorker::watch_cancel() {
+  const bool cancels = co_await asked(*loop_.engine, std::move(loop_.cancel));
+  if (cancels) loop_.engine->cancel_all();
+}
+
+}  // namespace h2server::server

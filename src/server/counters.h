@@ -1,0 +1,38 @@
+// What the operator is told about the load of a worker.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "base/counter.h"
+
+namespace h2server::server {
+
+// Written by the worker's thread; on a cache line of its own.
+struct alignas(64) WorkerCounters {
+  base::Counter accepted;     // connections that there ever were
+  base::Counter connections;  // that are open
+  base::Counter streams;      // of HTTP/2 that are open
+};
+
+struct WorkerTotals {
+  std::uint64_t accepted = 0;
+  std::uint64_t connections = 0;
+  std::uint64_t streams = 0;
+
+  WorkerTotals& operator+=(const WorkerCounters& counters) noexcept {
+    accepted += counters.accepted.get();
+    connections += counters.connections.get();
+    streams += counters.streams.get();
+    return *this;
+  }
+};
+
+// "worker 1: 12 connections, 345 accepted, 7 streams"
+inline std::string line_of_worker(std::size_t number, const WorkerCounters& counters) {
+  return fmt::format("worker {}: {} connections, {} accepted, {} streams", number,
+                     counters.connections.get(), counters.accepted.get(), counters.streams.get());
+}
+
+}  // namespace h2server::server

@@ -1,0 +1,83 @@
+#include "server/listener_set.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <span>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "io/loop_engine.h"
+
+namespace h2server::server {
+
+namespace {
+
+// Nullopt: something but `stop`, which is the first of them, is ready; or the time is over.
+std::optional<ListenerSet::Ending> wait_for(std::span<pollfd> watched, int ms,
+                                            const sigset_t* mask) {
+  const timespec time{.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1'000'000L};
+  for (;;) {
+    const int count = ::ppoll(watched.data(), watched.size(), ms < 0 ? nullptr : &time, mask);
+    if (count >= 0) break;
+    // ENOMEM: whoever waits asks again. The others (EFAULT, EINVAL) would be ours.
+    ASSERT(errno == EINTR || errno == ENOMEM);
+    if (errno == EINTR && mask != nullptr) return ListenerSet::Ending::interrupted;
+  }
+  if (watched.front().revents != 0) return ListenerSet::Ending::stopped;
+  return std::nullopt;
+}
+
+}  // namespace
+
+ListenerSet::ListenerSet(std::vector<base::Fd> listeners, int stop)
+    : listeners_(std::move(listeners)), stop_(stop) {
+  watched_.push_back({.fd = stop, .events = POLLIN, .revents = 0});
+  for (const base::Fd& listener : listeners_) {
+    watched_.push_back({.fd = listener.get(), .events = POLLIN, .revents = 0});
+  }
+}
+
+std::expected<base::Fd, ListenerSet::Ending> ListenerSet::accept(const sigset_t* mask) {
+  const std::lock_guard turn(mutex_);
+  for (;;) {
+    std::optional<Ending> ending = wait_for(watched_, -1, mask);
+    if (ending) return std::unexpected(*ending);
+    base::Fd connection = try_listeners();
+    if (connection.valid()) return connection;
+    const int error = errno;
+    if (error == EAGAIN || io::concerns_one_connection(error)) continue;
+    if (error == EINVAL) return std::unexpected(Ending::stopped);  // refuse() has shut it down
+    shortage_.report({error, "accept"}, base::monotonic_ms());  // EMFILE, ENFILE, ENOBUFS, ENOMEM
+    ending = pause(Shortage::pause_ms, mask);
+    if (ending) return std::unexpected(*ending);
+  }
+}
+
+// Of those that are ready; the one that was asked first is asked last the next time. Without a
+// connection, errno says why.
+base::Fd ListenerSet::try_listeners() {
+  errno = EAGAIN;
+  for (std::size_t i = 1; i < watched_.size(); ++i) {
+    if (watched_[i].revents == 0) continue;
+    const int listener = watched_[i].fd;
+    std::rotate(watched_.begin() + 1, watched_.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                watched_.end());
+    return base::Fd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  }
+  return {};
+}
+
+std::optional<ListenerSet::Ending> ListenerSet::pause(int ms, const sigset_t* mask) const {
+  pollfd stop{.fd = stop_, .events = POLLIN, .revents = 0};
+  return wait_for({&stop, 1}, ms, mask);
+}
+
+void ListenerSet::refuse() noexcept {
+  // ENOTCONN: it was shut down before.
+  for (const base::Fd& listener : listeners_) ::shutdown(listener.get(), SHUT_RDWR);
+}
+
+}  // namespace h2server::server

@@ -1,0 +1,66 @@
+#include "server/schemes/buffered_pool_scheme.h"
+
+#include <fmt/format.h>
+
+namespace h2server::server {
+
+BufferedPoolScheme::BufferedPoolScheme(const SharedContext& shared, const SchemeOptions& options)
+    : shared_(shared), options_(options), queue_(options.queue_size) {}
+
+BufferedPoolScheme::~BufferedPoolScheme() = default;
+
+Result<void, std::string> BufferedPoolScheme::start() {
+  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen);
+  if (!sockets) return std::unexpected(sockets.error());
+  Result<StopSignal> stop_signal = StopSignal::open();
+  if (!stop_signal) return std::unexpected(stop_signal.error().message());
+  stop_ = *std::move(stop_signal);
+  listeners_.emplace(*std::move(sockets), stop_.interrupts().drain);
+  pool_.emplace(shared_, stop_, [this] { return queue_.pop(); });
+  Result<void, std::string> started = pool_->start(options_.workers);
+  if (started) {
+    Result<BlockingThread> thread = BlockingThread::start([this] { accept(); });
+    if (thread) {
+      acceptor_ = *std::move(thread);
+    } else {
+      started = std::unexpected("can't start a thread: " + thread.error().message());
+    }
+  }
+  if (!started) {
+    stop();
+    join();
+  }
+  return started;
+}
+
+void BufferedPoolScheme::accept() {
+  while (auto connection = listeners_->accept()) {
+    const bool taken = options_.refuse_when_full ? queue_.try_push(*connection)  //
+                                                 : queue_.push(*connection);
+    if (!taken) refused_.up();
+  }
+}
+
+void BufferedPoolScheme::stop() noexcept {
+  // First the queue: who has noticed that the server stops must not find another connection there.
+  queue_.close();
+  stop_.ask();
+  listeners_->refuse();
+}
+
+void BufferedPoolScheme::join() {
+  acceptor_.join();
+  pool_->join();
+}
+
+std::string BufferedPoolScheme::report() const {
+  return pool_->report() +
+         fmt::format("queue: {} waiting, {} refused\n", queue_.size(), refused_.get());
+}
+
+std::string BufferedPoolScheme::summary() const {
+  if (refused_.get() == 0) return {};
+  return fmt::format("{} connections were closed because the queue was full", refused_.get());
+}
+
+}  // namespace h2server::server

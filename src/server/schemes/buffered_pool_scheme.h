@@ -1,0 +1,38 @@
+// One thread accepts into a circular buffer, from which the threads of a pool take.
+#pragma once
+
+#include <optional>
+
+#include "base/bounded_queue.h"
+#include "base/counter.h"
+#include "server/blocking_pool.h"
+#include "server/listener_set.h"
+#include "server/scheme.h"
+
+namespace h2server::server {
+
+class BufferedPoolScheme final : public Scheme {
+ public:
+  BufferedPoolScheme(const SharedContext& shared, const SchemeOptions& options);
+  ~BufferedPoolScheme() override;
+
+  Result<void, std::string> start() override;
+  void stop() noexcept override;
+  void join() override;
+  std::string report() const override;
+  std::string summary() const override;
+
+ private:
+  void accept();
+
+  const SharedContext& shared_;
+  const SchemeOptions options_;
+  StopSignal stop_;
+  std::optional<ListenerSet> listeners_;
+  base::BoundedQueue<base::Fd> queue_;
+  base::Counter refused_;  // because it was full
+  std::optional<BlockingPool> pool_;
+  BlockingThread acceptor_;
+};
+
+}  // namespace h2server::server

@@ -1,0 +1,135 @@
+#include "server/schemes/listening_process.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/blocking_worker.h"
+
+namespace h2server::server {
+
+Result<ProcessCounters> ProcessCounters::make(std::size_t connections_max) {
+  auto places = base::SharedArray<WorkerCounters>::make(connections_max);
+  if (!places) return std::unexpected(places.error());
+  auto totals = base::SharedArray<base::Counter>::make(2);
+  if (!totals) return std::unexpected(totals.error());
+  ProcessCounters made;
+  made.places_ = *std::move(places);
+  made.totals_ = *std::move(totals);
+  return made;
+}
+
+ListeningProcess::ListeningProcess(const SharedContext& shared, const StopSignal& stop,
+                                   std::vector<base::Fd> listeners, const ProcessCounters& counters)
+    : shared_(shared),
+      stop_(stop),
+      counters_(counters),
+      listeners_(std::move(listeners), stop.interrupts().drain) {
+  for (std::size_t i = 0; i < counters.places().size(); ++i) free_places_.push_back(i);
+}
+
+void ListeningProcess::run() {
+  take_signals();
+  accept();
+  listeners_.close();
+  while (reap_one(0)) {  // they hear of the stop themselves
+  }
+  ::_exit(0);  // what the main process would do at its exit is none of our business
+}
+
+void ListeningProcess::take_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) ::signal(signal, SIG_IGN);
+  // Blocked but for the waits, which it ends: none can come between looking and waiting.
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &child, &waiting_mask_);
+  sigdelset(&waiting_mask_, SIGCHLD);
+  ::signal(SIGCHLD, [](int) {});
+}
+
+void ListeningProcess::accept() {
+  using Ending = ListenerSet::Ending;
+  for (;;) {
+    reap();
+    if (free_places_.empty()) {
+      if (listeners_.pause(-1, &waiting_mask_) == Ending::stopped) return;
+      continue;
+    }
+    auto connection = listeners_.accept(&waiting_mask_);
+    if (!connection && connection.error() == Ending::stopped) return;
+    if (!connection) continue;
+    while (!try_fork(*connection)) {
+      if (listeners_.pause(Shortage::pause_ms, &waiting_mask_) == Ending::stopped) return;
+      reap();
+    }
+  }
+}
+
+bool ListeningProcess::try_fork(base::Fd& connection) {
+  const std::size_t place = free_places_.back();
+  const pid_t child = ::fork();
+  if (child < 0) {  // EAGAIN, ENOMEM
+    shortage_.report({errno, "fork"}, base::monotonic_ms());
+    return false;
+  }
+  if (child == 0) serve(std::move(connection), place);
+  connection.close();
+  free_places_.pop_back();
+  children_.emplace(child, place);
+  counters_.children().set(children_.size());
+  return true;
+}
+
+// The child's life.
+void ListeningProcess::serve(base::Fd connection, std::size_t place) {
+  listeners_.close();
+  ::signal(SIGCHLD, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &waiting_mask_, nullptr);
+  BlockingWorker(shared_, stop_, counters_.places()[place]).serve(std::move(connection));
+  ::_exit(0);
+}
+
+void ListeningProcess::reap() {
+  while (reap_one(WNOHANG)) {
+  }
+}
+
+// False: no child has ended, or there is none.
+bool ListeningProcess::reap_one(int options) {
+  int status = 0;
+  pid_t child;
+  do {
+    child = ::waitpid(-1, &status, options);
+  } while (child < 0 && errno == EINTR);
+  if (child <= 0) return false;  // ECHILD
+  const auto ended = children_.find(child);
+  ASSERT(ended != children_.end());  // nobody else forks here
+  if (status != 0) {
+    base::log_error("the process of a connection, {}, {}", child, describe_end(status));
+    counters_.crashed().up();
+    counters_.places()[ended->second].connections.set(0);
+    counters_.places()[ended->second].streams.set(0);
+  }
+  free_places_.push_back(ended->second);
+  children_.erase(ended);
+  counters_.children().set(children_.size());
+  return true;
+}
+
+std::string describe_end(int status) {
+  if (WIFSIGNALED(status)) {
+    const int number = WTERMSIG(status);
+    return fmt::format("was ended by signal {} ({})", number, ::strsignal(number));
+  }
+  return fmt::format("ended with status {}", WEXITSTATUS(status));
+}
+
+}  // namespace h2server::server

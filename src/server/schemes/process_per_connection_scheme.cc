@@ -1,0 +1,69 @@
+#include "server/schemes/process_per_connection_scheme.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/log.h"
+
+namespace h2server::server {
+
+ProcessPerConnectionScheme::ProcessPerConnectionScheme(const SharedContext& shared,
+                                                       const SchemeOptions& options)
+    : shared_(shared), options_(options) {}
+
+ProcessPerConnectionScheme::~ProcessPerConnectionScheme() = default;
+
+Result<void, std::string> ProcessPerConnectionScheme::start() {
+  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen);
+  if (!sockets) return std::unexpected(sockets.error());
+  Result<StopSignal> stop_signal = StopSignal::open();
+  if (!stop_signal) return std::unexpected(stop_signal.error().message());
+  Result<ProcessCounters> counters = ProcessCounters::make(options_.connections_max);
+  if (!counters) return std::unexpected(counters.error().message());
+  stop_ = *std::move(stop_signal);
+  counters_ = *std::move(counters);
+  process_ = ::fork();
+  if (process_ < 0) {  // EAGAIN, ENOMEM
+    return std::unexpected("can't start a process: " + Error{errno, "fork"}.message());
+  }
+  if (process_ == 0) {
+    stop_.give_up_asking();
+    ListeningProcess(shared_, stop_, *std::move(sockets), counters_).run();
+  }
+  return {};
+}
+
+bool ProcessPerConnectionScheme::failed() { return process_ < 0 || wait(WNOHANG); }
+
+void ProcessPerConnectionScheme::join() {
+  if (process_ >= 0) wait(0);
+}
+
+// Whether the process that accepts has ended.
+bool ProcessPerConnectionScheme::wait(int options) {
+  int status = 0;
+  pid_t ended;
+  do {
+    ended = ::waitpid(process_, &status, options);
+  } while (ended < 0 && errno == EINTR);
+  if (ended == 0) return false;
+  // ECHILD: the program ignores SIGCHLD, and so is told nothing but that.
+  if (ended > 0 && status != 0) {
+    base::log_error("the process that accepts connections {}", describe_end(status));
+  }
+  process_ = -1;
+  return true;
+}
+
+std::string ProcessPerConnectionScheme::report() const {
+  WorkerTotals totals;
+  for (const WorkerCounters& place : counters_.places()) totals += place;
+  return fmt::format("children: {} running, {} accepted, {} streams, {} crashed\n",
+                     counters_.children().get(), totals.accepted, totals.streams,
+                     counters_.crashed().get());
+}
+
+}  // namespace h2server::server

@@ -1,0 +1,36 @@
+// One process accepts and forks another for each connection. At the limit it waits until one ends.
+//
+// The main process keeps the operator's signals and whatever threads the program has. It forks the
+// one that accepts as it starts, and talks to it and its children by the stop signal only.
+#pragma once
+
+#include <sys/types.h>
+
+#include "server/scheme.h"
+#include "server/schemes/listening_process.h"
+#include "server/stop_signal.h"
+
+namespace h2server::server {
+
+class ProcessPerConnectionScheme final : public Scheme {
+ public:
+  ProcessPerConnectionScheme(const SharedContext& shared, const SchemeOptions& options);
+  ~ProcessPerConnectionScheme() override;
+
+  Result<void, std::string> start() override;
+  void stop() noexcept override { stop_.ask(); }
+  void join() override;
+  bool failed() override;
+  std::string report() const override;
+
+ private:
+  bool wait(int options);
+
+  const SharedContext& shared_;
+  const SchemeOptions options_;
+  StopSignal stop_;
+  ProcessCounters counters_;
+  pid_t process_ = -1;
+};
+
+}  // namespace h2server::server

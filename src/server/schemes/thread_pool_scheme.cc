@@ -1,0 +1,39 @@
+#include "server/schemes/thread_pool_scheme.h"
+
+namespace h2server::server {
+
+ThreadPoolScheme::ThreadPoolScheme(const SharedContext& shared, const SchemeOptions& options)
+    : shared_(shared), options_(options) {}
+
+ThreadPoolScheme::~ThreadPoolScheme() = default;
+
+Result<void, std::string> ThreadPoolScheme::start() {
+  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen);
+  if (!sockets) return std::unexpected(sockets.error());
+  Result<StopSignal> stop_signal = StopSignal::open();
+  if (!stop_signal) return std::unexpected(stop_signal.error().message());
+  stop_ = *std::move(stop_signal);
+  listeners_.emplace(*std::move(sockets), stop_.interrupts().drain);
+  pool_.emplace(shared_, stop_, [this] { return accept(); });
+  Result<void, std::string> started = pool_->start(options_.workers);
+  if (!started) {
+    stop();
+    join();
+  }
+  return started;
+}
+
+std::optional<base::Fd> ThreadPoolScheme::accept() {
+  auto connection = listeners_->accept();
+  if (!connection) return std::nullopt;
+  return *std::move(connection);
+}
+
+void ThreadPoolScheme::stop() noexcept {
+  stop_.ask();
+  listeners_->refuse();  // every thread may be busy
+}
+
+void ThreadPoolScheme::join() { pool_->join(); }
+
+}  // namespace h2server::server

@@ -1,0 +1,32 @@
+// Threads that accept connections themselves, from the same listeners, and serve one at a time.
+#pragma once
+
+#include <optional>
+
+#include "server/blocking_pool.h"
+#include "server/listener_set.h"
+#include "server/scheme.h"
+
+namespace h2server::server {
+
+class ThreadPoolScheme final : public Scheme {
+ public:
+  ThreadPoolScheme(const SharedContext& shared, const SchemeOptions& options);
+  ~ThreadPoolScheme() override;
+
+  Result<void, std::string> start() override;
+  void stop() noexcept override;
+  void join() override;
+  std::string report() const override { return pool_->report(); }
+
+ private:
+  std::optional<base::Fd> accept();
+
+  const SharedContext& shared_;
+  const SchemeOptions options_;
+  StopSignal stop_;
+  std::optional<ListenerSet> listeners_;
+  std::optional<BlockingPool> pool_;
+};
+
+}  // namespace h2server::server

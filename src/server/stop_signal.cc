@@ -1,0 +1,31 @@
+#include "server/stop_signal.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace h2server::server {
+
+Result<StopSignal> StopSignal::open() {
+  StopSignal made;
+  for (std::size_t i = 0; i < made.asking_.size(); ++i) {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+      return std::unexpected(Error{errno, "socketpair"});
+    }
+    made.asking_[i] = base::Fd(ends[0]);
+    made.heard_[i] = base::Fd(ends[1]);
+  }
+  return made;
+}
+
+void StopSignal::ask() noexcept {
+  // Not closed: a process that was forked by somebody else may have a copy.
+  if (asked_ < asking_.size()) ::shutdown(asking_[asked_++].get(), SHUT_WR);
+}
+
+void StopSignal::give_up_asking() noexcept {
+  for (base::Fd& end : asking_) end.close();
+}
+
+}  // namespace h2server::server
