@@ -61,6 +61,10 @@ class BoundedQueue {
     items_.notify_all();
   }
 
+  [[nodiscard]] bool closed() const {
+    const std::lock_guard lock(mutex_);
+    return closed_;
+  }
   [[nodiscard]] std::size_t size() const {
     const std::lock_guard lock(mutex_);
     return count_;

@@ -37,7 +37,7 @@ void BufferedPoolScheme::accept() {
   while (auto connection = listeners_->accept()) {
     const bool taken = options_.refuse_when_full ? queue_.try_push(*connection)  //
                                                  : queue_.push(*connection);
-    if (!taken) refused_.up();
+    if (!taken && !queue_.closed()) refused_.up();
   }
 }
 
