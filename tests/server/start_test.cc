@@ -44,7 +44,6 @@ TEST(Start, Errors) {
        std::to_string(shared) + " is in use"},
       {"scheme", [](ServerOptions& o) { o.scheme = "magic"; }, "unknown scheme magic"},
       {"no scheme", [](ServerOptions& o) { o.scheme = ""; }, "unknown scheme"},
-      {"threads", [](ServerOptions& o) { o.threads = 0; }, "worker"},
       {"host", [](ServerOptions& o) { o.host = "no such host"; }, "no such host"},
       {"foreign address", [](ServerOptions& o) { o.host = "192.0.2.1"; },
        "not an address of this machine"},
