@@ -11,7 +11,8 @@ import tempfile
 import pytest
 
 from support.environment import BINARY, PATIENCE, tool
-from support.protocols import PROTOCOLS, SCHEMES, fetch
+from support.pairs import SCHEMES
+from support.protocols import PROTOCOLS, fetch
 from support.server import Server
 
 PLAIN = PROTOCOLS[0]

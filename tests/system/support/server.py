@@ -9,7 +9,9 @@ import signal
 import subprocess
 import tempfile
 
+from support import pairs
 from support.environment import BINARY, PATIENCE
+from support.processes import members
 from support.waiting import holds_within, wait_until
 
 TEMPORARY_PREFIX = "h2_tmp_"
@@ -19,18 +21,20 @@ _SANITIZER_REPORT = re.compile(r"Sanitizer|runtime error:|assertion|ASSERT")
 
 
 class Server:
-    """with Server("--threads", "2", tls=True) as server: ...
+    """with Server("--upload-overwrite", tls=True, workers=2) as server: ...
 
     On leaving it is stopped by SIGTERM, and must then have ended with status 0, without a word on
-    standard error, and have left no temporary file. `quiet=False`: it may have said something.
-    `user`: the number of another user to run it as, from a copy that this user can reach.
+    standard error, and have left no process and no temporary file. `quiet=False`: it may have said
+    something. `user`: the number of another user to run it as, from a copy that this user can
+    reach. `pair`: the scheme and the engine; else the chosen pair (support.pairs), unless the
+    arguments name a scheme.
     """
 
     start_s = 10
     stop_s = 15  # what is under way may take 10
 
     def __init__(self, *arguments, tls=False, self_signed=True, uploads=True, quiet=True,
-                 user=None):
+                 user=None, pair=None, workers=None):
         self.tls = tls
         self.quiet = quiet
         self._user = user
@@ -47,7 +51,14 @@ class Server:
             self.command += ["--h2c"]
         elif self_signed:
             self.command += ["--self-signed", "--cert", self.certificate, "--key", self.key]
+        self.command += self._how_to_run(arguments, pair or pairs.CHOSEN, workers)
         self.command += arguments
+
+    @staticmethod
+    def _how_to_run(arguments, pair, workers):
+        if pair and "--scheme" not in arguments:
+            return pair.arguments(workers)
+        return ["--threads", str(workers)] if workers else []
 
     def __enter__(self):
         self.root.mkdir()
@@ -74,7 +85,8 @@ class Server:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=self._folder,
                 user=self._user, group=self._user,
-                extra_groups=None if self._user is None else [])
+                extra_groups=None if self._user is None else [],
+                start_new_session=True)  # so that its processes can be told from others
         known = holds_within(lambda: self._find_url() or not self.running, self.start_s * PATIENCE)
         assert known and self.running, f"h2server did not start: {self.stderr}"
 
@@ -112,8 +124,12 @@ class Server:
 
     def limit_descriptors(self, most):
         """From now on the program may have that many open."""
-        hard = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)[1]
-        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (most, hard))
+        self.limit(resource.RLIMIT_NOFILE, most)
+
+    def limit(self, what, most):
+        """Lowers the limit of each process, and of those that will be forked."""
+        for pid in members(self.pid):
+            resource.prlimit(pid, what, (most, resource.prlimit(pid, what)[1]))
 
     def signal(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -134,12 +150,13 @@ class Server:
         assert not _SANITIZER_REPORT.search(stderr), stderr
         assert self.process.returncode == 0, f"status {self.process.returncode}: {stderr}"
         assert not self.quiet or stderr == "", stderr
+        assert members(self.pid) == []
         assert self.temporary_files() == []
 
     def _discard(self):
         if self.process is not None:
-            if self.running:
-                self.process.kill()
+            for pid in members(self.pid):
+                os.kill(pid, signal.SIGKILL)
             self.process.wait()
             if self.stderr:
                 print(f"--- standard error of the server:\n{self.stderr}")
