@@ -1,6 +1,5 @@
 """How the server ends: SIGINT and SIGTERM, with nothing, something or too much under way."""
 
-import errno
 import signal
 import socket
 import subprocess
@@ -40,14 +39,8 @@ def server(protocol, pair):
         yield started
 
 
-def refuses(server):
-    """Whether a new connection is refused."""
-    with socket.socket() as trial:
-        return trial.connect_ex(("127.0.0.1", server.port)) == errno.ECONNREFUSED
-
-
 def wait_for_refusal(server):
-    wait_until(lambda: refuses(server), "new connections are refused", 2)
+    wait_until(lambda: not server.accepts(), "new connections are refused", 2)
 
 
 # --- nothing under way ---------------------------------------------------------------------------

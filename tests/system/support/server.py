@@ -1,11 +1,13 @@
 """The program under test, run over a temporary directory of its own."""
 
+import errno
 import os
 import pathlib
 import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 
@@ -100,6 +102,11 @@ class Server:
     @property
     def running(self):
         return self.process.poll() is None
+
+    def accepts(self):
+        """Whether a new connection is taken; False: it is refused."""
+        with socket.socket() as trial:
+            return trial.connect_ex(("127.0.0.1", self.port)) != errno.ECONNREFUSED
 
     @property
     def pid(self):
