@@ -13,7 +13,7 @@ from support.environment import PATIENCE
 from support.pairs import PAIRS
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
-from support.transfers import CONTENT, Download, begin_upload
+from support.transfers import CONTENT, Download, begin_upload, silent
 from support.waiting import wait_until
 
 WORKERS = 2
@@ -107,7 +107,7 @@ def gone(server):
 def test_drains_a_download_to_its_end(pair, protocol):
     with start(pair, protocol.tls) as server:
         place_files(server)
-        idle = [protocol.connect(server) for _ in range(2)]
+        idle = [silent(server, protocol) for _ in range(2)]
         downloads = [Download(server, protocol) for _ in range(3)]
         server.signal()
         wait_until(lambda: not server.accepts(), "new connections are refused", 2)
