@@ -63,7 +63,8 @@ def check_refused(done, statuses, *words):
 
 OPTIONS = ["-h,--help", "-r,--root", "-p,--port", "--host", "-c,--cert", "-k,--key",
            "--self-signed", "--h2c", "-n,--threads", "--upload-dir", "--upload-overwrite",
-           "--scheme", "--io", "--h2", "--config", "--version"]
+           "--scheme", "--io", "--connections-max", "--queue-size", "--when-full",
+           "--requests-per-connection", "--h2", "--config", "--version"]
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])
