@@ -1,5 +1,5 @@
-"""Schemes in which a connection has a thread or a process for itself: what happens to those who come
-when all are taken."""
+"""Schemes in which a connection has a thread or a process for itself: what happens to those who
+come when all are taken."""
 
 import select
 import socket

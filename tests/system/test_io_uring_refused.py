@@ -1,5 +1,5 @@
-"""A kernel that refuses io_uring, as it does in many containers: the server takes epoll and says so,
-unless it was told to take io_uring."""
+"""A kernel that refuses io_uring, as it does in many containers: the server takes epoll and says
+so, unless it was told to take io_uring."""
 
 import errno
 import re

@@ -1,5 +1,5 @@
-"""What load leaves behind: no descriptor, thread, process or temporary file; and what is left of the
-server when it has drained: nothing."""
+"""What load leaves behind: no descriptor, thread, process or temporary file; and what is left of
+the server when it has drained: nothing."""
 
 import concurrent.futures
 import signal

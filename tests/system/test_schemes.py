@@ -192,7 +192,7 @@ def test_streams_that_have_begun_are_finished(of_few_requests):
     assert stored
 
 
-# --- process-per-connection: a crash is the matter of one connection -------------------------------
+# --- process-per-connection: a crash is the matter of one connection -----------------------------
 
 forking = pytest.mark.parametrize("pair", pairs.of_kind(lambda pair: pair.forks), ids=name_of)
 

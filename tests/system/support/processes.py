@@ -1,4 +1,4 @@
-"""What the kernel says about a server: a process, and those that it forks, which share its group."""
+"""What the kernel says about a server: a process and those that it forks, which share its group."""
 
 import collections
 import dataclasses
@@ -11,7 +11,7 @@ _ENDED = "ZX"
 
 
 def _stat(pid):
-    """The fields of /proc/PID/stat from the third, the state, on; None: there is no such process."""
+    """The fields of /proc/PID/stat from the third on, the state; None: there is no such process."""
     try:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
