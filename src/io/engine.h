@@ -5,149 +5,13 @@
 // asserted. Everything but wake() belongs to the engine's thread.
 #pragma once
 
-#include <sys/uio.h>
-
-#include <coroutine>
 #include <cstdint>
-#include <span>
 
-#include "base/assert.h"
-#include "base/fd.h"
-#include "base/timer_wheel.h"
-#include "h2server/result.h"
+#include "io/file_op.h"
 #include "io/lease.h"
+#include "io/op.h"
 
 namespace h2server::io {
-
-class Engine;
-class Op;
-
-// A socket as its engine knows it: at most one operation that reads or accepts and one that writes.
-// Not movable: the engine keeps its address. Closes the descriptor.
-class Socket {
- public:
-  Socket(Engine& owner, base::Fd descriptor) noexcept;
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  ~Socket();
-
-  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-  [[nodiscard]] Engine& engine() const noexcept { return engine_; }
-
- private:
-  friend class EpollEngine;
-
-  Engine& engine_;
-  base::Fd fd_;
-  Op* reader_ = nullptr;
-  Op* writer_ = nullptr;
-  base::Timer timer_;  // stands at or before the earlier deadline of the two
-  std::uint32_t turn_ = 0;
-  std::uint8_t inline_left_ = 0;  // operations that may complete at once in this turn
-  bool readable_ = true;          // as far as we know: only trying tells
-  bool ended_ = false;            // the peer hung up: every read from now on answers at once
-  bool watched_ = false;          // for input
-  bool watched_for_output_ = false;
-};
-
-class Op {
- public:
-  enum class Kind : std::uint8_t { accept, receive, send, sleep, woken };
-  enum class State : std::uint8_t { idle, pending, complete };
-
-  Op(const Op&) = delete;
-  Op& operator=(const Op&) = delete;
-
-  // co_await: true when it completed at once.
-  bool await_ready();
-  void await_suspend(std::coroutine_handle<> waiter) noexcept { waiter_ = waiter; }
-
-  [[nodiscard]] bool pending() const noexcept { return state_ == State::pending; }
-  // Asks the engine to complete it sooner, with ECANCELED.
-  void cancel();
-
- protected:
-  // `timeout_ms` 0: no deadline.
-  Op(Kind kind, Engine& engine, Socket* socket, std::uint32_t timeout_ms) noexcept
-      : engine_(engine), socket_(socket), timeout_ms_(timeout_ms), kind_(kind) {}
-  ~Op() { ASSERT(state_ != State::pending); }
-
-  int result_ = 0;  // a count or a descriptor; negative: an errno value
-
- private:
-  friend class EpollEngine;
-
-  Engine& engine_;
-  Socket* socket_;
-  std::coroutine_handle<> waiter_;
-  std::int64_t due_ms_ = 0;
-  std::uint32_t timeout_ms_;
-  Kind kind_;
-  State state_ = State::idle;
-  bool queued_ = false;  // for the engine's next turn
-  bool cancelled_ = false;
-};
-
-// Yields a new connection's descriptor, non-blocking and close-on-exec.
-class AcceptOp : public Op {
- public:
-  explicit AcceptOp(Socket& listener) noexcept
-      : Op(Kind::accept, listener.engine(), &listener, 0) {}
-  Result<base::Fd> await_resume() const noexcept {
-    if (result_ < 0) return std::unexpected(Error{-result_, "accept"});
-    return base::Fd(result_);
-  }
-};
-
-// Yields what has arrived, at least a byte; an empty lease at the end of the stream.
-class ReceiveOp : public Op {
- public:
-  ReceiveOp(Socket& socket, std::uint32_t timeout_ms) noexcept
-      : Op(Kind::receive, socket.engine(), &socket, timeout_ms) {}
-  Result<Lease> await_resume() noexcept {
-    if (result_ < 0) return std::unexpected(Error{-result_, "receive"});
-    return std::move(lease_);
-  }
-
- private:
-  friend class EpollEngine;
-  Lease lease_;
-};
-
-// Sends some of `pieces`, at least a byte, and yields how many. The bytes stay unchanged meanwhile.
-class SendOp : public Op {
- public:
-  SendOp(Socket& socket, std::span<const iovec> pieces, std::uint32_t timeout_ms) noexcept
-      : Op(Kind::send, socket.engine(), &socket, timeout_ms), pieces_(pieces) {}
-  Result<std::size_t> await_resume() const noexcept {
-    if (result_ < 0) return std::unexpected(Error{-result_, "send"});
-    return static_cast<std::size_t>(result_);
-  }
-
- private:
-  friend class EpollEngine;
-  std::span<const iovec> pieces_;
-};
-
-// Waits. False when it was cancelled.
-class SleepOp : public Op {
- public:
-  SleepOp(Engine& engine, std::uint32_t ms) noexcept : Op(Kind::sleep, engine, nullptr, ms) {}
-  bool await_resume() const noexcept { return result_ == 0; }
-
- private:
-  friend class EpollEngine;
-  base::Timer timer_;
-  SleepOp* next_ = nullptr;
-  SleepOp* previous_ = nullptr;
-};
-
-// Waits until wake() has been called since the last time. False when it was cancelled.
-class WokenOp : public Op {
- public:
-  explicit WokenOp(Engine& engine) noexcept : Op(Kind::woken, engine, nullptr, 0) {}
-  bool await_resume() const noexcept { return result_ == 0; }
-};
 
 class Engine : public Lender {
  public:
@@ -173,8 +37,17 @@ class Engine : public Lender {
   [[nodiscard]] virtual std::int64_t now_ms() const noexcept = 0;
   [[nodiscard]] virtual std::int64_t unix_seconds() const noexcept = 0;
 
-  // The engine that this thread opened, or null.
+  // Hands a descriptor to another thread's engine, through the kernel, by the end of the turn;
+  // false: not from this engine to that one, and nothing happened. The other is woken and takes it.
+  [[nodiscard]] virtual bool pass(Engine& /*to*/, base::Fd& /*descriptor*/) { return false; }
+  // One that was passed to this engine, or none.
+  [[nodiscard]] virtual base::Fd take_passed() { return {}; }
+  // Where others send what they pass on; -1: nowhere. Any thread.
+  [[nodiscard]] virtual int ring_descriptor() const noexcept { return -1; }
+
+  // The engine that runs the coroutines of this thread, or null.
   [[nodiscard]] static Engine* current() noexcept;
+  static void set_current(Engine* engine) noexcept;
 
  private:
   friend class Socket;
@@ -183,13 +56,19 @@ class Engine : public Lender {
 };
 
 inline Socket::Socket(Engine& owner, base::Fd descriptor) noexcept
-    : engine_(owner), fd_(std::move(descriptor)) {}
+    : engine_(&owner), fd_(std::move(descriptor)) {}
 inline Socket::~Socket() {
-  ASSERT(reader_ == nullptr && writer_ == nullptr);
-  engine_.forget(*this);
+  ASSERT(state.reader == nullptr && state.writer == nullptr);
+  engine_->forget(*this);
+}
+inline void Socket::move_to(Engine& engine) noexcept {
+  ASSERT(state.reader == nullptr && state.writer == nullptr);
+  engine_->forget(*this);
+  state = {};
+  engine_ = &engine;
 }
 
-inline bool Op::await_ready() { return engine_.start(*this); }
-inline void Op::cancel() { engine_.cancel(*this); }
+inline bool Op::await_ready() { return engine.start(*this); }
+inline void Op::cancel() { engine.cancel(*this); }
 
 }  // namespace h2server::io

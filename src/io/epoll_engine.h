@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "base/timer_wheel.h"
-#include "io/engine.h"
+#include "io/file_threads.h"
+#include "io/loop_engine.h"
 
 struct epoll_event;
 
@@ -26,20 +26,12 @@ struct EpollLimits {
   std::uint8_t inline_operations_max = 16;
 };
 
-class EpollEngine final : public Engine {
+class EpollEngine final : public LoopEngine {
  public:
   static Result<std::unique_ptr<EpollEngine>> open(const EpollLimits& limits = {});
   ~EpollEngine() override;
 
-  bool start(Op& op) override;
-  void cancel(Op& op) override;
-  void cancel_all() override;
-  void run() override;
-  void stop() noexcept override { stopping_ = true; }
   void wake() noexcept override;
-  Lease borrow() override;
-  std::int64_t now_ms() const noexcept override { return now_ms_; }
-  std::int64_t unix_seconds() const noexcept override { return unix_seconds_; }
 
  private:
   // Whose events an epoll key names; the generation tells a reused descriptor's from stale ones.
@@ -50,44 +42,29 @@ class EpollEngine final : public Engine {
 
   EpollEngine(const EpollLimits& limits, base::Fd epoll, base::Fd event);
 
-  void take_back(char* buffer) noexcept override;
+  bool begin(Op& op) override;
+  bool retry(Op& op) override;
+  void interrupt(Op& op) override;
+  void wait(int ms) override;
   void forget(Socket& socket) noexcept override;
 
-  void turn();
   void dispatch(const epoll_event& event);
-  void run_queued();
-  void read_clocks() noexcept;
-
   bool attempt(Op& op);
   bool attempt_accept(Op& op);
   bool attempt_receive(ReceiveOp& op);
   bool attempt_send(SendOp& op);
   bool spend_inline(Socket& socket) noexcept;
+  bool begin_file(FileOp& op);
+  void finish_files();
   [[nodiscard]] int watch(Socket& socket, bool output);
-  bool suspend(Op& op);
-  bool finish_at_once(Op& op, int result) noexcept;
-  void resume(Op& op, int result);
-  void detach(Op& op) noexcept;
-  void arm(Op& op);
-  void expire(Socket& socket);
-  void enqueue(Op& op);
 
-  const EpollLimits limits_;
+  const std::uint8_t inline_operations_max_;
   base::Fd epoll_;
   base::Fd event_;           // eventfd
   std::vector<Slot> slots_;  // by descriptor
-  std::vector<Op*> queued_;
-  std::vector<Op*> running_queue_;
-  std::vector<std::unique_ptr<char[]>> buffers_;
-  std::int64_t now_ms_;
-  std::int64_t unix_seconds_;
-  base::TimerWheel timers_;
-  SleepOp* sleepers_ = nullptr;
-  WokenOp* woken_ = nullptr;
+  FileThreads file_threads_{*this};
+  std::size_t files_out_ = 0;  // with them
   std::uint32_t turn_ = 1;
-  bool stopping_ = false;
-  bool cancelling_ = false;
-  bool was_woken_ = false;
   std::atomic<bool> wake_asked_{false};
 };
 

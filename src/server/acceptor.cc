@@ -5,13 +5,15 @@
 
 namespace h2server::server {
 
-Acceptor::Acceptor(std::vector<base::Fd> listeners, std::deque<Worker>& workers)
-    : listeners_(std::move(listeners)),
+Acceptor::Acceptor(io::EngineKind kind, std::vector<base::Fd> listeners,
+                   std::deque<Worker>& workers)
+    : kind_(kind),
+      listeners_(std::move(listeners)),
       workers_(workers),
       balancer_(static_cast<unsigned>(workers.size())) {}
 
 Result<void, std::string> Acceptor::start() {
-  return thread_.start([this](io::Engine& engine) { return run(engine); });
+  return thread_.start(kind_, [this](io::Engine& engine) { return run(engine); });
 }
 
 void Acceptor::stop() noexcept {

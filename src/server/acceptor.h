@@ -18,7 +18,7 @@ namespace h2server::server {
 class Acceptor {
  public:
   // The workers outlive the acceptor.
-  Acceptor(std::vector<base::Fd> listeners, std::deque<Worker>& workers);
+  Acceptor(io::EngineKind kind, std::vector<base::Fd> listeners, std::deque<Worker>& workers);
 
   Result<void, std::string> start();
   void stop() noexcept;
@@ -30,6 +30,7 @@ class Acceptor {
   Task<void> run(io::Engine& engine);
   void place(base::Fd connection);
 
+  const io::EngineKind kind_;
   std::vector<base::Fd> listeners_;
   std::deque<Worker>& workers_;
   Balancer balancer_;

@@ -10,6 +10,7 @@
 #include "http/limits.h"
 #include "http/router.h"
 #include "http/service.h"
+#include "io/choose.h"
 #include "io/engine.h"
 #include "net/tls_context.h"
 
@@ -22,6 +23,7 @@ struct SharedContext {
   std::shared_ptr<const net::TlsContext> tls;   // null: cleartext
   std::shared_ptr<const content::Folder> root;  // of load_file_from_filecache(), or null
   std::uint32_t drain_ms_max = 10'000;
+  io::EngineKind engine = io::EngineKind::epoll;
 };
 
 // Of one worker, on its thread.

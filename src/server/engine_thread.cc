@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "coro/task_group.h"
-#include "io/epoll_engine.h"
+#include "io/choose.h"
 
 namespace h2server::server {
 
@@ -20,13 +20,15 @@ Task<void> live(const std::function<Task<void>(io::Engine&)>& life, io::Engine& 
 
 EngineThread::~EngineThread() { ASSERT(!thread_.joinable()); }
 
-Result<void, std::string> EngineThread::start(std::function<Task<void>(io::Engine&)> life) {
+Result<void, std::string> EngineThread::start(io::EngineKind kind,
+                                              std::function<Task<void>(io::Engine&)> life) {
   std::promise<Outcome> promise;
   std::future<Outcome> outcome = promise.get_future();
   try {
-    thread_ = std::thread([this, life = std::move(life), promise = std::move(promise)]() mutable {
-      thread_main(life, std::move(promise));
-    });
+    thread_ =
+        std::thread([this, kind, life = std::move(life), promise = std::move(promise)]() mutable {
+          thread_main(kind, life, std::move(promise));
+        });
   } catch (const std::system_error& error) {
     return std::unexpected(fmt::format("can't start a thread: {}", error.what()));
   }
@@ -35,14 +37,16 @@ Result<void, std::string> EngineThread::start(std::function<Task<void>(io::Engin
   return begun;
 }
 
-void EngineThread::thread_main(const std::function<Task<void>(io::Engine&)>& life,
+void EngineThread::thread_main(io::EngineKind kind,
+                               const std::function<Task<void>(io::Engine&)>& life,
                                std::promise<Outcome> outcome) {
-  Result<std::unique_ptr<io::EpollEngine>> engine = io::EpollEngine::open();
+  Result<std::unique_ptr<io::Engine>> engine = io::open_engine(kind);
   if (!engine) {
     outcome.set_value(std::unexpected("can't start an engine: " + engine.error().message()));
     return;
   }
   engine_ = *std::move(engine);
+  io::Engine::set_current(engine_.get());
   outcome.set_value({});
   coro::TaskGroup group;
   group.start(live(life, *engine_));

@@ -9,6 +9,7 @@
 
 #include "h2server/result.h"
 #include "h2server/task.h"
+#include "io/choose.h"
 #include "io/engine.h"
 
 namespace h2server::server {
@@ -22,7 +23,7 @@ class EngineThread {
 
   // Returns when `life` has begun on the new thread, or can't. The thread ends with it; all else
   // that it started must have ended by then.
-  Result<void, std::string> start(std::function<Task<void>(io::Engine&)> life);
+  Result<void, std::string> start(io::EngineKind kind, std::function<Task<void>(io::Engine&)> life);
   // Any thread, between start() and join().
   void wake() noexcept { engine_->wake(); }
   void join();
@@ -30,7 +31,7 @@ class EngineThread {
  private:
   using Outcome = Result<void, std::string>;
 
-  void thread_main(const std::function<Task<void>(io::Engine&)>& life,
+  void thread_main(io::EngineKind kind, const std::function<Task<void>(io::Engine&)>& life,
                    std::promise<Outcome> outcome);
 
   std::unique_ptr<io::Engine> engine_;  // made by the thread; outlives it, for wake()

@@ -81,7 +81,7 @@ Worker::Worker(const SharedContext& shared, std::vector<base::Fd> listeners)
     : shared_(shared), listeners_(std::move(listeners)) {}
 
 Result<void, std::string> Worker::start() {
-  return thread_.start([this](io::Engine& engine) { return live(*this, engine); });
+  return thread_.start(shared_.engine, [this](io::Engine& engine) { return live(*this, engine); });
 }
 
 Task<void> Worker::live(Worker& worker, io::Engine& engine) {

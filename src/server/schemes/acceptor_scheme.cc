@@ -23,7 +23,7 @@ Result<void, std::string> AcceptorScheme::start() {
     if (!started) workers_.pop_back();
   }
   if (started) {
-    acceptor_.emplace(std::move(sockets), workers_);
+    acceptor_.emplace(shared_.engine, std::move(sockets), workers_);
     started = acceptor_->start();
     if (!started) acceptor_.reset();
   }

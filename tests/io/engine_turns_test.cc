@@ -1,4 +1,4 @@
-// EpollEngine: cancelling, waking, fairness, and sockets that go away between two events.
+// Engines: cancelling, waking, fairness, and sockets that go away between two events.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -14,67 +14,35 @@
 
 #include "base/clock.h"
 #include "base/spsc_queue.h"
-#include "coro/task_group.h"
 #include "io/epoll_engine.h"
+#include "io/support.h"
 
 namespace h2server::io {
 namespace {
 
-struct Pair {
-  base::Fd ours;
-  base::Fd theirs;
-};
-
-Pair make_pair_of_sockets() {
-  std::array<int, 2> ends{};
-  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
-  return {base::Fd(ends[0]), base::Fd(ends[1])};
-}
-
-void put(const base::Fd& end, std::string_view bytes) {
-  ASSERT_EQ(::send(end.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
-            static_cast<ssize_t>(bytes.size()));
-}
-
-std::string text_of(const Result<Lease>& lease) {
-  if (!lease) return "error " + std::to_string(lease.error().code);
-  return std::string(lease->bytes());
-}
-
 const std::string cancelled = "error " + std::to_string(ECANCELED);
 
-class EpollEngineTurns : public testing::Test {
+class EngineTurns : public EngineFixture, public testing::WithParamInterface<EngineKind> {
  protected:
-  EpollEngineTurns() : EpollEngineTurns(EpollLimits{}) {}
-  explicit EpollEngineTurns(const EpollLimits& limits)
-      : engine_(EpollEngine::open(limits).value()) {}
-
-  void run() {
-    if (tasks_.running() == 0) return;
-    engine_->run();
-    EXPECT_EQ(tasks_.running(), 0U);
-  }
-  void start(Task<void> task) { tasks_.start(stop_after(std::move(task))); }
-
-  std::unique_ptr<EpollEngine> engine_;
-  coro::TaskGroup tasks_;
-
- private:
-  Task<void> stop_after(Task<void> task) {
-    co_await task;
-    if (tasks_.running() == 1) engine_->stop();
-  }
+  EngineTurns() : EngineFixture(open_engine(GetParam()).value()) {}
 };
 
-class EpollEngineSmallTurns : public EpollEngineTurns {
+class EpollEngineTurns : public EngineFixture {
+ protected:
+  EpollEngineTurns() : EngineFixture(EpollEngine::open().value()) {}
+};
+
+class EpollEngineSmallTurns : public EngineFixture {
  protected:
   EpollEngineSmallTurns()
-      : EpollEngineTurns({.buffer_bytes = 64, .buffers_kept_max = 2, .inline_operations_max = 4}) {}
+      : EngineFixture(EpollEngine::open(
+                          {.buffer_bytes = 64, .buffers_kept_max = 2, .inline_operations_max = 4})
+                          .value()) {}
 };
 
 // --- cancelling -------------------------------------------------------------------------------
 
-TEST_F(EpollEngineTurns, ACancelledOperationEndsOnceAndLeavesTheSocketUsable) {
+TEST_P(EngineTurns, ACancelledOperationEndsOnceAndLeavesTheSocketUsable) {
   Pair pair = make_pair_of_sockets();
   Socket socket(*engine_, std::move(pair.ours));
   ReceiveOp* waiting = nullptr;
@@ -101,7 +69,7 @@ TEST_F(EpollEngineTurns, ACancelledOperationEndsOnceAndLeavesTheSocketUsable) {
   EXPECT_EQ(ended, 1);
 }
 
-TEST_F(EpollEngineTurns, BytesThatComeWithACancellationAreNotLost) {
+TEST_P(EngineTurns, BytesThatComeWithACancellationAreNotLost) {
   Pair pair = make_pair_of_sockets();
   Socket socket(*engine_, std::move(pair.ours));
   ReceiveOp* waiting = nullptr;
@@ -120,7 +88,7 @@ TEST_F(EpollEngineTurns, BytesThatComeWithACancellationAreNotLost) {
   run();
 }
 
-TEST_F(EpollEngineTurns, CancelAllEndsEveryKindAndWhateverStartsLater) {
+TEST_P(EngineTurns, CancelAllEndsEveryKindAndWhateverStartsLater) {
   Pair pair = make_pair_of_sockets();
   Pair full = make_pair_of_sockets();
   Socket reader(*engine_, std::move(pair.ours));
@@ -172,7 +140,7 @@ TEST_F(EpollEngineTurns, CancelAllEndsEveryKindAndWhateverStartsLater) {
 
 // --- waking -----------------------------------------------------------------------------------
 
-TEST_F(EpollEngineTurns, AWakeIsRememberedUntilSomebodyWaits) {
+TEST_P(EngineTurns, AWakeIsRememberedUntilSomebodyWaits) {
   int woken_times = 0;
   const auto body = [&]() -> Task<void> {
     engine_->wake();
@@ -192,7 +160,7 @@ TEST_F(EpollEngineTurns, AWakeIsRememberedUntilSomebodyWaits) {
   EXPECT_EQ(woken_times, 2);
 }
 
-TEST_F(EpollEngineTurns, NoItemThatAnotherThreadHandsOverIsMissed) {
+TEST_P(EngineTurns, NoItemThatAnotherThreadHandsOverIsMissed) {
   constexpr int count = 20'000;
   base::SpscQueue<int> inbox(64);
   std::vector<int> received;
@@ -216,7 +184,7 @@ TEST_F(EpollEngineTurns, NoItemThatAnotherThreadHandsOverIsMissed) {
   for (int i = 0; i < count; ++i) EXPECT_EQ(received[static_cast<std::size_t>(i)], i);
 }
 
-TEST_F(EpollEngineTurns, WhatWasWrittenBeforeAWakeIsSeenAfterIt) {
+TEST_P(EngineTurns, WhatWasWrittenBeforeAWakeIsSeenAfterIt) {
   int plain = 0;  // neither atomic nor locked
   std::atomic<bool> seen{false};
   const auto body = [&]() -> Task<void> {
@@ -388,7 +356,7 @@ TEST_F(EpollEngineTurns, AReaderMayEndItsSocketBeforeTheWritersHalfOfTheEvent) {
   EXPECT_TRUE(writer_ended);
 }
 
-TEST_F(EpollEngineTurns, DescriptorsAreUsedAgainManyTimes) {
+TEST_P(EngineTurns, DescriptorsAreUsedAgainManyTimes) {
   for (int i = 0; i < 300; ++i) {
     Pair pair = make_pair_of_sockets();
     Socket socket(*engine_, std::move(pair.ours));
@@ -404,15 +372,20 @@ TEST_F(EpollEngineTurns, DescriptorsAreUsedAgainManyTimes) {
 
 // --- clocks -----------------------------------------------------------------------------------
 
-TEST_F(EpollEngineTurns, IsThisThreadsEngineAndHasItsClocks) {
-  EXPECT_EQ(Engine::current(), engine_.get());
+TEST_P(EngineTurns, HasClocks) {
   const std::int64_t now_ms = base::monotonic_ms();
   EXPECT_LE(engine_->now_ms(), now_ms);
   EXPECT_GE(engine_->unix_seconds(), 1'700'000'000);
-  std::thread([] { EXPECT_EQ(Engine::current(), nullptr); }).join();
-  engine_.reset();
-  EXPECT_EQ(Engine::current(), nullptr);
 }
+
+TEST_P(EngineTurns, TheCurrentEngineIsTheThreadsOwn) {
+  Engine::set_current(engine_.get());
+  std::thread([] { EXPECT_EQ(Engine::current(), nullptr); }).join();
+  EXPECT_EQ(Engine::current(), engine_.get());
+  Engine::set_current(nullptr);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, EngineTurns, testing::ValuesIn(engines_here()), engine_name);
 
 }  // namespace
 }  // namespace h2server::io

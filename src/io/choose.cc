@@ -1,0 +1,34 @@
+#include "io/choose.h"
+
+#include <fmt/format.h>
+
+#include "io/epoll_engine.h"
+#include "io/uring_engine.h"
+
+namespace h2server::io {
+
+std::string_view name_of(EngineKind kind) noexcept {
+  return kind == EngineKind::epoll ? "epoll" : "io_uring";
+}
+
+Result<EngineChoice, std::string> choose_engine(std::string_view wanted) {
+  if (wanted == "epoll") return EngineChoice{EngineKind::epoll, ""};
+  const bool open_to_all = wanted == "auto";
+  if (!open_to_all && wanted != "io_uring") {
+    return std::unexpected(fmt::format("there is no I/O engine {}", wanted));
+  }
+  const std::string obstacle = UringEngine::obstacle();
+  if (obstacle.empty()) {
+    return EngineChoice{EngineKind::io_uring, open_to_all ? "io_uring works here" : ""};
+  }
+  const std::string reason = fmt::format("io_uring does not work here: {}", obstacle);
+  if (open_to_all) return EngineChoice{EngineKind::epoll, reason};
+  return std::unexpected(reason);
+}
+
+Result<std::unique_ptr<Engine>> open_engine(EngineKind kind) {
+  if (kind == EngineKind::io_uring) return UringEngine::open();
+  return EpollEngine::open();
+}
+
+}  // namespace h2server::io

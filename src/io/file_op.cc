@@ -1,0 +1,102 @@
+#include "io/file_op.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+// Of Linux 6.5, newer than the headers of Debian 12.
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
+
+namespace h2server::io {
+
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+
+struct CacheRange {
+  std::uint64_t offset;
+  std::uint64_t size;
+};
+
+struct CacheState {
+  std::uint64_t cached;  // pages
+  std::uint64_t dirty;
+  std::uint64_t written_back;
+  std::uint64_t evicted;
+  std::uint64_t recently_evicted;
+};
+
+// Asks by reading, into one page again and again, for kernels without cachestat().
+bool reads_without_waiting(int file, std::uint64_t offset, std::size_t size) {
+  std::array<char, page_bytes> page;
+  std::array<iovec, 64> pieces;
+  pieces.fill({page.data(), page.size()});
+  while (size > 0) {
+    const std::size_t count = std::min(pieces.size(), (size + page_bytes - 1) / page_bytes);
+    const ssize_t got = ::preadv2(file, pieces.data(), static_cast<int>(count),
+                                  static_cast<off_t>(offset), RWF_NOWAIT);
+    if (got <= 0) return got == 0;  // 0: the file ends here, which is for others to deal with
+    size -= std::min(size, static_cast<std::size_t>(got));
+    offset += static_cast<std::uint64_t>(got);
+  }
+  return true;
+}
+
+bool is_cached(int file, std::uint64_t offset, std::size_t size) {
+  const CacheRange range{offset, size};
+  CacheState found{};
+  if (::syscall(SYS_cachestat, file, &range, &found, 0) != 0) {
+    return reads_without_waiting(file, offset, size);
+  }
+  const std::uint64_t pages = (offset + size - 1) / page_bytes - offset / page_bytes + 1;
+  return found.cached >= pages;
+}
+
+int result_of(long outcome) noexcept { return outcome < 0 ? -errno : static_cast<int>(outcome); }
+
+int read_now(const FileOp& op) noexcept {
+  const iovec piece{op.memory, op.size};
+  const int result =
+      result_of(::preadv2(op.descriptor, &piece, 1, static_cast<off_t>(op.offset), RWF_NOWAIT));
+  // A file system that can't tell, as overlayfs: to be on the safe side it is the slow way.
+  return result == -EOPNOTSUPP ? -EAGAIN : result;
+}
+
+}  // namespace
+
+PopulateOp::PopulateOp(Engine& where, int file, const char* mapping, std::uint64_t from,
+                       std::size_t bytes) noexcept
+    : FileOp(where, Action::populate, file) {
+  offset = from / page_bytes * page_bytes;
+  size = bytes + static_cast<std::size_t>(from - offset);
+  memory = const_cast<char*>(mapping) + offset;
+}
+
+int FileOp::call(bool may_wait) const noexcept {
+  switch (action) {
+    case Action::open: {
+      open_how options = how;
+      if (!may_wait) options.resolve |= RESOLVE_CACHED;
+      return result_of(::syscall(SYS_openat2, descriptor, path, &options, sizeof options));
+    }
+    case Action::read:
+      if (!may_wait) return read_now(*this);
+      return result_of(::pread(descriptor, memory, size, static_cast<off_t>(offset)));
+    case Action::populate: {
+      if (!may_wait) return is_cached(descriptor, offset, size) ? 0 : -EAGAIN;
+      const int result = result_of(::madvise(memory, size, MADV_POPULATE_READ));
+      return result == -EINVAL ? 0 : result;  // before Linux 5.14: then the disk is waited for
+    }
+  }
+  return -EINVAL;
+}
+
+}  // namespace h2server::io

@@ -1,0 +1,238 @@
+#include "io/loop_engine.h"
+
+#include <cerrno>
+
+#include "base/clock.h"
+
+namespace h2server::io {
+
+namespace {
+
+thread_local Engine* current_engine = nullptr;
+
+}  // namespace
+
+Engine* Engine::current() noexcept { return current_engine; }
+void Engine::set_current(Engine* engine) noexcept { current_engine = engine; }
+
+bool concerns_one_connection(int error) noexcept {
+  switch (error) {
+    case EINTR:
+    case ECONNABORTED:
+    case EPROTO:
+    case EPERM:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case EOPNOTSUPP:
+    case ENETUNREACH:
+    case ETIMEDOUT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+LoopEngine::LoopEngine(std::size_t buffer_bytes, std::size_t buffers_kept_max)
+    : buffer_bytes_(buffer_bytes),
+      buffers_kept_max_(buffers_kept_max),
+      now_ms_(base::monotonic_ms()),
+      unix_seconds_(base::unix_seconds()),
+      timers_(now_ms_) {}
+
+LoopEngine::~LoopEngine() { ASSERT(pending_ == nullptr && queued_.empty()); }
+
+// --- starting and completing ------------------------------------------------------------------
+
+bool LoopEngine::start(Op& op) {
+  ASSERT(op.state.phase == Op::State::Phase::idle);
+  bool complete = cancelling_;
+  if (complete) {
+    op.state.result = -ECANCELED;
+  } else if (op.kind == Op::Kind::woken) {
+    complete = std::exchange(was_woken_, false);
+    ASSERT(woken_ == nullptr);
+    if (!complete) woken_ = static_cast<WokenOp*>(&op);
+  } else if (op.kind == Op::Kind::file) {
+    op.state.result = static_cast<FileOp&>(op).call(false);
+    complete = op.state.result != -EAGAIN || begin(op);
+  } else if (op.kind != Op::Kind::sleep) {
+    complete = begin(op);
+  }
+  if (complete) {
+    op.state.phase = Op::State::Phase::complete;
+  } else {
+    suspend(op);
+  }
+  return complete;
+}
+
+void LoopEngine::suspend(Op& op) {
+  if (op.socket != nullptr) {
+    Op*& place = op.kind == Op::Kind::send ? op.socket->state.writer : op.socket->state.reader;
+    ASSERT(place == nullptr);
+    place = &op;
+  }
+  op.state.phase = Op::State::Phase::pending;
+  op.state.next = pending_;
+  if (pending_ != nullptr) pending_->state.previous = &op;
+  pending_ = &op;
+  arm(op);
+}
+
+void LoopEngine::detach(Op& op) noexcept {
+  Op::State& state = op.state;
+  (state.previous != nullptr ? state.previous->state.next : pending_) = state.next;
+  if (state.next != nullptr) state.next->state.previous = state.previous;
+  switch (op.kind) {
+    case Op::Kind::accept:
+    case Op::Kind::receive:
+      op.socket->state.reader = nullptr;
+      break;
+    case Op::Kind::send:
+      op.socket->state.writer = nullptr;
+      break;
+    case Op::Kind::sleep:
+      timers_.disarm(static_cast<SleepOp&>(op).timer);
+      break;
+    case Op::Kind::woken:
+      woken_ = nullptr;
+      break;
+    case Op::Kind::file:
+      break;
+  }
+}
+
+void LoopEngine::resume(Op& op, int result) {
+  ASSERT(op.pending() && !op.state.queued && !op.state.in_kernel);
+  detach(op);
+  op.state.result = result;
+  op.state.phase = Op::State::Phase::complete;
+  op.state.waiter.resume();
+}
+
+// The kernel, or a thread that waits for the disk, is done with the operation's memory.
+void LoopEngine::complete(Op& op, int result) {
+  op.state.in_kernel = false;
+  if (result == -ECANCELED && op.state.ending != 0) result = op.state.ending;
+  if (op.state.queued) {  // to be interrupted, which came too late: retry() has the result
+    op.state.ending = 0;
+    op.state.result = result;
+    return;
+  }
+  resume(op, result);
+}
+
+void LoopEngine::enqueue(Op& op) {
+  if (op.state.queued) return;
+  op.state.queued = true;
+  queued_.push_back(&op);
+}
+
+void LoopEngine::run_queued() {
+  running_queue_.swap(queued_);
+  for (Op* const op : running_queue_) {
+    op->state.queued = false;
+    if (op->state.in_kernel) {
+      interrupt(*op);
+    } else if (op->state.ending != 0) {
+      resume(*op, op->state.ending);
+    } else if (retry(*op)) {
+      resume(*op, op->state.result);
+    }
+  }
+  running_queue_.clear();
+}
+
+// --- ending early -----------------------------------------------------------------------------
+
+// In a turn of its own: who asks may be in the middle of something.
+void LoopEngine::end_early(Op& op, int error) {
+  if (op.state.ending == 0) op.state.ending = error;
+  enqueue(op);
+}
+
+void LoopEngine::cancel(Op& op) {
+  if (op.pending()) end_early(op, -ECANCELED);
+}
+
+void LoopEngine::cancel_all() {
+  cancelling_ = true;
+  for (Op* op = pending_; op != nullptr; op = op->state.next) cancel(*op);
+}
+
+void LoopEngine::arm(Op& op) {
+  if (op.timeout_ms == 0) return;
+  op.state.due_ms = now_ms_ + op.timeout_ms;
+  if (op.kind == Op::Kind::sleep) {
+    SleepOp& sleep = static_cast<SleepOp&>(op);
+    sleep.timer.owner = &sleep;
+    sleep.timer.fire = [](base::Timer& timer) {
+      SleepOp& owner = *static_cast<SleepOp*>(timer.owner);
+      if (!owner.state.queued) static_cast<LoopEngine&>(owner.engine).resume(owner, 0);
+    };
+    timers_.arm(sleep.timer, op.state.due_ms);
+    return;
+  }
+  base::Timer& timer = op.socket->state.timer;
+  timer.owner = op.socket;
+  timer.fire = [](base::Timer& fired) {
+    Socket& owner = *static_cast<Socket*>(fired.owner);
+    static_cast<LoopEngine&>(owner.engine()).expire(owner);
+  };
+  timers_.arm(timer, op.state.due_ms);
+}
+
+// The socket's timer fired: whose deadline was it, if anybody's?
+void LoopEngine::expire(Socket& socket) {
+  for (Op* const op : {socket.state.reader, socket.state.writer}) {
+    if (op == nullptr || op->state.due_ms == 0) continue;
+    if (op->state.due_ms <= now_ms_) {
+      end_early(*op, -ETIMEDOUT);
+    } else {
+      timers_.arm(socket.state.timer, op->state.due_ms);
+    }
+  }
+}
+
+// --- the loop ---------------------------------------------------------------------------------
+
+void LoopEngine::run() {
+  stopping_ = false;
+  read_clocks();
+  while (!stopping_) {
+    wait(queued_.empty() ? timers_.wait_ms(now_ms_) : 0);
+    timers_.advance(now_ms_);
+    run_queued();
+  }
+}
+
+void LoopEngine::read_clocks() noexcept {
+  now_ms_ = base::monotonic_ms();
+  unix_seconds_ = base::unix_seconds();
+}
+
+void LoopEngine::woken() {
+  was_woken_ = true;
+  if (woken_ == nullptr || woken_->state.queued) return;
+  was_woken_ = false;
+  resume(*woken_, 0);
+}
+
+// --- buffers ----------------------------------------------------------------------------------
+
+char* LoopEngine::take_buffer() {
+  if (buffers_.empty()) return std::make_unique_for_overwrite<char[]>(buffer_bytes_).release();
+  char* const buffer = buffers_.back().release();
+  buffers_.pop_back();
+  return buffer;
+}
+
+void LoopEngine::take_back(char* buffer) noexcept {
+  std::unique_ptr<char[]> owned(buffer);
+  if (buffers_.size() < buffers_kept_max_) buffers_.push_back(std::move(owned));
+}
+
+}  // namespace h2server::io

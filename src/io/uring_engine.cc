@@ -1,0 +1,496 @@
+#include "io/uring_engine.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <liburing.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace h2server::io {
+
+// One multishot operation, to which the kernel may refer when its socket has gone.
+struct UringSlot {
+  // What a completion brought that nobody has taken.
+  struct Arrived {
+    char* buffer;  // null: an accepted connection
+    int result;    // bytes, or a descriptor
+  };
+  static constexpr int open = 1;
+
+  Socket* socket = nullptr;  // null: forgotten
+  UringSlot* next_free = nullptr;
+  std::vector<Arrived> arrived;
+  std::size_t first = 0;  // of arrived; those before it were taken
+  int ending = open;      // what ended the input: 0, or a negative errno value
+  Op::Kind kind = Op::Kind::receive;
+  bool armed = false;     // in the kernel
+  bool stopping = false;  // which has been asked to end it
+
+  [[nodiscard]] std::size_t unread() const noexcept { return arrived.size() - first; }
+};
+
+namespace {
+
+constexpr std::uint16_t buffer_group = 0;
+
+// What the user data of a completion points to, in the low bits.
+enum class Tag : std::uint64_t { op, slot, event, ignored, passing, passed };
+constexpr std::uint64_t tag_mask = 7;
+
+std::uint64_t key_of(const void* object, Tag tag) noexcept {
+  return reinterpret_cast<std::uintptr_t>(object) | static_cast<std::uint64_t>(tag);
+}
+
+// A descriptor on its way to a ring, for trying again: no memory to keep until it has arrived.
+std::uint64_t key_of_passing(int ring, int descriptor) noexcept {
+  return std::uint64_t(static_cast<std::uint32_t>(descriptor)) << 32 |
+         std::uint64_t(static_cast<std::uint32_t>(ring)) << 3 |
+         static_cast<std::uint64_t>(Tag::passing);
+}
+
+std::string explain(int error) {
+  switch (error) {
+    case EPERM:
+      return "it is not allowed (a container's seccomp profile, or kernel.io_uring_disabled)";
+    case ENOSYS:
+      return "this kernel is built without it";
+    case EINVAL:
+      return "this kernel's is too old (Linux 6.1 has what is needed)";
+    case ENOMEM:
+      return "no memory for it (raise the limit on locked memory, ulimit -l)";
+    default:
+      return std::strerror(error);
+  }
+}
+
+}  // namespace
+
+struct UringEngine::Completion {
+  std::uint64_t key;
+  int result;
+  unsigned flags;
+};
+
+// --- opening ----------------------------------------------------------------------------------
+
+std::string UringEngine::obstacle() {
+  const Result<std::unique_ptr<UringEngine>> trial = open({.submissions = 8, .buffers_max = 32});
+  if (!trial) return explain(trial.error().code);
+  io_uring_probe* const probe = ::io_uring_get_probe_ring((*trial)->ring_.get());
+  if (probe == nullptr) return explain(EINVAL);
+  constexpr std::array needed{IORING_OP_ACCEPT,       IORING_OP_RECV,     IORING_OP_SENDMSG,
+                              IORING_OP_ASYNC_CANCEL, IORING_OP_MSG_RING, IORING_OP_OPENAT2,
+                              IORING_OP_READ,         IORING_OP_MADVISE,  IORING_OP_POLL_ADD};
+  const bool has_all = std::ranges::all_of(
+      needed, [probe](int code) { return ::io_uring_opcode_supported(probe, code) != 0; });
+  ::io_uring_free_probe(probe);
+  return has_all ? "" : explain(EINVAL);
+}
+
+Result<std::unique_ptr<UringEngine>> UringEngine::open(const UringLimits& limits) {
+  std::unique_ptr<UringEngine> engine(new UringEngine(limits));
+  if (Result<void> done = engine->set_up(); !done) return std::unexpected(done.error());
+  return engine;
+}
+
+UringEngine::UringEngine(const UringLimits& limits)
+    : LoopEngine(limits.buffer_bytes, limits.buffers_max / 4),
+      limits_(limits),
+      wanted_(limits.buffers) {}
+
+Result<void> UringEngine::set_up() {
+  event_ = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!event_.valid()) return std::unexpected(Error{errno, "eventfd"});
+  auto ring = std::make_unique<io_uring>();
+  io_uring_params params{};
+  // The completions of a turn are worked off when we ask for them, and by nobody else.
+  params.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL |
+                 IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE;
+  params.cq_entries = limits_.submissions * 4;
+  int error = ::io_uring_queue_init_params(limits_.submissions, ring.get(), &params);
+  if (error < 0) return std::unexpected(Error{-error, "io_uring_setup"});
+  ring_ = std::move(ring);
+  constexpr unsigned features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG | IORING_FEAT_CQE_SKIP;
+  if ((params.features & features) != features) return std::unexpected(Error{EINVAL, "io_uring"});
+  // Saves a look at the descriptor table a turn; without it all works too.
+  ::io_uring_register_ring_fd(ring_.get());
+
+  void* const memory = ::mmap(nullptr, limits_.buffers_max * sizeof(io_uring_buf),
+                              PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return std::unexpected(Error{errno, "mmap"});
+  buffer_ring_ = static_cast<io_uring_buf_ring*>(memory);
+  ::io_uring_buf_ring_init(buffer_ring_);
+  io_uring_buf_reg registration{};
+  registration.ring_addr = reinterpret_cast<std::uintptr_t>(memory);
+  registration.ring_entries = limits_.buffers_max;
+  registration.bgid = buffer_group;
+  error = ::io_uring_register_buf_ring(ring_.get(), &registration, 0);
+  if (error < 0) return std::unexpected(Error{-error, "io_uring_register_buf_ring"});
+  provided_.resize(limits_.buffers_max);
+  for (unsigned i = limits_.buffers_max; i-- > 0;) {
+    free_numbers_.push_back(static_cast<std::uint16_t>(i));
+  }
+  watch_event();
+  return {};
+}
+
+UringEngine::~UringEngine() {
+  get_back();
+  for (const UringSlot& slot : slots_) ASSERT(slot.socket == nullptr);
+  if (ring_ != nullptr) ::io_uring_queue_exit(ring_.get());
+  for (char* const buffer : provided_) {
+    if (buffer != nullptr) take_back(buffer);
+  }
+  if (buffer_ring_ != nullptr) {
+    ::munmap(buffer_ring_, limits_.buffers_max * sizeof(io_uring_buf));
+  }
+}
+
+// --- starting ---------------------------------------------------------------------------------
+
+io_uring_sqe& UringEngine::next_entry() {
+  io_uring_sqe* entry = ::io_uring_get_sqe(ring_.get());
+  while (entry == nullptr) {
+    // EAGAIN, EBUSY: the kernel is short of memory; what is queued stays queued.
+    ::io_uring_submit(ring_.get());
+    entry = ::io_uring_get_sqe(ring_.get());
+  }
+  return *entry;
+}
+
+bool UringEngine::begin(Op& op) {
+  switch (op.kind) {
+    case Op::Kind::accept:
+    case Op::Kind::receive:
+      return begin_multishot(op);
+    case Op::Kind::send:
+      submit_send(static_cast<SendOp&>(op));
+      break;
+    case Op::Kind::file:
+      submit_file(static_cast<FileOp&>(op));
+      break;
+    case Op::Kind::sleep:
+    case Op::Kind::woken:
+      return false;
+  }
+  op.state.in_kernel = true;
+  return false;
+}
+
+void UringEngine::submit_send(SendOp& op) {
+  io_uring_sqe& entry = next_entry();
+  const int fd = op.socket->fd();
+  if (op.message.msg_iovlen == 1) {
+    const iovec& piece = *op.message.msg_iov;
+    ::io_uring_prep_send(&entry, fd, piece.iov_base, piece.iov_len, MSG_NOSIGNAL);
+  } else {
+    ::io_uring_prep_sendmsg(&entry, fd, &op.message, MSG_NOSIGNAL);
+  }
+  entry.user_data = key_of(static_cast<Op*>(&op), Tag::op);
+}
+
+void UringEngine::submit_file(FileOp& op) {
+  io_uring_sqe& entry = next_entry();
+  switch (op.action) {
+    case FileOp::Action::open:
+      ::io_uring_prep_openat2(&entry, op.descriptor, op.path, &op.how);
+      break;
+    case FileOp::Action::read:
+      ::io_uring_prep_read(&entry, op.descriptor, op.memory, static_cast<unsigned>(op.size),
+                           op.offset);
+      break;
+    case FileOp::Action::populate:
+      ::io_uring_prep_madvise(&entry, op.memory, static_cast<off_t>(op.size), MADV_POPULATE_READ);
+      break;
+  }
+  entry.user_data = key_of(static_cast<Op*>(&op), Tag::op);
+}
+
+void UringEngine::cancel_in_kernel(std::uint64_t key) {
+  io_uring_sqe& entry = next_entry();
+  ::io_uring_prep_cancel64(&entry, key, 0);
+  entry.flags |= IOSQE_CQE_SKIP_SUCCESS;
+  entry.user_data = key_of(nullptr, Tag::ignored);  // ENOENT, EALREADY: it is completing by itself
+}
+
+void UringEngine::interrupt(Op& op) { cancel_in_kernel(key_of(&op, Tag::op)); }
+
+// --- receiving and accepting ------------------------------------------------------------------
+
+UringSlot& UringEngine::slot_of(Socket& socket, Op::Kind kind) {
+  if (socket.state.slot != nullptr) return *socket.state.slot;
+  UringSlot* slot = free_slots_;
+  if (slot == nullptr) {
+    slot = &slots_.emplace_back();
+  } else {
+    free_slots_ = slot->next_free;
+  }
+  slot->socket = &socket;
+  slot->kind = kind;
+  socket.state.slot = slot;
+  if (kind == Op::Kind::accept) {
+    // io_uring waits for a socket only where the caller of a system call would.
+    const int flags = ::fcntl(socket.fd(), F_GETFL);
+    ::fcntl(socket.fd(), F_SETFL, flags & ~O_NONBLOCK);
+  }
+  return *slot;
+}
+
+bool UringEngine::begin_multishot(Op& op) {
+  UringSlot& slot = slot_of(*op.socket, op.kind);
+  if (take_arrived(slot, op)) return true;
+  if (!slot.armed) arm(slot);
+  return false;
+}
+
+// Completes `op` with what has arrived, if anything has.
+bool UringEngine::take_arrived(UringSlot& slot, Op& op) {
+  if (slot.unread() == 0) {
+    if (slot.ending == UringSlot::open) return false;
+    op.state.result = slot.ending;
+    // An accept may be tried again, when descriptors have become free.
+    if (op.kind == Op::Kind::accept) slot.ending = UringSlot::open;
+    return true;
+  }
+  const UringSlot::Arrived arrived = slot.arrived[slot.first++];
+  if (slot.unread() == 0) {
+    slot.arrived.clear();
+    slot.first = 0;
+  }
+  op.state.result = arrived.result;
+  if (op.kind == Op::Kind::receive) {
+    ReceiveOp& receive = static_cast<ReceiveOp&>(op);
+    receive.lease = Lease(*this, arrived.buffer, buffer_bytes());
+    receive.lease.set_size(static_cast<std::size_t>(arrived.result));
+  }
+  return true;
+}
+
+void UringEngine::arm(UringSlot& slot) {
+  io_uring_sqe& entry = next_entry();
+  if (slot.kind == Op::Kind::accept) {
+    ::io_uring_prep_multishot_accept(&entry, slot.socket->fd(), nullptr, nullptr, SOCK_CLOEXEC);
+  } else {
+    ::io_uring_prep_recv_multishot(&entry, slot.socket->fd(), nullptr, 0, 0);
+    entry.flags |= IOSQE_BUFFER_SELECT;
+    entry.buf_group = buffer_group;
+  }
+  entry.user_data = key_of(&slot, Tag::slot);
+  slot.armed = true;
+}
+
+void UringEngine::on_multishot(UringSlot& slot, const Completion& completion) {
+  if ((completion.flags & IORING_CQE_F_MORE) == 0) slot.armed = slot.stopping = false;
+  keep_arrived(slot, completion);
+  if (slot.socket == nullptr) {
+    if (slot.armed) return;
+    --forgotten_;
+    release(slot);
+    return;
+  }
+  deliver(slot);
+}
+
+void UringEngine::keep_arrived(UringSlot& slot, const Completion& completion) {
+  char* buffer = nullptr;
+  if (completion.flags & IORING_CQE_F_BUFFER) {
+    const unsigned number = completion.flags >> IORING_CQE_BUFFER_SHIFT;
+    buffer = std::exchange(provided_[number], nullptr);
+    free_numbers_.push_back(static_cast<std::uint16_t>(number));
+  }
+  const int result = completion.result;
+  const bool accepted = slot.kind == Op::Kind::accept && result >= 0;
+  if (slot.socket != nullptr && (accepted || (buffer != nullptr && result > 0))) {
+    slot.arrived.push_back({buffer, result});
+    return;
+  }
+  if (buffer != nullptr) take_back(buffer);
+  if (accepted) {
+    ::close(result);  // the listener was given up meanwhile
+  } else if (result == -ENOBUFS && slot.kind == Op::Kind::receive) {
+    wanted_ = std::min(wanted_ * 2, limits_.buffers_max);
+  } else if (result == -ECANCELED || result == -EAGAIN ||
+             (slot.kind == Op::Kind::accept && concerns_one_connection(-result))) {
+    // It is armed again when somebody waits.
+  } else {
+    slot.ending = result;
+  }
+}
+
+// Gives what has arrived to whoever waits for it.
+void UringEngine::deliver(UringSlot& slot) {
+  Op* const reader = slot.socket->state.reader;
+  if (reader == nullptr || reader->state.queued) {
+    const bool enough = slot.unread() >= limits_.unread_buffers_max;
+    if (enough && slot.armed && !std::exchange(slot.stopping, true)) {
+      cancel_in_kernel(key_of(&slot, Tag::slot));
+    }
+    return;
+  }
+  if (take_arrived(slot, *reader)) {
+    resume(*reader, reader->state.result);
+  } else if (!slot.armed) {
+    arm(slot);
+  }
+}
+
+void UringEngine::forget(Socket& socket) noexcept {
+  disarm(socket);
+  UringSlot* const slot = socket.state.slot;
+  if (slot == nullptr) return;
+  for (std::size_t i = slot->first; i < slot->arrived.size(); ++i) {
+    const UringSlot::Arrived& arrived = slot->arrived[i];
+    if (arrived.buffer != nullptr) take_back(arrived.buffer);
+    else ::close(arrived.result);
+  }
+  slot->arrived.clear();
+  slot->socket = nullptr;
+  if (!slot->armed) {
+    release(*slot);
+    return;
+  }
+  ++forgotten_;
+  if (!slot->stopping) cancel_in_kernel(key_of(slot, Tag::slot));
+}
+
+void UringEngine::release(UringSlot& slot) {
+  std::vector<UringSlot::Arrived> kept = std::move(slot.arrived);
+  slot = UringSlot();
+  slot.arrived = std::move(kept);
+  slot.next_free = free_slots_;
+  free_slots_ = &slot;
+}
+
+void UringEngine::provide_buffers() {
+  const auto with_kernel = [this] { return provided_.size() - free_numbers_.size(); };
+  const int mask = ::io_uring_buf_ring_mask(limits_.buffers_max);
+  int added = 0;
+  while (with_kernel() < wanted_) {
+    const std::uint16_t number = free_numbers_.back();
+    free_numbers_.pop_back();
+    provided_[number] = take_buffer();
+    ::io_uring_buf_ring_add(buffer_ring_, provided_[number], static_cast<unsigned>(buffer_bytes()),
+                            number, mask, added++);
+  }
+  if (added > 0) ::io_uring_buf_ring_advance(buffer_ring_, added);
+}
+
+// --- the loop ---------------------------------------------------------------------------------
+
+void UringEngine::run() {
+  LoopEngine::run();
+  ::io_uring_submit(ring_.get());  // what was passed on at last
+  get_back();
+}
+
+// Whatever the kernel still holds of forgotten sockets, before our memory goes.
+void UringEngine::get_back() {
+  while (forgotten_ > 0) wait(-1);
+}
+
+void UringEngine::wait(int ms) {
+  provide_buffers();
+  io_uring_cqe* first = nullptr;
+  int error;
+  if (ms == 0) {
+    error = ::io_uring_submit_and_get_events(ring_.get());
+  } else {
+    __kernel_timespec limit{.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1'000'000};
+    error = ::io_uring_submit_and_wait_timeout(ring_.get(), &first, 1, ms < 0 ? nullptr : &limit,
+                                               nullptr);
+  }
+  // EAGAIN, EBUSY: short of memory, or too many completions wait: those go first.
+  ASSERT(error >= 0 || error == -ETIME || error == -EINTR || error == -EAGAIN || error == -EBUSY);
+  read_clocks();
+  // Copied out, since whoever is resumed may make us submit, which brings more.
+  std::array<io_uring_cqe*, 128> entries;
+  std::array<Completion, 128> batch;
+  unsigned count;
+  while ((count = ::io_uring_peek_batch_cqe(ring_.get(), entries.data(), entries.size())) > 0) {
+    for (unsigned i = 0; i < count; ++i) {
+      batch[i] = {entries[i]->user_data, entries[i]->res, entries[i]->flags};
+    }
+    ::io_uring_cq_advance(ring_.get(), count);
+    for (unsigned i = 0; i < count; ++i) dispatch(batch[i]);
+    if (count < entries.size()) break;
+  }
+}
+
+void UringEngine::dispatch(const Completion& completion) {
+  void* const object = reinterpret_cast<void*>(completion.key & ~tag_mask);
+  switch (static_cast<Tag>(completion.key & tag_mask)) {
+    case Tag::op:
+      complete(*static_cast<Op*>(object), completion.result);
+      return;
+    case Tag::slot:
+      on_multishot(*static_cast<UringSlot*>(object), completion);
+      return;
+    case Tag::event:
+      if ((completion.flags & IORING_CQE_F_MORE) == 0) watch_event();
+      // Cleared before the waiter looks at what it was woken for: see EpollEngine::dispatch().
+      wake_asked_.exchange(false, std::memory_order_seq_cst);
+      woken();
+      return;
+    case Tag::passing: {  // it failed, for want of memory: once more
+      const auto ring = static_cast<int>(completion.key >> 3 & 0x1fffffff);
+      send_descriptor(ring, static_cast<int>(completion.key >> 32));
+      return;
+    }
+    case Tag::passed:
+      passed_.emplace_back(completion.result);
+      woken();
+      return;
+    case Tag::ignored:
+      return;
+  }
+}
+
+// --- waking and passing on --------------------------------------------------------------------
+
+// The eventfd is never read: each write is an event of its own.
+void UringEngine::watch_event() {
+  io_uring_sqe& entry = next_entry();
+  ::io_uring_prep_poll_multishot(&entry, event_.get(), POLLIN);
+  entry.user_data = key_of(nullptr, Tag::event);
+}
+
+void UringEngine::wake() noexcept {
+  // One write wakes for all that was handed over until the engine looks.
+  if (wake_asked_.exchange(true, std::memory_order_seq_cst)) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
+}
+
+int UringEngine::ring_descriptor() const noexcept { return ring_->ring_fd; }
+
+bool UringEngine::pass(Engine& to, base::Fd& descriptor) {
+  const int ring = to.ring_descriptor();
+  if (ring < 0) return false;
+  send_descriptor(ring, descriptor.release());
+  return true;
+}
+
+void UringEngine::send_descriptor(int ring, int descriptor) {
+  io_uring_sqe& entry = next_entry();
+  ::io_uring_prep_msg_ring(&entry, ring, static_cast<unsigned>(descriptor),
+                           key_of(nullptr, Tag::passed), 0);
+  entry.flags |= IOSQE_CQE_SKIP_SUCCESS;
+  entry.user_data = key_of_passing(ring, descriptor);
+}
+
+base::Fd UringEngine::take_passed() {
+  if (passed_.empty()) return {};
+  base::Fd descriptor = std::move(passed_.back());
+  passed_.pop_back();
+  return descriptor;
+}
+
+}  // namespace h2server::io

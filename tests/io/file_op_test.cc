@@ -1,0 +1,166 @@
+// Files: operations complete at once when the page cache has what they want, and elsewhere else.
+#include "io/file_op.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "io/support.h"
+
+namespace h2server::io {
+namespace {
+
+constexpr std::size_t large = 8 * 1024 * 1024;
+
+std::string pattern(std::size_t size) {
+  std::string bytes(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 + i / 251);
+  return bytes;
+}
+
+class FileOpTest : public EngineFixture, public testing::WithParamInterface<EngineKind> {
+ protected:
+  FileOpTest() : EngineFixture(open_engine(GetParam()).value()) {
+    std::string name = "/var/tmp/h2server-file-op-XXXXXX";  // not /tmp, which may be all memory
+    folder_ = ::mkdtemp(name.data());
+    directory_ = base::Fd(::open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+  ~FileOpTest() override { std::filesystem::remove_all(folder_); }
+
+  base::Fd make(const std::string& name, const std::string& bytes) {
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+    return base::Fd(::open((folder_ / name).c_str(), O_RDWR | O_CLOEXEC));
+  }
+  // Out of the page cache, as far as the file system lets us.
+  static void make_cold(const base::Fd& file) {
+    ASSERT_EQ(::fsync(file.get()), 0);
+    ASSERT_EQ(::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
+  }
+
+  std::filesystem::path folder_;
+  base::Fd directory_;
+};
+
+TEST_P(FileOpTest, OpensWhatIsThere) {
+  make("a", "hello");
+  const auto body = [&]() -> Task<void> {
+    const open_how how{.flags = O_RDONLY | O_CLOEXEC, .mode = 0, .resolve = RESOLVE_BENEATH};
+    OpenFileOp open(*engine_, directory_.get(), "a", how);
+    const Result<base::Fd, int> file = co_await open;
+    EXPECT_TRUE(file.has_value());
+    if (!file) co_return;
+    std::array<char, 8> room;
+    EXPECT_EQ(::read(file->get(), room.data(), room.size()), 5);
+  };
+  run(body());
+}
+
+TEST_P(FileOpTest, SaysWhyItCanNotOpen) {
+  const auto body = [&]() -> Task<void> {
+    const open_how how{.flags = O_RDONLY | O_CLOEXEC, .mode = 0, .resolve = RESOLVE_BENEATH};
+    OpenFileOp missing(*engine_, directory_.get(), "none", how);
+    const Result<base::Fd, int> none = co_await missing;
+    EXPECT_EQ(none.error(), ENOENT);
+    OpenFileOp outside(*engine_, directory_.get(), "../etc", how);
+    const Result<base::Fd, int> escaped = co_await outside;
+    EXPECT_EQ(escaped.error(), EXDEV);
+  };
+  run(body());
+}
+
+TEST_P(FileOpTest, ReadsWarmAndCold) {
+  const std::string bytes = pattern(100'000);
+  const base::Fd file = make("a", bytes);
+  const auto body = [&]() -> Task<void> {
+    for (const bool cold : {false, true}) {
+      if (cold) make_cold(file);
+      std::string got;
+      while (got.size() < bytes.size()) {
+        std::array<char, 30'000> room;
+        ReadFileOp read(*engine_, file.get(), room, got.size());
+        const Result<std::size_t, int> count = co_await read;
+        EXPECT_TRUE(count && *count > 0);
+        if (!count || *count == 0) co_return;
+        got.append(room.data(), *count);
+      }
+      EXPECT_TRUE(got == bytes);
+    }
+    std::array<char, 8> room;
+    ReadFileOp beyond(*engine_, file.get(), room, bytes.size());
+    const Result<std::size_t, int> end = co_await beyond;
+    EXPECT_EQ(end.value(), 0U);
+  };
+  run(body());
+}
+
+// What matters: whoever has to wait for the disk does not hold up the others.
+TEST_P(FileOpTest, AColdReadDoesNotCompleteAtOnce) {
+  const base::Fd file = make("a", pattern(large));
+  make_cold(file);
+  std::array<char, 4096> room;
+  const ReadFileOp probe(*engine_, file.get(), room, large / 2);
+  if (probe.call(false) != -EAGAIN)
+    GTEST_SKIP() << "this file system keeps what it is told to drop";
+  make_cold(file);
+  bool done = false;
+  const auto body = [&]() -> Task<void> {
+    ReadFileOp read(*engine_, file.get(), room, large / 2);
+    const Result<std::size_t, int> count = co_await read;
+    EXPECT_EQ(count.value(), room.size());
+    done = true;
+  };
+  start(body());
+  EXPECT_FALSE(done);
+  run();
+  EXPECT_TRUE(done);
+}
+
+TEST_P(FileOpTest, PopulatesAMapping) {
+  const base::Fd file = make("a", pattern(large));
+  void* const memory = ::mmap(nullptr, large, PROT_READ, MAP_SHARED, file.get(), 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const char* const mapping = static_cast<const char*>(memory);
+  make_cold(file);
+  const auto body = [&]() -> Task<void> {
+    PopulateOp part(*engine_, file.get(), mapping, 5000, large / 2);
+    const bool there = co_await part;
+    EXPECT_TRUE(there);
+    const PopulateOp again(*engine_, file.get(), mapping, 5000, large / 2);
+    EXPECT_EQ(again.call(false), 0);
+    EXPECT_EQ(::ftruncate(file.get(), 4096), 0);
+    PopulateOp gone(*engine_, file.get(), mapping, large / 2, 4096);
+    const bool still = co_await gone;
+    EXPECT_FALSE(still);
+  };
+  run(body());
+  ::munmap(memory, large);
+}
+
+TEST_P(FileOpTest, ManyAtOnce) {
+  const std::string bytes = pattern(large);
+  const base::Fd file = make("a", bytes);
+  make_cold(file);
+  const auto body = [&](std::size_t offset) -> Task<void> {
+    std::array<char, 4096> room;
+    ReadFileOp read(*engine_, file.get(), room, offset);
+    const Result<std::size_t, int> count = co_await read;
+    EXPECT_EQ(count.value(), room.size());
+    EXPECT_EQ(std::string_view(room.data(), room.size()),
+              std::string_view(bytes).substr(offset, room.size()));
+  };
+  for (std::size_t i = 0; i < 64; ++i) start(body(i * (large / 64)));
+  run();
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, FileOpTest, testing::ValuesIn(engines_here()), engine_name);
+
+}  // namespace
+}  // namespace h2server::io
