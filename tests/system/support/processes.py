@@ -67,10 +67,21 @@ def _field(path, name):
     raise ProcessLookupError(path)  # it ends: its memory is gone already
 
 
+def _threads(pid):
+    found = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        try:
+            name = pathlib.Path(f"/proc/{pid}/task/{thread}/comm").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # ended meanwhile
+        if not name.startswith("iou-"):
+            found.append(int(thread))
+    return found
+
+
 def threads(leader):
-    """The numbers of all threads."""
-    lists = _each(leader, lambda pid: os.listdir(f"/proc/{pid}/task"))
-    return [int(thread) for one in lists for thread in one]
+    """The numbers of all threads, without those that the kernel adds for io_uring when it likes."""
+    return [thread for one in _each(leader, _threads) for thread in one]
 
 
 def thread_count(leader):
