@@ -35,10 +35,12 @@ class Shortage:
     def __init__(self, server):
         self.server = server
         (server.root / "small").write_bytes(b"small")
+        with Connection(server) as connection:
+            self.ask(connection)
+            self.limit = descriptor_count(server.pid) + ROOM
+        server.restart_with_descriptors(self.limit)
         self.first = Connection(server)
         self.ask(self.first)
-        self.limit = descriptor_count(server.pid) + ROOM
-        server.limit_descriptors(self.limit)
         self.served = [self.first] + [self.connected() for _ in range(ROOM)]
         for connection in self.served:
             self.ask(connection)
@@ -124,7 +126,7 @@ def other_is_served(shortage):
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=name_of)
 def test_stops_in_a_shortage(protocol, pair):
     with Server(pair=pair, tls=protocol.tls, quiet=False) as server:
-        server.limit_descriptors(descriptor_count(server.pid) + 2)
+        server.restart_with_descriptors(descriptor_count(server.pid) + 2)
         crowd = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(10)]
         wait_until(lambda: server.stderr, "the shortage is there")
         server.signal()

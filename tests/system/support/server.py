@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 
 from support import pairs
-from support.environment import BINARY, PATIENCE
+from support.environment import BINARY, PATIENCE, tool
 from support.processes import members
 from support.waiting import holds_within, wait_until
 
@@ -129,9 +129,12 @@ class Server:
         """The names in the upload directory."""
         return sorted(path.name for path in self.uploads.iterdir())
 
-    def limit_descriptors(self, most):
-        """From now on the program may have that many open."""
-        self.limit(resource.RLIMIT_NOFILE, most)
+    def restart_with_descriptors(self, most):
+        """Starts it anew, with that many to have open. io_uring looks at the limit when it begins
+        to accept, so that a running server would not notice."""
+        self.stop()
+        self.command = [tool("prlimit"), f"--nofile={most}:{most}", *self.command]
+        self.start()
 
     def limit(self, what, most):
         """Lowers the limit of each process, and of those that will be forked."""
