@@ -35,7 +35,7 @@ function(add_system_test entry name label)
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${entry} PROPERTIES
     LABELS ${label}
-    TIMEOUT 300
+    TIMEOUT 600
     ENVIRONMENT "\
 H2SERVER_BINARY=${PROJECT_BINARY_DIR}/h2server;\
 H2SERVER_BUILD_DIR=${PROJECT_BINARY_DIR};\

@@ -93,7 +93,7 @@ def test_handshakes(pair, protocol):
     with Server(pair=pair, workers=WORKERS, tls=protocol.tls) as server:
         (server.root / "page").write_bytes(PAGE)
         h2load(server, protocol, 20)
-        base = Base(server, files_kept=WORKERS)
+        base = Base(server, files_kept=pair.threads_with_files(WORKERS))
         for _ in range(max(1, CONNECTIONS // 2000)):
             h2load(server, protocol, 100)
         base.check()

@@ -32,9 +32,13 @@ class Pair:
     def forks(self):
         return self.scheme == "process-per-connection"
 
+    def threads_with_files(self, workers):
+        """How many threads serve one connection after the other, and keep files in the meantime."""
+        return POOL_THREADS if self.pool else 0 if self.blocking else workers
+
     def arguments(self, workers=None):
         """Those of the command line. `workers` matter where a worker has many connections."""
-        threads = POOL_THREADS if self.pool else None if self.blocking else workers
+        threads = self.threads_with_files(workers)
         return ["--scheme", self.scheme, "--io", self.io,
                 *(["--threads", str(threads)] if threads else [])]
 
