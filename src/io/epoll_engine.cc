@@ -59,7 +59,7 @@ bool EpollEngine::begin(Op& op) {
 
 bool EpollEngine::begin_file(FileOp& op) {
   if (!file_threads_.start(op)) {
-    op.state.result = op.call(true);  // no thread to be had: everybody waits, which is better
+    op.state.result = op.call.make(true);  // no thread to be had: everybody waits, which is better
     return true;                      // than failing
   }
   op.state.in_kernel = true;

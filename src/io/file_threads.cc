@@ -39,7 +39,7 @@ void FileThreads::work() {
     FileOp* const op = waiting_.front();
     waiting_.pop_front();
     lock.unlock();
-    const int result = op->call(true);
+    const int result = op->call.make(true);
     lock.lock();
     op->state.result = result;
     finished_.push_back(op);

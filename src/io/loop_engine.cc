@@ -56,7 +56,7 @@ bool LoopEngine::start(Op& op) {
     ASSERT(woken_ == nullptr);
     if (!complete) woken_ = static_cast<WokenOp*>(&op);
   } else if (op.kind == Op::Kind::file) {
-    op.state.result = static_cast<FileOp&>(op).call(false);
+    op.state.result = static_cast<FileOp&>(op).call.make(false);
     complete = op.state.result != -EAGAIN || begin(op);
   } else if (op.kind != Op::Kind::sleep) {
     complete = begin(op);

@@ -199,16 +199,18 @@ void UringEngine::submit_send(SendOp& op) {
 
 void UringEngine::submit_file(FileOp& op) {
   io_uring_sqe& entry = next_entry();
-  switch (op.action) {
-    case FileOp::Action::open:
-      ::io_uring_prep_openat2(&entry, op.descriptor, op.path, &op.how);
+  const FileCall& call = op.call;
+  switch (call.action) {
+    case FileCall::Action::open:
+      ::io_uring_prep_openat2(&entry, call.descriptor, call.path, const_cast<open_how*>(&call.how));
       break;
-    case FileOp::Action::read:
-      ::io_uring_prep_read(&entry, op.descriptor, op.memory, static_cast<unsigned>(op.size),
-                           op.offset);
+    case FileCall::Action::read:
+      ::io_uring_prep_read(&entry, call.descriptor, call.memory, static_cast<unsigned>(call.size),
+                           call.offset);
       break;
-    case FileOp::Action::populate:
-      ::io_uring_prep_madvise(&entry, op.memory, static_cast<off_t>(op.size), MADV_POPULATE_READ);
+    case FileCall::Action::populate:
+      ::io_uring_prep_madvise(&entry, call.memory, static_cast<off_t>(call.size),
+                              MADV_POPULATE_READ);
       break;
   }
   entry.user_data = key_of(static_cast<Op*>(&op), Tag::op);

@@ -53,12 +53,12 @@ TEST_P(FileOpTest, OpensWhatIsThere) {
   make("a", "hello");
   const auto body = [&]() -> Task<void> {
     const open_how how{.flags = O_RDONLY | O_CLOEXEC, .mode = 0, .resolve = RESOLVE_BENEATH};
-    OpenFileOp open(*engine_, directory_.get(), "a", how);
-    const Result<base::Fd, int> file = co_await open;
-    EXPECT_TRUE(file.has_value());
-    if (!file) co_return;
+    FileOp open(*engine_, FileCall::open(directory_.get(), "a", how));
+    const int file = co_await open;
+    EXPECT_GE(file, 0);
+    const base::Fd owned(file);
     std::array<char, 8> room;
-    EXPECT_EQ(::read(file->get(), room.data(), room.size()), 5);
+    EXPECT_EQ(::read(file, room.data(), room.size()), 5);
   };
   run(body());
 }
@@ -66,12 +66,12 @@ TEST_P(FileOpTest, OpensWhatIsThere) {
 TEST_P(FileOpTest, SaysWhyItCanNotOpen) {
   const auto body = [&]() -> Task<void> {
     const open_how how{.flags = O_RDONLY | O_CLOEXEC, .mode = 0, .resolve = RESOLVE_BENEATH};
-    OpenFileOp missing(*engine_, directory_.get(), "none", how);
-    const Result<base::Fd, int> none = co_await missing;
-    EXPECT_EQ(none.error(), ENOENT);
-    OpenFileOp outside(*engine_, directory_.get(), "../etc", how);
-    const Result<base::Fd, int> escaped = co_await outside;
-    EXPECT_EQ(escaped.error(), EXDEV);
+    FileOp missing(*engine_, FileCall::open(directory_.get(), "none", how));
+    const int none = co_await missing;
+    EXPECT_EQ(none, -ENOENT);
+    FileOp outside(*engine_, FileCall::open(directory_.get(), "../etc", how));
+    const int escaped = co_await outside;
+    EXPECT_EQ(escaped, -EXDEV);
   };
   run(body());
 }
@@ -85,18 +85,18 @@ TEST_P(FileOpTest, ReadsWarmAndCold) {
       std::string got;
       while (got.size() < bytes.size()) {
         std::array<char, 30'000> room;
-        ReadFileOp read(*engine_, file.get(), room, got.size());
-        const Result<std::size_t, int> count = co_await read;
-        EXPECT_TRUE(count && *count > 0);
-        if (!count || *count == 0) co_return;
-        got.append(room.data(), *count);
+        FileOp read(*engine_, FileCall::read(file.get(), room, got.size()));
+        const int count = co_await read;
+        EXPECT_GT(count, 0);
+        if (count <= 0) co_return;
+        got.append(room.data(), static_cast<std::size_t>(count));
       }
       EXPECT_TRUE(got == bytes);
     }
     std::array<char, 8> room;
-    ReadFileOp beyond(*engine_, file.get(), room, bytes.size());
-    const Result<std::size_t, int> end = co_await beyond;
-    EXPECT_EQ(end.value(), 0U);
+    FileOp beyond(*engine_, FileCall::read(file.get(), room, bytes.size()));
+    const int end = co_await beyond;
+    EXPECT_EQ(end, 0);
   };
   run(body());
 }
@@ -106,15 +106,15 @@ TEST_P(FileOpTest, AColdReadDoesNotCompleteAtOnce) {
   const base::Fd file = make("a", pattern(large));
   make_cold(file);
   std::array<char, 4096> room;
-  const ReadFileOp probe(*engine_, file.get(), room, large / 2);
-  if (probe.call(false) != -EAGAIN)
+  const FileOp probe(*engine_, FileCall::read(file.get(), room, large / 2));
+  if (probe.call.make(false) != -EAGAIN)
     GTEST_SKIP() << "this file system keeps what it is told to drop";
   make_cold(file);
   bool done = false;
   const auto body = [&]() -> Task<void> {
-    ReadFileOp read(*engine_, file.get(), room, large / 2);
-    const Result<std::size_t, int> count = co_await read;
-    EXPECT_EQ(count.value(), room.size());
+    FileOp read(*engine_, FileCall::read(file.get(), room, large / 2));
+    const int count = co_await read;
+    EXPECT_EQ(count, static_cast<int>(room.size()));
     done = true;
   };
   start(body());
@@ -130,15 +130,15 @@ TEST_P(FileOpTest, PopulatesAMapping) {
   const char* const mapping = static_cast<const char*>(memory);
   make_cold(file);
   const auto body = [&]() -> Task<void> {
-    PopulateOp part(*engine_, file.get(), mapping, 5000, large / 2);
-    const bool there = co_await part;
-    EXPECT_TRUE(there);
-    const PopulateOp again(*engine_, file.get(), mapping, 5000, large / 2);
-    EXPECT_EQ(again.call(false), 0);
+    FileOp part(*engine_, FileCall::populate(file.get(), mapping, 5000, large / 2));
+    const int there = co_await part;
+    EXPECT_EQ(there, 0);
+    const FileOp again(*engine_, FileCall::populate(file.get(), mapping, 5000, large / 2));
+    EXPECT_EQ(again.call.make(false), 0);
     EXPECT_EQ(::ftruncate(file.get(), 4096), 0);
-    PopulateOp gone(*engine_, file.get(), mapping, large / 2, 4096);
-    const bool still = co_await gone;
-    EXPECT_FALSE(still);
+    FileOp gone(*engine_, FileCall::populate(file.get(), mapping, large / 2, 4096));
+    const int still = co_await gone;
+    EXPECT_EQ(still, -EFAULT);
   };
   run(body());
   ::munmap(memory, large);
@@ -150,9 +150,9 @@ TEST_P(FileOpTest, ManyAtOnce) {
   make_cold(file);
   const auto body = [&](std::size_t offset) -> Task<void> {
     std::array<char, 4096> room;
-    ReadFileOp read(*engine_, file.get(), room, offset);
-    const Result<std::size_t, int> count = co_await read;
-    EXPECT_EQ(count.value(), room.size());
+    FileOp read(*engine_, FileCall::read(file.get(), room, offset));
+    const int count = co_await read;
+    EXPECT_EQ(count, static_cast<int>(room.size()));
     EXPECT_EQ(std::string_view(room.data(), room.size()),
               std::string_view(bytes).substr(offset, room.size()));
   };

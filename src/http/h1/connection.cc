@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 
+#include "http/connection_body.h"
 #include "http/h1/response_encoder.h"
 #include "http/message.h"
 
@@ -149,10 +150,12 @@ void Connection::end_exchange() noexcept {
 // has the rest.
 bool Connection::serve_at_once() {
   handler_ = find_handler(service_, *exchange_);
-  if (handler_ != nullptr && handler_->coroutine() != nullptr) return false;
   if (handler_ != nullptr) {
     Request request(exchange_->head, exchange_->params, &incoming_);
-    exchange_->response = call_plain(*handler_->plain(), request);
+    std::optional<Response> response = answer_at_once(*handler_, request);
+    if (!response) return false;
+    exchange_->response = *std::move(response);
+    handler_ = nullptr;
   }
   begin_response();
   if (!append_body()) return end_ == End::abort;
@@ -162,7 +165,7 @@ bool Connection::serve_at_once() {
 }
 
 Task<void> Connection::serve_on() {
-  if (handler_ != nullptr && handler_->coroutine() != nullptr) {
+  if (handler_ != nullptr) {
     // Those before it must not wait for this one.
     const bool flushed = co_await flush();
     if (!flushed) {
@@ -226,6 +229,7 @@ bool Connection::append_body() {
                        exchange_->head.version == Version::http_1_1;
   while (output_.size() < output_bytes_max()) {
     const std::size_t size = outgoing.next_size(output_bytes_max());
+    if (size == 0 && warm_at_once(outgoing)) continue;
     if (size == 0 || outgoing.must_wait(output_, size)) break;
     std::array<char, 24> room;
     const std::string_view prefix = chunked ? encode_chunk_size(size, room) : std::string_view();
@@ -243,9 +247,9 @@ bool Connection::append_body() {
 Task<bool> Connection::send_body() {
   OutgoingBody& outgoing = exchange_->outgoing;
   while (!outgoing.finished()) {
-    if (outgoing.source() != nullptr && outgoing.next_size(1) == 0) {
-      const bool produced = co_await append_produced();
-      if (!produced) co_return false;
+    if (outgoing.next_size(1) == 0) {
+      const bool pulled = co_await pull_more();
+      if (!pulled) co_return false;
     }
     if (!append_body()) co_return false;
     if (outgoing.finished()) break;
@@ -255,12 +259,12 @@ Task<bool> Connection::send_body() {
   co_return true;
 }
 
-// Asks the source for its next piece, once what it gave before has left.
-Task<bool> Connection::append_produced() {
+// Once what there was before has left.
+Task<bool> Connection::pull_more() {
   const bool flushed = co_await flush();
   if (!flushed) co_return false;
-  const Result<std::string_view> piece = co_await read_source(*exchange_->outgoing.source());
-  co_return piece && exchange_->outgoing.offer(*piece);
+  const bool pulled = co_await pull(stream_.engine(), exchange_->outgoing);
+  co_return pulled;
 }
 
 Task<bool> Connection::flush() {

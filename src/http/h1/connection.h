@@ -57,7 +57,7 @@ class Connection final : private Drainable {
   void begin_response();
   Task<bool> send_body();
   bool append_body();
-  Task<bool> append_produced();
+  Task<bool> pull_more();
   Task<bool> drop_request_body();
   void drop_arrived_body();
   void end_exchange() noexcept;
@@ -81,7 +81,7 @@ class Connection final : private Drainable {
 
   // Of the exchange at hand.
   base::Pool<Exchange>::Pointer exchange_;
-  const Handler* handler_ = nullptr;
+  const Handler* handler_ = nullptr;  // that has not answered yet
   IncomingBody incoming_{*this};
   BodyDecoder decoder_{Framing{}};
   std::size_t dropped_ = 0;  // bytes of the request's body that nobody read

@@ -1,4 +1,4 @@
-#include "io/file_op.h"
+#include "io/file_call.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -62,30 +62,47 @@ bool is_cached(int file, std::uint64_t offset, std::size_t size) {
 
 int result_of(long outcome) noexcept { return outcome < 0 ? -errno : static_cast<int>(outcome); }
 
-int read_now(const FileOp& op) noexcept {
-  const iovec piece{op.memory, op.size};
+int read_now(const FileCall& call) noexcept {
+  const iovec piece{call.memory, call.size};
   const int result =
-      result_of(::preadv2(op.descriptor, &piece, 1, static_cast<off_t>(op.offset), RWF_NOWAIT));
+      result_of(::preadv2(call.descriptor, &piece, 1, static_cast<off_t>(call.offset), RWF_NOWAIT));
   // A file system that can't tell, as overlayfs: to be on the safe side it is the slow way.
   return result == -EOPNOTSUPP ? -EAGAIN : result;
 }
 
 }  // namespace
 
-PopulateOp::PopulateOp(Engine& where, int file, const char* mapping, std::uint64_t from,
-                       std::size_t bytes) noexcept
-    : FileOp(where, Action::populate, file) {
-  offset = from / page_bytes * page_bytes;
-  size = bytes + static_cast<std::size_t>(from - offset);
-  memory = const_cast<char*>(mapping) + offset;
+FileCall FileCall::open(int directory, const char* path, const open_how& how) noexcept {
+  return {.action = Action::open, .descriptor = directory, .path = path, .how = how};
 }
 
-int FileOp::call(bool may_wait) const noexcept {
+FileCall FileCall::read(int file, std::span<char> room, std::uint64_t offset) noexcept {
+  return {.action = Action::read,
+          .descriptor = file,
+          .memory = room.data(),
+          .size = room.size(),
+          .offset = offset};
+}
+
+FileCall FileCall::populate(int file, const char* mapping, std::uint64_t offset,
+                            std::size_t size) noexcept {
+  const std::uint64_t first = offset / page_bytes * page_bytes;
+  return {.action = Action::populate,
+          .descriptor = file,
+          .memory = const_cast<char*>(mapping) + first,
+          .size = size + static_cast<std::size_t>(offset - first),
+          .offset = first};
+}
+
+int FileCall::make(bool may_wait) const noexcept {
   switch (action) {
     case Action::open: {
       open_how options = how;
       if (!may_wait) options.resolve |= RESOLVE_CACHED;
-      return result_of(::syscall(SYS_openat2, descriptor, path, &options, sizeof options));
+      const int result =
+          result_of(::syscall(SYS_openat2, descriptor, path, &options, sizeof options));
+      // Before Linux 5.12 there is no RESOLVE_CACHED.
+      return result == -EINVAL && !may_wait ? -EAGAIN : result;
     }
     case Action::read:
       if (!may_wait) return read_now(*this);
