@@ -38,10 +38,9 @@ multiprocess = multiprocessing.get_context("spawn")
 @pytest.fixture(params=PAIRS, ids=name_of)
 def server(request):
     pair = request.param
-    pool = ["--threads", str(POOL_THREADS)] if pair.pool else []
-    with Server(*pool, pair=pair, workers=None if pair.pool else WORKERS) as started:
+    with Server(pair=pair, workers=WORKERS, pool_threads=POOL_THREADS) as started:
         (started.root / "page").write_bytes(PAGE)
-        started.workers = POOL_THREADS if pair.pool else WORKERS
+        started.threads = pair.threads(WORKERS, POOL_THREADS)
         yield started
 
 
@@ -75,7 +74,7 @@ def churn(server, connections):
 
 def test_every_connection_is_served(server):
     portion(server.port)  # until all workers have what they keep
-    base = Base(server, files_kept=server.workers)
+    base = Base(server, files_kept=server.threads)
     churn(server, CONNECTIONS // 2)
     base.check()
     memory = anonymous_bytes(server.pid)
@@ -93,7 +92,7 @@ def test_handshakes(pair, protocol):
     with Server(pair=pair, workers=WORKERS, tls=protocol.tls) as server:
         (server.root / "page").write_bytes(PAGE)
         h2load(server, protocol, 20)
-        base = Base(server, files_kept=pair.threads_with_files(WORKERS))
+        base = Base(server, files_kept=pair.threads(WORKERS))
         for _ in range(max(1, CONNECTIONS // 2000)):
             h2load(server, protocol, 100)
         base.check()

@@ -28,10 +28,9 @@ def pair(request):
 
 @pytest.fixture(scope="module", params=[False, True], ids=["cleartext", "tls"])
 def crowd(request, pair):
-    threads = ["--threads", str(POOL_THREADS)] if pair.pool else []
-    with Server(*threads, pair=pair, workers=None if pair.pool else WORKERS,
+    with Server(pair=pair, workers=WORKERS, pool_threads=POOL_THREADS,
                 tls=request.param) as server:
-        yield Crowd(server, POOL_THREADS if pair.pool else WORKERS)
+        yield Crowd(server, pair.threads(WORKERS, POOL_THREADS))
 
 
 class Crowd:
@@ -42,7 +41,7 @@ class Crowd:
         (server.root / "large").write_bytes(CONTENT)
         (server.root / "small").write_bytes(b"small")
         for protocol in self.protocols:
-            for _ in range(2 * workers):
+            for _ in range(2 * workers + 1):
                 assert fetch(server, protocol, "/large").body == CONTENT
         # Each worker may map the large file, and keep a descriptor to spare.
         self.base = Base(server, files_kept=2 * workers)

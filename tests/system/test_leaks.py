@@ -30,9 +30,7 @@ def pair(request):
 
 
 def start(pair, tls):
-    if pair.pool:
-        return Server("--threads", str(POOL_THREADS), pair=pair, tls=tls)
-    return Server(pair=pair, tls=tls, workers=WORKERS)
+    return Server(pair=pair, tls=tls, workers=WORKERS, pool_threads=POOL_THREADS)
 
 
 def place_files(server):
@@ -90,7 +88,7 @@ def test_load_leaves_nothing(pair, tls):
         place_files(server)
         load(server, rounds=2)
         # Each worker may keep the two larger files, and a descriptor to spare.
-        base = Base(server, files_kept=3 * (POOL_THREADS if pair.pool else WORKERS))
+        base = Base(server, files_kept=3 * pair.threads(WORKERS, POOL_THREADS))
         load(server, ROUNDS)
         base.check()
 

@@ -26,7 +26,7 @@ def test_no_request_fails(protocol, pair):
         (server.root / "large").write_bytes(b"y" * 200_000)
         assert fetch(server, protocol, "/").status == 200
         # Each worker will map the large file, and keep a descriptor to spare.
-        base = Base(server, files_kept=2 * pair.threads_with_files(WORKERS))
+        base = Base(server, files_kept=2 * pair.threads(WORKERS))
         check_result(h2load(server, protocol))
         base.check()
 

@@ -32,13 +32,14 @@ class Pair:
     def forks(self):
         return self.scheme == "process-per-connection"
 
-    def threads_with_files(self, workers):
-        """How many threads serve one connection after the other, and keep files in the meantime."""
-        return POOL_THREADS if self.pool else 0 if self.blocking else workers
+    def threads(self, workers, pool=POOL_THREADS):
+        """How many serve one connection after the other, and keep files in the meantime: `workers`
+        where each has many connections, `pool` in a pool."""
+        return pool if self.pool else 0 if self.blocking else workers
 
-    def arguments(self, workers=None):
-        """Those of the command line. `workers` matter where a worker has many connections."""
-        threads = self.threads_with_files(workers)
+    def arguments(self, workers=None, pool=POOL_THREADS):
+        """Those of the command line."""
+        threads = self.threads(workers, pool)
         return ["--scheme", self.scheme, "--io", self.io,
                 *(["--threads", str(threads)] if threads else [])]
 

@@ -36,7 +36,7 @@ class Server:
     stop_s = 15  # what is under way may take 10
 
     def __init__(self, *arguments, tls=False, self_signed=True, uploads=True, quiet=True,
-                 user=None, pair=None, workers=None):
+                 user=None, pair=None, workers=None, pool_threads=pairs.POOL_THREADS):
         self.tls = tls
         self.quiet = quiet
         self._user = user
@@ -53,13 +53,13 @@ class Server:
             self.command += ["--h2c"]
         elif self_signed:
             self.command += ["--self-signed", "--cert", self.certificate, "--key", self.key]
-        self.command += self._how_to_run(arguments, pair or pairs.CHOSEN, workers)
+        self.command += self._how_to_run(arguments, pair or pairs.CHOSEN, workers, pool_threads)
         self.command += arguments
 
     @staticmethod
-    def _how_to_run(arguments, pair, workers):
+    def _how_to_run(arguments, pair, workers, pool_threads):
         if pair and "--scheme" not in arguments:
-            return pair.arguments(workers)
+            return pair.arguments(workers, pool_threads)
         return ["--threads", str(workers)] if workers else []
 
     def __enter__(self):
