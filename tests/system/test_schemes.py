@@ -14,7 +14,7 @@ from support.contents import form, form_type, noise
 from support.environment import BINARY, PATIENCE, SANITIZER
 from support.http1 import get
 from support.pairs import ALL, PAIRS, SCHEMES, Pair
-from support.processes import members, zombies
+from support.processes import children, members, zombies
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
 from support.transfers import CONTENT
@@ -241,3 +241,21 @@ def test_a_crash_is_isolated(pair, protocol, number):
             visitor.connection.close()
         wait_until(lambda: members(server.pid) == base, "their processes have ended")
         wait_until(lambda: zombies(server.pid) == [], "somebody has waited for them")
+
+
+@forking
+@pytest.mark.parametrize("victim, status", [("main", -signal.SIGKILL), ("listening", 1)])
+@pytest.mark.parametrize("protocol", PROTOCOLS[1:3], ids=name_of)
+def test_no_process_outlives_the_others(pair, protocol, victim, status):
+    """Without the one that was started nobody could stop them; without the one that listens there
+    is no server."""
+    with Server(pair=pair, tls=protocol.tls, quiet=False) as server:
+        place_files(server)
+        visitors = [Visitor(server, protocol) for _ in range(3)]
+        [listening] = children(server.pid, server.pid)
+        os.kill(server.pid if victim == "main" else listening, signal.SIGKILL)
+        server.status = status
+        wait_until(lambda: not server.running, "the main process ends")
+        wait_until(lambda: members(server.pid) == [], "the others end")
+        for visitor in visitors:
+            visitor.connection.close()

@@ -34,6 +34,7 @@ class Server:
 
     start_s = 10
     stop_s = 15  # what is under way may take 10
+    status = 0  # with which it must end
 
     def __init__(self, *arguments, tls=False, self_signed=True, uploads=True, quiet=True,
                  user=None, pair=None, workers=None, pool_threads=pairs.POOL_THREADS):
@@ -158,7 +159,7 @@ class Server:
         """That it has ended as it should."""
         stderr = self.stderr
         assert not _SANITIZER_REPORT.search(stderr), stderr
-        assert self.process.returncode == 0, f"status {self.process.returncode}: {stderr}"
+        assert self.process.returncode == self.status, f"status {self.process.returncode}: {stderr}"
         assert not self.quiet or stderr == "", stderr
         assert members(self.pid) == []
         assert self.temporary_files() == []
