@@ -1,8 +1,9 @@
 // Handler: a plain function that answers at once, a coroutine that may wait, or both: an attempt
 // that answers when it can, and a coroutine for when it can't.
 //
-// Plain functions and attempts run inside the receive path and cost no coroutine frame. Handlers are called by
-// every worker at the same time: what they share between calls they must protect themselves.
+// Plain functions and attempts run inside the receive path and cost no coroutine frame. Handlers
+// are called by every worker at the same time: what they share between calls they must protect
+// themselves.
 #pragma once
 
 #include <concepts>
@@ -43,9 +44,7 @@ class Handler {
     return std::get_if<Coroutine>(&function_);
   }
   // To be made before coroutine(); may be null.
-  [[nodiscard]] const Attempt* attempt() const noexcept {
-    return attempt_ ? &attempt_ : nullptr;
-  }
+  [[nodiscard]] const Attempt* attempt() const noexcept { return attempt_ ? &attempt_ : nullptr; }
 
  private:
   std::variant<Plain, Coroutine> function_;

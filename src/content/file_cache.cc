@@ -67,8 +67,7 @@ Task<bool> hold_content(io::Engine* engine, File& file, int descriptor) {
   file.bytes = file.held.get();
   for (std::size_t done = 0; done < size;) {
     const std::span<char> room(file.held.get() + done, size - done);
-    const int count =
-        co_await io::make_call(engine, io::FileCall::read(descriptor, room, done));
+    const int count = co_await io::make_call(engine, io::FileCall::read(descriptor, room, done));
     if (count == -EINTR) continue;
     if (count <= 0) co_return false;
     done += static_cast<std::size_t>(count);

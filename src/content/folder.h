@@ -31,7 +31,6 @@ class Folder {
   // The same at once: the whole thread waits.
   [[nodiscard]] Lookup find_now(std::string_view path) const;
 
-
  private:
   FileCache& cache() const;
 

@@ -36,8 +36,7 @@ Task<Result<base::Fd, int>> open_beneath(io::Engine* engine, int directory, std:
 }
 
 int probe_open_beneath() noexcept {
-  const io::FileCall call =
-      io::FileCall::open(AT_FDCWD, ".", how_to_open(O_RDONLY | O_DIRECTORY));
+  const io::FileCall call = io::FileCall::open(AT_FDCWD, ".", how_to_open(O_RDONLY | O_DIRECTORY));
   const base::Fd opened(call.make(true));
   return opened.valid() ? 0 : -opened.get();
 }

@@ -44,8 +44,7 @@ Response respond(Request& request, Lookup found) {
 
 Task<Response> serve(const Folder& folder, Request& request) {
   const std::string_view path = request.param("path");
-  Lookup found =
-      co_await folder.find(std::string(names_directory(path) ? index_of(path) : path));
+  Lookup found = co_await folder.find(std::string(names_directory(path) ? index_of(path) : path));
   co_return respond(request, std::move(found));
 }
 

@@ -85,9 +85,8 @@ Handler upload_listing(std::shared_ptr<const Folder> folder, std::string base) {
 
 Handler upload_download(std::shared_ptr<const Folder> folder) {
   // No attempt: nothing that this folder's cache knows is fresh (see its limits).
-  return Handler([folder = std::move(folder)](Request& request) {
-    return download(folder, request);
-  });
+  return Handler(
+      [folder = std::move(folder)](Request& request) { return download(folder, request); });
 }
 
 Handler upload_receiver(std::shared_ptr<const Folder> folder, UploadOptions options) {

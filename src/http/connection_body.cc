@@ -28,7 +28,7 @@ Task<bool> pull(io::Engine& engine, OutgoingBody& body) {
     co_return true;
   }
   const Result<std::string_view> piece = co_await read_source(*body.source());
-  co_return piece && body.offer(*piece);
+  co_return piece&& body.offer(*piece);
 }
 
 }  // namespace h2server::http

@@ -2,8 +2,8 @@
 //
 // A file that changes while it is sent: every piece is checked before it leaves, and the last one
 // is copied and checked when all others have left: so a response is whole and of one version, or it
-// is aborted. A mapped file is sent as far as it was warmed: as its owner made sure that it is in the
-// page cache, so that whoever reads it does not wait for the disk.
+// is aborted. A mapped file is sent as far as it was warmed: as its owner made sure that it is in
+// the page cache, so that whoever reads it does not wait for the disk.
 #pragma once
 
 #include <cstdint>

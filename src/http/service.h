@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "base/assert.h"
-#include "base/pool.h"
 #include "http/date_cache.h"
 #include "http/exchange.h"
 #include "http/limits.h"
@@ -78,7 +77,6 @@ struct Service {
   const Limits& limits;
   DateCache date{};
   DrainList connections{};
-  base::Pool<Exchange> exchanges{};
 };
 
 // The handler for the request in `exchange.head`, whose target is parsed here; null when the server

@@ -60,7 +60,7 @@ bool EpollEngine::begin(Op& op) {
 bool EpollEngine::begin_file(FileOp& op) {
   if (!file_threads_.start(op)) {
     op.state.result = op.call.make(true);  // no thread to be had: everybody waits, which is better
-    return true;                      // than failing
+    return true;                           // than failing
   }
   op.state.in_kernel = true;
   ++files_out_;

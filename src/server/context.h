@@ -6,6 +6,7 @@
 
 #include "base/pool.h"
 #include "content/folder.h"
+#include "http/h1/connection.h"
 #include "http/h2/transfer.h"
 #include "http/limits.h"
 #include "http/router.h"
@@ -34,6 +35,7 @@ struct WorkerContext {
   const SharedContext& shared;
   io::Engine& engine;
   http::Service service;
+  base::Pool<http::h1::Work> works;
   base::Pool<http::h2::Transfer> transfers;
 };
 

@@ -12,8 +12,8 @@ namespace h2server::content {
 namespace {
 
 using tests::LoweredLimit;
-using tests::TemporaryDirectory;
 using tests::run_now;
+using tests::TemporaryDirectory;
 using Kind = Lookup::Kind;
 
 std::string content(const Lookup& found) {
@@ -185,12 +185,14 @@ TEST_F(FileCacheTest, ChangesAreSeenWhenTheEntryIsChecked) {
       if (mapped && row.in_place) {
         EXPECT_EQ(content(run_now(checked.find(nullptr, "a.txt", 999))), row.expected) << row.name;
       } else {
-        EXPECT_EQ(run_now(checked.find(nullptr, "a.txt", 999)).file, before.file) << row.name << ": believed";
+        EXPECT_EQ(run_now(checked.find(nullptr, "a.txt", 999)).file, before.file)
+            << row.name << ": believed";
       }
       const Lookup after = run_now(checked.find(nullptr, "a.txt", 1000));
       EXPECT_EQ(content(after), row.expected) << row.name;
       EXPECT_EQ(after.file == before.file, row.expected == "first") << row.name;
-      EXPECT_EQ(run_now(checked.find(nullptr, "a.txt", 1998)).file, after.file) << row.name << ": fresh again";
+      EXPECT_EQ(run_now(checked.find(nullptr, "a.txt", 1998)).file, after.file)
+          << row.name << ": fresh again";
     }
   }
 }
@@ -333,7 +335,8 @@ TEST_F(FileCacheTest, ShortOfDescriptorsMappedFilesFailAndAreNotRemembered) {
     const FileRef a = run_now(mapping.find(nullptr, "a", 0)).file;
     {
       const LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
-      EXPECT_EQ(content(run_now(mapping.find(nullptr, "b", 0))), "b") << "it has the descriptor that was spare";
+      EXPECT_EQ(content(run_now(mapping.find(nullptr, "b", 0))), "b")
+          << "it has the descriptor that was spare";
       EXPECT_EQ(run_now(mapping.find(nullptr, "c", 0)).kind, Kind::failed);
       EXPECT_EQ(mapping.entries(), 2U) << "nobody else's trouble";
       EXPECT_EQ(run_now(mapping.find(nullptr, "a", 999)).file, a);

@@ -5,8 +5,8 @@
 namespace h2server::content {
 namespace {
 
-using tests::TemporaryDirectory;
 using tests::run_now;
+using tests::TemporaryDirectory;
 
 // root/ is opened; what stands beside it must stay out of reach.
 class OpenBeneath : public testing::Test {

@@ -58,16 +58,7 @@ class FakeStream final : public net::Stream {
     if (arrived_.awaited()) fail(ECANCELED);
   }
 
-  Task<Result<io::Lease>> read(std::uint32_t) override {
-    if (reads_.empty()) co_await arrived_.wait();
-    const Read read = reads_.front();
-    if (!read.bytes.empty() || read.error != 0) reads_.pop_front();
-    if (read.error != 0) co_return std::unexpected(Error{read.error, "read"});
-    io::Lease lease = engine_.borrow();
-    std::ranges::copy(read.bytes, lease.room().begin());
-    lease.set_size(read.bytes.size());
-    co_return std::move(lease);
-  }
+  net::Read read(std::uint32_t timeout_ms) override { return wait(timeout_ms); }
   Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t) override {
     if (write_error != 0) co_return std::unexpected(Error{write_error, "write"});
     writes.emplace_back();
@@ -86,6 +77,17 @@ class FakeStream final : public net::Stream {
   bool finished = false;
 
  private:
+  Task<Result<io::Lease>> wait(std::uint32_t) {
+    if (reads_.empty()) co_await arrived_.wait();
+    const Read read = reads_.front();
+    if (!read.bytes.empty() || read.error != 0) reads_.pop_front();
+    if (read.error != 0) co_return std::unexpected(Error{read.error, "read"});
+    io::Lease lease = engine_.borrow();
+    std::ranges::copy(read.bytes, lease.room().begin());
+    lease.set_size(read.bytes.size());
+    co_return std::move(lease);
+  }
+
   struct Read {
     std::string bytes;  // empty without an error: the end, for good
     int error = 0;
