@@ -12,7 +12,8 @@ set(H2SERVER_PAIRS
   "thread-per-connection blocking" "process-per-connection blocking")
 set(QUICK_TESTS http1 uploads paths)
 # They are about the command line, or go through the pairs by themselves.
-set(TESTS_WITHOUT_PAIR churn command_line disappearing io_uring_refused leaks schemes start)
+set(TESTS_WITHOUT_PAIR
+  capacity churn command_line counters disappearing io_uring_refused leaks schemes start)
 set(CHURN_CONNECTIONS 20000)
 
 # Those that load the machine, or measure it, and so want it for themselves.
