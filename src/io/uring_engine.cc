@@ -84,8 +84,8 @@ struct UringEngine::Completion {
 // --- opening ----------------------------------------------------------------------------------
 
 std::string UringEngine::obstacle() {
-  // On a thread of its own: the kernel ends a ring by a signal of a kind to the thread that made it,
-  // and a call that this thread's caller waits in must not fail with EINTR.
+  // On a thread of its own: the kernel ends a ring by a signal of a kind to the thread that made
+  // it, and a call that this thread's caller waits in must not fail with EINTR.
   std::string found;
   try {
     std::thread([&] { found = find_obstacle(); }).join();

@@ -96,7 +96,7 @@ class Connection final : private Drainable {
   Service& service_;
   const bool encrypted_;
   End end_ = End::open;
-  bool idle_ = false;           // waiting for a request of which nothing has arrived
+  bool idle_ = false;  // waiting for a request of which nothing has arrived
 
   IncomingBody incoming_{*this};    // of the request at hand
   base::Pool<Work>::Pointer work_;  // null: idle
