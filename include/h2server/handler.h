@@ -1,11 +1,14 @@
-// Handler: a plain function that answers at once, or a coroutine that may wait.
+// Handler: a plain function that answers at once, a coroutine that may wait, or both: an attempt
+// that answers when it can, and a coroutine for when it can't.
 //
-// A plain handler runs inside the receive path and costs no coroutine frame. Handlers are called by
-// every worker at the same time: what they share between calls they must protect themselves.
+// Plain functions and attempts run inside the receive path and cost no coroutine frame. Handlers
+// are called by every worker at the same time: what they share between calls they must protect
+// themselves.
 #pragma once
 
 #include <concepts>
 #include <functional>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -20,6 +23,7 @@ class Handler {
  public:
   using Plain = std::function<Response(Request&)>;
   using Coroutine = std::function<Task<Response>(Request&)>;
+  using Attempt = std::function<std::optional<Response>(Request&)>;
 
   template <class F>
     requires(std::is_invocable_r_v<Response, F&, Request&> &&
@@ -30,14 +34,21 @@ class Handler {
     requires std::same_as<std::invoke_result_t<F&, Request&>, Task<Response>>
   Handler(F function) : function_(Coroutine(std::move(function))) {}  // NOLINT
 
-  // Exactly one of them is not null.
+  // The attempt must leave the request's body alone; after nullopt the coroutine begins anew.
+  Handler(Attempt attempt, Coroutine otherwise)
+      : function_(std::move(otherwise)), attempt_(std::move(attempt)) {}
+
+  // Either it or coroutine() is not null.
   [[nodiscard]] const Plain* plain() const noexcept { return std::get_if<Plain>(&function_); }
   [[nodiscard]] const Coroutine* coroutine() const noexcept {
     return std::get_if<Coroutine>(&function_);
   }
+  // To be made before coroutine(); may be null.
+  [[nodiscard]] const Attempt* attempt() const noexcept { return attempt_ ? &attempt_ : nullptr; }
 
  private:
   std::variant<Plain, Coroutine> function_;
+  Attempt attempt_;
 };
 
 }  // namespace h2server

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <span>
 
 #include "content/mime.h"
 #include "content/open_beneath.h"
@@ -60,19 +61,19 @@ void describe(File& file, std::string_view path) {
 }
 
 // False when the file was changed meanwhile, or can't be read.
-bool hold_content(File& file, int descriptor) {
+Task<bool> hold_content(io::Engine* engine, File& file, int descriptor) {
   const auto size = static_cast<std::size_t>(file.version.size);
   file.held = std::make_unique_for_overwrite<char[]>(size);
   file.bytes = file.held.get();
   for (std::size_t done = 0; done < size;) {
-    const ssize_t count =
-        ::pread(descriptor, file.held.get() + done, size - done, static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
+    const std::span<char> room(file.held.get() + done, size - done);
+    const int count = co_await io::make_call(engine, io::FileCall::read(descriptor, room, done));
+    if (count == -EINTR) continue;
+    if (count <= 0) co_return false;
     done += static_cast<std::size_t>(count);
   }
   struct stat after{};
-  return ::fstat(descriptor, &after) == 0 && version_of(after) == file.version;
+  co_return ::fstat(descriptor, &after) == 0 && version_of(after) == file.version;
 }
 
 bool map_content(File& file, base::Fd descriptor) {
@@ -136,71 +137,93 @@ FileCache::FileCache(int root, const FileCacheLimits& limits) : root_(root), lim
 }
 FileCache::~FileCache() = default;
 
-Lookup FileCache::find(std::string_view path, std::int64_t now_ms) {
+const Lookup* FileCache::known(std::string_view path, std::int64_t now_ms) {
   const auto found = index_.find(path);
-  if (found == index_.end()) {
-    Entry fresh = load(path, nullptr);
-    fresh.checked_ms = now_ms;
-    return keep(std::move(fresh));
-  }
+  if (found == index_.end()) return nullptr;
   const Entries::iterator entry = found->second;
   entries_.splice(entries_.begin(), entries_, entry);
   // What is mapped shows a change at once, so it must be seen at once: the head is still to be
   // sent.
   const FileRef& file = entry->lookup.file;
   const bool current = file == nullptr || file->unchanged();
-  if (current && now_ms - entry->checked_ms < limits_.fresh_ms) return entry->lookup;
-  Entry fresh = load(path, &*entry);
-  if (fresh.lookup.kind == entry->lookup.kind && fresh.lookup.file == entry->lookup.file) {
-    entry->checked_ms = now_ms;
-    return entry->lookup;
-  }
-  fresh.checked_ms = now_ms;
-  drop(entry);
-  return keep(std::move(fresh));
+  return current && now_ms - entry->checked_ms < limits_.fresh_ms ? &entry->lookup : nullptr;
 }
 
-// What the file system says now; `known`'s file when it is still that version.
-FileCache::Entry FileCache::load(std::string_view path, const Entry* known) {
+Task<Lookup> FileCache::find(io::Engine* engine, std::string path, std::int64_t now_ms) {
+  if (const Lookup* const fresh = known(path, now_ms)) co_return *fresh;
+  FileRef kept;
+  if (const auto entry = index_.find(path); entry != index_.end() && entry->second->settled) {
+    kept = entry->second->lookup.file;
+  }
+  Loaded loaded = co_await load(engine, path, kept);
+  // Another request may have had the same wish meanwhile.
+  const auto found = index_.find(path);
+  if (found != index_.end()) {
+    Entry& entry = *found->second;
+    if (entry.lookup.kind == loaded.lookup.kind && entry.lookup.file == loaded.lookup.file) {
+      entry.checked_ms = now_ms;
+      co_return entry.lookup;
+    }
+    drop(found->second);
+  }
+  Entry entry{.path = std::move(path),
+              .lookup = std::move(loaded.lookup),
+              .checked_ms = now_ms,
+              .settled = loaded.settled};
+  co_return keep(std::move(entry));
+}
+
+Task<FileCache::Loaded> FileCache::load(io::Engine* engine, std::string path, FileRef kept) {
   constexpr int attempts_max = 3;  // a file may be written while it is read
-  Entry entry{.path = std::string(path), .lookup = {}};
+  Loaded loaded;
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
-    entry.lookup.kind = open_file(entry.path, known, entry);
+    loaded = co_await load_once(engine, path, kept);
     take_spare();
-    if (entry.lookup.kind != Lookup::Kind::failed) break;
+    if (loaded.lookup.kind != Lookup::Kind::failed) break;
   }
-  return entry;
+  co_return loaded;
 }
 
-Lookup::Kind FileCache::open_file(const std::string& path, const Entry* known, Entry& entry) {
-  Result<base::Fd, int> opened = open_beneath(root_, path, O_RDONLY);
+Task<FileCache::Loaded> FileCache::load_once(io::Engine* engine, const std::string& path,
+                                             FileRef kept) {
+  Loaded loaded;
+  loaded.lookup.kind = Lookup::Kind::failed;
+  Result<base::Fd, int> opened = co_await open_beneath(engine, root_, path, O_RDONLY);
   const bool short_of_descriptors =
       !opened && (opened.error() == EMFILE || opened.error() == ENFILE);
   if (short_of_descriptors) {
     spare.close();
-    opened = open_beneath(root_, path, O_RDONLY);
+    opened = co_await open_beneath(engine, root_, path, O_RDONLY);
   }
-  if (!opened) return kind_of_error(opened.error());
+  if (!opened) {
+    loaded.lookup.kind = kind_of_error(opened.error());
+    co_return loaded;
+  }
+  // An open file's attributes are in memory: no disk is waited for.
   struct stat status{};
-  if (::fstat(opened->get(), &status) != 0) return Lookup::Kind::failed;
-  if (S_ISDIR(status.st_mode)) return Lookup::Kind::directory;
-  if (!S_ISREG(status.st_mode)) return Lookup::Kind::absent;
+  if (::fstat(opened->get(), &status) != 0) co_return loaded;
+  if (!S_ISREG(status.st_mode)) {
+    loaded.lookup.kind = S_ISDIR(status.st_mode) ? Lookup::Kind::directory : Lookup::Kind::absent;
+    co_return loaded;
+  }
   const FileVersion version = version_of(status);
-  if (known != nullptr && known->settled && known->lookup.file != nullptr &&
-      known->lookup.file->version == version) {
-    entry.lookup.file = known->lookup.file;
-    return Lookup::Kind::file;
+  if (kept != nullptr && kept->version == version) {
+    loaded.lookup = {Lookup::Kind::file, std::move(kept)};
+    co_return loaded;
   }
   auto file = std::make_shared<File>();
   file->version = version;
-  entry.settled = is_settled(version);
-  const bool complete = version.size <= limits_.held_bytes_max
-                            ? hold_content(*file, opened->get())
-                            : map_content(*file, *std::move(opened));
-  if (!complete) return Lookup::Kind::failed;
+  loaded.settled = is_settled(version);
+  bool complete = false;
+  if (version.size <= limits_.held_bytes_max) {
+    complete = co_await hold_content(engine, *file, opened->get());
+  } else {
+    complete = map_content(*file, *std::move(opened));
+  }
+  if (!complete) co_return loaded;
   describe(*file, path);
-  entry.lookup.file = std::move(file);
-  return Lookup::Kind::file;
+  loaded.lookup = {Lookup::Kind::file, std::move(file)};
+  co_return loaded;
 }
 
 std::size_t FileCache::cost(const Entry& entry) noexcept {

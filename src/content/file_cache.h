@@ -15,6 +15,8 @@
 #include "base/fd.h"
 #include "h2server/file.h"
 #include "h2server/result.h"
+#include "h2server/task.h"
+#include "io/engine.h"
 
 namespace h2server::content {
 
@@ -54,8 +56,11 @@ class FileCache {
   FileCache& operator=(const FileCache&) = delete;
   ~FileCache();
 
+  // What is known already, without a look at the file system; null: nothing, or nothing fresh.
   // `path` is relative to the root. `now_ms`: monotonic.
-  Lookup find(std::string_view path, std::int64_t now_ms);
+  const Lookup* known(std::string_view path, std::int64_t now_ms);
+  // As the file system has it. Without an engine the caller waits for the disk.
+  Task<Lookup> find(io::Engine* engine, std::string path, std::int64_t now_ms);
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::size_t entries() const noexcept { return entries_.size(); }
@@ -71,8 +76,14 @@ class FileCache {
   };
   using Entries = std::list<Entry>;  // the most recently used first
 
-  Entry load(std::string_view path, const Entry* known);
-  Lookup::Kind open_file(const std::string& path, const Entry* known, Entry& entry);
+  // What the file system says. Its file is `kept` when that is still the version.
+  struct Loaded {
+    Lookup lookup;
+    bool settled = true;  // of an entry
+  };
+
+  Task<Loaded> load(io::Engine* engine, std::string path, FileRef kept);
+  Task<Loaded> load_once(io::Engine* engine, const std::string& path, FileRef kept);
   Lookup keep(Entry entry);
   void make_room(std::size_t bytes, bool mapped);
   static std::size_t cost(const Entry& entry) noexcept;

@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <unordered_map>
 
+#include "base/assert.h"
 #include "base/clock.h"
+#include "coro/task_group.h"
 #include "http/message.h"
 
 namespace h2server {
@@ -35,10 +37,32 @@ Folder::Folder(std::string path, base::Fd directory, const FileCacheLimits& limi
       limits_(limits),
       number_(folders.fetch_add(1)) {}
 
-Lookup Folder::find(std::string_view path) const {
+FileCache& Folder::cache() const {
   std::unique_ptr<FileCache>& cache = caches[number_];
   if (cache == nullptr) cache = std::make_unique<FileCache>(directory_.get(), limits_);
-  return cache->find(path, base::monotonic_ms());
+  return *cache;
+}
+
+const Lookup* Folder::known(std::string_view path) const {
+  return cache().known(path, base::monotonic_ms());
+}
+
+Task<Lookup> Folder::find(std::string path) const {
+  Lookup found =
+      co_await cache().find(io::Engine::current(), std::move(path), base::monotonic_ms());
+  co_return found;
+}
+
+Lookup Folder::find_now(std::string_view path) const {
+  if (const Lookup* const fresh = known(path)) return *fresh;
+  Lookup found;
+  coro::TaskGroup task;
+  const auto look = [&]() -> Task<void> {
+    found = co_await cache().find(nullptr, std::string(path), base::monotonic_ms());
+  };
+  task.start(look());
+  ASSERT(task.running() == 0);  // without an engine nothing suspends
+  return found;
 }
 
 void set_thread_folder(const Folder* folder) noexcept { thread_folder = folder; }
@@ -64,7 +88,7 @@ Response refusal(Lookup::Kind kind) {
 
 FileRef load_file_from_filecache(std::string_view path) {
   const content::Folder* const folder = content::thread_folder;
-  return folder != nullptr ? folder->find(path).file : nullptr;
+  return folder != nullptr ? folder->find_now(path).file : nullptr;
 }
 
 }  // namespace h2server

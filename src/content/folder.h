@@ -23,10 +23,17 @@ class Folder {
   [[nodiscard]] int fd() const noexcept { return directory_.get(); }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-  // From the cache of this thread.
-  [[nodiscard]] Lookup find(std::string_view path) const;
+  // What this thread's cache knows already, without a look at the file system; null: nothing fresh.
+  [[nodiscard]] const Lookup* known(std::string_view path) const;
+  // From this thread's cache, and from the file system where that is behind. Whoever waits for the
+  // disk lets the thread's other connections go on.
+  [[nodiscard]] Task<Lookup> find(std::string path) const;
+  // The same at once: the whole thread waits.
+  [[nodiscard]] Lookup find_now(std::string_view path) const;
 
  private:
+  FileCache& cache() const;
+
   std::string path_;
   base::Fd directory_;
   FileCacheLimits limits_;

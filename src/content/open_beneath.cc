@@ -1,10 +1,8 @@
 #include "content/open_beneath.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
@@ -14,30 +12,33 @@ namespace {
 
 constexpr int attempts_max = 8;  // EAGAIN: something above was renamed meanwhile
 
-int call_openat2(int directory, const char* path, int flags) noexcept {
-  open_how how{};
-  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC | O_NONBLOCK);
+open_how how_to_open(int flags) noexcept {
   // Links of /proc lead anywhere; those that stay beneath are the owner's choice.
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  return static_cast<int>(::syscall(SYS_openat2, directory, path, &how, sizeof how));
+  return {.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC | O_NONBLOCK),
+          .mode = 0,
+          .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
 }
 
 }  // namespace
 
-Result<base::Fd, int> open_beneath(int directory, std::string_view path, int flags) {
+Task<Result<base::Fd, int>> open_beneath(io::Engine* engine, int directory, std::string_view path,
+                                         int flags) {
   path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
   const std::string name(path.empty() ? std::string_view(".") : path);
+  const io::FileCall call = io::FileCall::open(directory, name.c_str(), how_to_open(flags));
+  int result = -EAGAIN;
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
-    base::Fd opened(call_openat2(directory, name.c_str(), flags));
-    if (opened.valid()) return opened;
-    if (errno != EAGAIN && errno != EINTR) break;
+    result = co_await io::make_call(engine, call);
+    if (result >= 0) co_return base::Fd(result);
+    if (result != -EAGAIN && result != -EINTR) break;
   }
-  return std::unexpected(errno == EXDEV ? ENOENT : errno);
+  co_return std::unexpected(result == -EXDEV ? ENOENT : -result);
 }
 
 int probe_open_beneath() noexcept {
-  const base::Fd opened(call_openat2(AT_FDCWD, ".", O_RDONLY | O_DIRECTORY));
-  return opened.valid() ? 0 : errno;
+  const io::FileCall call = io::FileCall::open(AT_FDCWD, ".", how_to_open(O_RDONLY | O_DIRECTORY));
+  const base::Fd opened(call.make(true));
+  return opened.valid() ? 0 : -opened.get();
 }
 
 }  // namespace h2server::content

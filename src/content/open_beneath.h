@@ -5,13 +5,17 @@
 
 #include "base/fd.h"
 #include "h2server/result.h"
+#include "h2server/task.h"
+#include "io/engine.h"
 
 namespace h2server::content {
 
 // As openat(2) with O_CLOEXEC and O_NONBLOCK (a FIFO must not block the worker), but neither ".."
 // nor a link leads out of `directory`. Leading slashes are dropped; an empty path is the directory.
 // The error is an errno value; ENOENT also stands for a path that would lead outside.
-Result<base::Fd, int> open_beneath(int directory, std::string_view path, int flags);
+// Without an engine the caller waits for the disk.
+Task<Result<base::Fd, int>> open_beneath(io::Engine* engine, int directory, std::string_view path,
+                                         int flags);
 
 // Whether this kernel has what it takes (Linux 5.6); 0 or an errno value.
 int probe_open_beneath() noexcept;

@@ -26,27 +26,38 @@ Response redirect_to_directory(const Request& request) {
   return response;
 }
 
-Response serve(const Folder& folder, Request& request) {
-  const std::string_view path = request.param("path");
-  const bool names_directory = path.empty() || path.ends_with('/');
-  if (!names_directory) {
-    Lookup found = folder.find(path);
-    if (found.kind == Lookup::Kind::file) return request.reply_ok_with_file(std::move(found.file));
-    if (found.kind == Lookup::Kind::directory) return redirect_to_directory(request);
-    return refusal(found.kind);
-  }
+bool names_directory(std::string_view path) { return path.empty() || path.ends_with('/'); }
+
+// The path of the file that stands for a directory.
+std::string_view index_of(std::string_view path) {
   thread_local std::string index;  // keeps its memory
   index.assign(path).append("index.html");
-  Lookup found = folder.find(index);
+  return index;
+}
+
+Response respond(Request& request, Lookup found) {
   if (found.kind == Lookup::Kind::file) return request.reply_ok_with_file(std::move(found.file));
+  const bool directory = found.kind == Lookup::Kind::directory;
+  if (directory && !names_directory(request.param("path"))) return redirect_to_directory(request);
   return refusal(found.kind);
+}
+
+Task<Response> serve(const Folder& folder, Request& request) {
+  const std::string_view path = request.param("path");
+  Lookup found = co_await folder.find(std::string(names_directory(path) ? index_of(path) : path));
+  co_return respond(request, std::move(found));
 }
 
 }  // namespace
 
 Handler static_files(std::shared_ptr<const Folder> folder) {
-  return Handler(
-      [folder = std::move(folder)](Request& request) { return serve(*folder, request); });
+  Handler::Attempt attempt = [folder](Request& request) -> std::optional<Response> {
+    const std::string_view path = request.param("path");
+    const Lookup* const found = folder->known(names_directory(path) ? index_of(path) : path);
+    if (found == nullptr) return std::nullopt;
+    return respond(request, *found);
+  };
+  return {std::move(attempt), [folder](Request& request) { return serve(*folder, request); }};
 }
 
 }  // namespace h2server::content

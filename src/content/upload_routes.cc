@@ -24,6 +24,17 @@ Task<Response> receive(std::shared_ptr<const Folder> folder, UploadOptions optio
   co_return created_response(*stored);
 }
 
+Task<Response> download(std::shared_ptr<const Folder> folder, Request& request) {
+  const std::string_view name = request.param("file_name");
+  if (name.starts_with(temporary_file_prefix)) co_return request.reply_404();
+  Lookup found = co_await folder->find(std::string(name));
+  if (found.kind != Lookup::Kind::file) co_return refusal(found.kind);
+  Response response = request.reply_ok_with_file(std::move(found.file));
+  response.add("X-Content-Type-Options", "nosniff");
+  response.add("Content-Security-Policy", "sandbox");
+  co_return response;
+}
+
 // The page as a file that all who ask for it share.
 FileRef make_page(std::string text) {
   auto page = std::make_shared<File>();
@@ -73,16 +84,9 @@ Handler upload_listing(std::shared_ptr<const Folder> folder, std::string base) {
 }
 
 Handler upload_download(std::shared_ptr<const Folder> folder) {
-  return Handler([folder = std::move(folder)](Request& request) {
-    const std::string_view name = request.param("file_name");
-    if (name.starts_with(temporary_file_prefix)) return request.reply_404();
-    Lookup found = folder->find(name);
-    if (found.kind != Lookup::Kind::file) return refusal(found.kind);
-    Response response = request.reply_ok_with_file(std::move(found.file));
-    response.add("X-Content-Type-Options", "nosniff");
-    response.add("Content-Security-Policy", "sandbox");
-    return response;
-  });
+  // No attempt: nothing that this folder's cache knows is fresh (see its limits).
+  return Handler(
+      [folder = std::move(folder)](Request& request) { return download(folder, request); });
 }
 
 Handler upload_receiver(std::shared_ptr<const Folder> folder, UploadOptions options) {

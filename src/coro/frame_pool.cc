@@ -22,8 +22,8 @@ constexpr bool pooled = true;
 constexpr bool pooled = true;
 #endif
 
-constexpr std::size_t step_bytes = 64;
-constexpr std::size_t classes = 32;       // frames up to 2 KiB; larger ones are rare
+constexpr std::size_t step_bytes = 32;
+constexpr std::size_t classes = 64;       // frames up to 2 KiB; larger ones are rare
 constexpr std::size_t frames_max = 1024;  // of a class; the rest of a burst goes back to the heap
 
 struct FreeFrame {

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t last_piece_bytes = 16 * 1024;
 constexpr std::size_t prefix_bytes_max = 16;
+constexpr std::uint64_t warm_bytes = 1024 * 1024;  // at once: a question per that many bytes
 
 // False when the file has fewer bytes there.
 bool read_whole(int descriptor, std::span<char> room, std::uint64_t offset) {
@@ -62,12 +63,23 @@ Result<void> OutgoingBody::offer(std::string_view piece) {
   return {};
 }
 
+std::optional<OutgoingBody::FileSpan> OutgoingBody::cold() const noexcept {
+  if (finished_ || file_ == nullptr || !file_->file->mapped) return std::nullopt;
+  const std::uint64_t next = file_->first + sent_;
+  if (next < warm_until_) return std::nullopt;
+  const std::uint64_t count = std::min(file_->count - sent_, warm_bytes);
+  return FileSpan{file_->file.get(), next, static_cast<std::size_t>(count)};
+}
+
 std::size_t OutgoingBody::next_size(std::size_t bytes_max) const noexcept {
   if (finished_) return 0;
   if (file_ == nullptr) return std::min(memory_.size(), bytes_max);
   const auto left = static_cast<std::size_t>(
       std::min<std::uint64_t>(file_->count - sent_, std::uint64_t{1} << 30));
   if (!file_->file->mapped) return std::min(left, bytes_max);
+  const std::uint64_t next = file_->first + sent_;
+  if (next >= warm_until_) return 0;
+  bytes_max = std::min(bytes_max, static_cast<std::size_t>(warm_until_ - next));
   if (copy_files_ || left <= last_piece_bytes) {
     return std::min({left, bytes_max, base::BufferChain::block_bytes - prefix_bytes_max});
   }

@@ -2,7 +2,8 @@
 //
 // A file that changes while it is sent: every piece is checked before it leaves, and the last one
 // is copied and checked when all others have left: so a response is whole and of one version, or it
-// is aborted.
+// is aborted. A mapped file is sent as far as it was warmed: as its owner made sure that it is in
+// the page cache, so that whoever reads it does not wait for the disk.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,21 @@ class OutgoingBody {
   // yields more or less than its declared size.
   Result<void> offer(std::string_view piece);
 
-  // What append() can take next, at most `bytes_max`; 0 when it waits for offer() or is finished.
+  // The part of a mapped file that is to be warmed next; none when that is not what it waits for.
+  struct FileSpan {
+    const File* file;
+    std::uint64_t first;
+    std::size_t count;
+  };
+  [[nodiscard]] std::optional<FileSpan> cold() const noexcept;
+  void warmed(const FileSpan& part) noexcept { warm_until_ = part.first + part.count; }
+  // Whether it waits for something now and then: it is produced, or a mapped file.
+  [[nodiscard]] bool is_pulled() const noexcept {
+    return source_ != nullptr || (file_ != nullptr && file_->file->mapped);
+  }
+
+  // What append() can take next, at most `bytes_max`; 0 when it waits for offer() or for warmed(),
+  // or is finished.
   [[nodiscard]] std::size_t next_size(std::size_t bytes_max) const noexcept;
   // Whether the body ends with those bytes; a source's end shows only when it is offered.
   [[nodiscard]] bool ends_after(std::size_t size) const noexcept {
@@ -52,6 +67,7 @@ class OutgoingBody {
   const Response::FilePart* file_ = nullptr;
   BodySource* source_ = nullptr;
   std::uint64_t sent_ = 0;                 // of file_
+  std::uint64_t warm_until_ = 0;           // an offset in file_
   std::optional<std::uint64_t> promised_;  // what the source still has to yield
   std::size_t inline_bytes_max_ = 0;
   bool copy_files_ = false;

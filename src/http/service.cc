@@ -54,9 +54,11 @@ const Handler* find_handler(const Service& service, Exchange& exchange) {
   return nullptr;
 }
 
-Response call_plain(const Handler::Plain& handler, Request& request) noexcept {
+std::optional<Response> answer_at_once(const Handler& handler, Request& request) noexcept {
   try {
-    return handler(request);
+    if (const Handler::Plain* const plain = handler.plain()) return (*plain)(request);
+    if (const Handler::Attempt* const attempt = handler.attempt()) return (*attempt)(request);
+    return std::nullopt;
   } catch (...) {
     return failed(std::current_exception(), request);
   }

@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "base/counter.h"
-#include "base/pool.h"
 #include "http/date_cache.h"
 #include "http/exchange.h"
 #include "http/limits.h"
@@ -79,7 +78,6 @@ struct Service {
   const Limits& limits;
   DateCache date{};
   DrainList connections{};
-  base::Pool<Exchange> exchanges{};
   base::Counter* streams = nullptr;  // of HTTP/2 that are open, if anybody wants to know
 };
 
@@ -87,8 +85,9 @@ struct Service {
 // answers itself: `exchange.response` says what.
 const Handler* find_handler(const Service& service, Exchange& exchange);
 
-// Call the handler. What it throws becomes 500 here, and here only.
-Response call_plain(const Handler::Plain& handler, Request& request) noexcept;
+// Call the handler. What it throws becomes 500 here, and here only. At once: without its coroutine;
+// nullopt: that is needed.
+std::optional<Response> answer_at_once(const Handler& handler, Request& request) noexcept;
 Task<Response> call_coroutine(const Handler::Coroutine& handler, Request& request);
 // Reads the handler's body. What the source throws becomes an error: the head has left already.
 Task<Result<std::string_view>> read_source(BodySource& source);

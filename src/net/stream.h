@@ -4,8 +4,10 @@
 // one, only destruction is left.
 #pragma once
 
+#include <coroutine>
 #include <cstdint>
 #include <string_view>
+#include <variant>
 
 #include "base/buffer_chain.h"
 #include "h2server/result.h"
@@ -13,6 +15,36 @@
 #include "io/engine.h"
 
 namespace h2server::net {
+
+// A read under way, to be awaited where it is made: a socket's own operation, which costs no frame
+// while a connection is idle, or a coroutine.
+class [[nodiscard]] Read {
+ public:
+  using Outcome = Result<io::Lease>;
+
+  Read(io::Socket& socket, std::uint32_t timeout_ms)
+      : how_(std::in_place_type<io::ReceiveOp>, socket, timeout_ms) {}
+  Read(Task<Outcome> task) : how_(std::move(task)) {}  // NOLINT: implicit on purpose
+
+  bool await_ready() {
+    io::ReceiveOp* const receive = std::get_if<io::ReceiveOp>(&how_);
+    return receive != nullptr && receive->await_ready();
+  }
+  bool await_suspend(std::coroutine_handle<> waiter) {
+    if (Task<Outcome>* const task = std::get_if<Task<Outcome>>(&how_)) {
+      return task->await_suspend(waiter);
+    }
+    std::get<io::ReceiveOp>(how_).await_suspend(waiter);
+    return true;
+  }
+  Outcome await_resume() {
+    Task<Outcome>* const task = std::get_if<Task<Outcome>>(&how_);
+    return task != nullptr ? task->await_resume() : std::get<io::ReceiveOp>(how_).await_resume();
+  }
+
+ private:
+  std::variant<io::ReceiveOp, Task<Outcome>> how_;
+};
 
 class Stream {
  public:
@@ -23,7 +55,7 @@ class Stream {
 
   // What has arrived, at least a byte; an empty lease at the peer's end. ETIMEDOUT when nothing
   // came in `timeout_ms` (0: no limit), ECANCELED after cancel_read().
-  virtual Task<Result<io::Lease>> read(std::uint32_t timeout_ms) = 0;
+  virtual Read read(std::uint32_t timeout_ms) = 0;
   // Sends all of `bytes`. ETIMEDOUT when the peer took none of it in `timeout_ms`.
   virtual Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t timeout_ms) = 0;
   // Tells the peer that no more will come.

@@ -6,14 +6,6 @@
 
 namespace h2server::net {
 
-Task<Result<io::Lease>> TcpStream::read(std::uint32_t timeout_ms) {
-  io::ReceiveOp receive(socket_, timeout_ms);
-  receiving_ = &receive;
-  Result<io::Lease> lease = co_await receive;
-  receiving_ = nullptr;
-  co_return std::move(lease);
-}
-
 Task<Result<void>> TcpStream::write(base::BufferChain& bytes, std::uint32_t timeout_ms) {
   std::array<iovec, 32> pieces;
   while (!bytes.empty()) {
@@ -33,7 +25,7 @@ Task<void> TcpStream::finish(std::uint32_t) {
 }
 
 void TcpStream::cancel_read() {
-  if (receiving_ != nullptr) receiving_->cancel();
+  if (io::Op* const receive = socket_.state.reader) receive->cancel();
 }
 
 }  // namespace h2server::net

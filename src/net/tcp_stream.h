@@ -10,7 +10,7 @@ class TcpStream final : public Stream {
   TcpStream(io::Engine& engine, base::Fd connection) noexcept
       : socket_(engine, std::move(connection)) {}
 
-  Task<Result<io::Lease>> read(std::uint32_t timeout_ms) override;
+  Read read(std::uint32_t timeout_ms) override { return {socket_, timeout_ms}; }
   Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t timeout_ms) override;
   Task<void> finish(std::uint32_t timeout_ms) override;
   void cancel_read() override;
@@ -22,7 +22,6 @@ class TcpStream final : public Stream {
 
  private:
   io::Socket socket_;
-  io::ReceiveOp* receiving_ = nullptr;
 };
 
 }  // namespace h2server::net

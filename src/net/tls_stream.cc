@@ -133,7 +133,7 @@ std::size_t TlsStream::decrypt(std::span<char> room) {
   return filled;
 }
 
-Task<Result<io::Lease>> TlsStream::read(std::uint32_t timeout_ms) {
+Task<Result<io::Lease>> TlsStream::read_plain(std::uint32_t timeout_ms) {
   // Records without content and bytes of an incomplete one do not prolong the wait.
   const std::int64_t until_ms = engine().now_ms() + timeout_ms;
   for (;;) {

@@ -26,7 +26,7 @@ class TlsStream final : public Stream {
   // What ALPN chose: "h2", "http/1.1", or empty when the client offered nothing.
   [[nodiscard]] std::string_view protocol() const noexcept;
 
-  Task<Result<io::Lease>> read(std::uint32_t timeout_ms) override;
+  Read read(std::uint32_t timeout_ms) override { return read_plain(timeout_ms); }
   Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t timeout_ms) override;
   Task<void> finish(std::uint32_t timeout_ms) override;
   void cancel_read() override { tcp_.cancel_read(); }
@@ -37,6 +37,7 @@ class TlsStream final : public Stream {
  private:
   friend struct TlsBio;  // OpenSSL's way to input_ and encrypted_
 
+  Task<Result<io::Lease>> read_plain(std::uint32_t timeout_ms);
   Task<Result<void>> flush(std::uint32_t timeout_ms);
   Result<void> encrypt(base::BufferChain& bytes);
   std::size_t decrypt(std::span<char> room);

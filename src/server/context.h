@@ -7,6 +7,7 @@
 
 #include "base/pool.h"
 #include "content/folder.h"
+#include "http/h1/connection.h"
 #include "http/h2/transfer.h"
 #include "http/limits.h"
 #include "http/router.h"
@@ -43,6 +44,7 @@ struct WorkerContext {
   std::function<io::Engine*()> make_loop;
   WorkerCounters& counters;
   http::Service service;
+  base::Pool<http::h1::Work> works;
   base::Pool<http::h2::Transfer> transfers;
 };
 

@@ -1,6 +1,7 @@
 #include "server/serve_connection.h"
 
 #include <exception>
+#include <memory>
 #include <string>
 
 #include "base/log.h"
@@ -33,35 +34,38 @@ struct Opening {
   io::Lease first;
 };
 
-// Reads until the bytes differ from HTTP/2's preface or are all of it (RFC 9113, 3.3).
-Task<Result<Opening>> read_opening(net::Stream& stream, std::uint32_t timeout_ms) {
+// Reads until the bytes differ from HTTP/2's preface or are all of it (RFC 9113, 3.3). Null: the
+// connection ended, or took too long.
+Task<std::unique_ptr<Opening>> read_opening(WorkerContext& worker, net::Stream& stream) {
+  const Undecided undecided(stream, worker.service.connections);
   constexpr std::string_view preface = http::h2::preface;
-  Opening opening;
-  const std::int64_t until_ms = stream.engine().now_ms() + timeout_ms;
+  auto opening = std::make_unique<Opening>();
+  const std::int64_t until_ms = stream.engine().now_ms() + worker.shared.limits.idle_ms_max;
   for (;;) {
     const std::int64_t left_ms = until_ms - stream.engine().now_ms();
-    if (left_ms <= 0) co_return std::unexpected(Error{ETIMEDOUT, "preface"});
+    if (left_ms <= 0) co_return nullptr;
     Result<io::Lease> lease = co_await stream.read(static_cast<std::uint32_t>(left_ms));
-    if (!lease) co_return std::unexpected(lease.error());
-    if (lease->empty()) co_return std::unexpected(Error{ECONNRESET, "preface"});
-    const std::string_view wanted = preface.substr(opening.early.size());
+    if (!lease || lease->empty()) co_return nullptr;
+    const std::string_view wanted = preface.substr(opening->early.size());
     const std::string_view got = lease->bytes().substr(0, wanted.size());
     if (got == wanted || !wanted.starts_with(got)) {
-      opening.http2 = got == wanted;
-      opening.first = *std::move(lease);
+      opening->http2 = got == wanted;
+      opening->first = *std::move(lease);
       co_return std::move(opening);
     }
-    opening.early += got;
+    opening->early += got;
   }
 }
 
-Task<void> serve_http1(WorkerContext& worker, net::Stream& stream, Opening opening,
+Task<void> serve_http1(WorkerContext& worker, net::Stream& stream, std::unique_ptr<Opening> opening,
                        bool encrypted) {
-  http::h1::Connection connection(stream, worker.service, encrypted);
-  co_await connection.run(std::move(opening.early), std::move(opening.first));
+  http::h1::Connection connection(stream, worker.service, worker.works, encrypted,
+                                  std::move(opening->early), std::move(opening->first));
+  opening.reset();
+  co_await connection.run();
 }
 
-Task<void> serve_http2(WorkerContext& worker, net::Stream& stream, Opening opening,
+Task<void> serve_http2(WorkerContext& worker, net::Stream& stream, std::unique_ptr<Opening> opening,
                        bool encrypted) {
   if (worker.make_loop) {
     io::Engine* const loop = worker.make_loop();
@@ -69,7 +73,7 @@ Task<void> serve_http2(WorkerContext& worker, net::Stream& stream, Opening openi
     stream.move_to(*loop);
   }
   http::h2::Connection connection(stream, worker.service, worker.transfers, encrypted);
-  co_await connection.run(std::move(opening.early), std::move(opening.first));
+  co_await connection.run(std::move(opening->early), std::move(opening->first));
 }
 
 Task<void> serve_tls(WorkerContext& worker, base::Fd connection) {
@@ -79,8 +83,7 @@ Task<void> serve_tls(WorkerContext& worker, base::Fd connection) {
     const Result<void> shaken = co_await stream.handshake(worker.shared.limits.handshake_ms_max);
     if (!shaken) co_return;
   }
-  // Named: GCC 12 destroys a braced temporary in a co_await expression twice.
-  Opening opening;
+  auto opening = std::make_unique<Opening>();
   if (stream.protocol() == "h2") {
     co_await serve_http2(worker, stream, std::move(opening), true);
   } else {
@@ -90,16 +93,12 @@ Task<void> serve_tls(WorkerContext& worker, base::Fd connection) {
 
 Task<void> serve_cleartext(WorkerContext& worker, base::Fd connection) {
   net::TcpStream stream(worker.engine, std::move(connection));
-  Result<Opening> opening = std::unexpected(Error{});
-  {
-    const Undecided undecided(stream, worker.service.connections);
-    opening = co_await read_opening(stream, worker.shared.limits.idle_ms_max);
-  }
-  if (!opening) co_return;
+  std::unique_ptr<Opening> opening = co_await read_opening(worker, stream);
+  if (opening == nullptr) co_return;
   if (opening->http2) {
-    co_await serve_http2(worker, stream, *std::move(opening), false);
+    co_await serve_http2(worker, stream, std::move(opening), false);
   } else {
-    co_await serve_http1(worker, stream, *std::move(opening), false);
+    co_await serve_http1(worker, stream, std::move(opening), false);
   }
 }
 

@@ -12,6 +12,7 @@ namespace h2server::content {
 namespace {
 
 using tests::LoweredLimit;
+using tests::run_now;
 using tests::TemporaryDirectory;
 using Kind = Lookup::Kind;
 
@@ -23,7 +24,7 @@ std::string content(const Lookup& found) {
 struct FileCacheTest : testing::Test {
   // The content, and whether it is the file that an earlier lookup gave.
   std::string at(std::int64_t now_ms, const std::string& path = "a.txt") {
-    return content(cache.find(path, now_ms));
+    return content(run_now(cache.find(nullptr, path, now_ms)));
   }
 
   TemporaryDirectory directory;
@@ -60,7 +61,7 @@ TEST_F(FileCacheTest, KindsOfPaths) {
   };
   for (const Row& row : rows) {
     for (int again = 0; again < 2; ++again) {
-      const Lookup found = cache.find(row.path, 0);
+      const Lookup found = run_now(cache.find(nullptr, row.path, 0));
       EXPECT_EQ(found.kind, row.kind) << row.path;
       EXPECT_EQ(content(found), row.content) << row.path;
     }
@@ -70,7 +71,7 @@ TEST_F(FileCacheTest, KindsOfPaths) {
 
 TEST_F(FileCacheTest, DescribesTheFile) {
   directory.write_settled("page.html", "<p>", 784111777);
-  const FileRef file = cache.find("page.html", 0).file;
+  const FileRef file = run_now(cache.find(nullptr, "page.html", 0)).file;
   ASSERT_NE(file, nullptr);
   EXPECT_EQ(file->version.size, 3U);
   EXPECT_EQ(file->content_type, "text/html; charset=utf-8");
@@ -97,7 +98,7 @@ TEST_F(FileCacheTest, HeldOrMappedBySize) {
     const std::string name = "f" + std::to_string(size);
     const std::string bytes(size, 'x');
     directory.write(name, bytes);
-    const Lookup found = small.find(name, 0);
+    const Lookup found = run_now(small.find(nullptr, name, 0));
     ASSERT_EQ(found.kind, Kind::file) << size;
     EXPECT_EQ(content(found), bytes);
     EXPECT_EQ(found.file->mapped, size > 8) << size;
@@ -110,13 +111,13 @@ TEST_F(FileCacheTest, HeldOrMappedBySize) {
 TEST_F(FileCacheTest, AMappedFileKnowsThatItChanged) {
   FileCache mapping(directory.fd(), {.held_bytes_max = 0});
   directory.write_settled("a", "one");
-  const FileRef file = mapping.find("a", 0).file;
+  const FileRef file = run_now(mapping.find(nullptr, "a", 0)).file;
   ASSERT_NE(file, nullptr);
   EXPECT_TRUE(file->unchanged());
   directory.write("b", "new");
   ASSERT_EQ(::renameat(directory.fd(), "b", directory.fd(), "a"), 0);
   EXPECT_TRUE(file->unchanged()) << "another file of that name is not this one";
-  const FileRef next = mapping.find("a", 1000).file;
+  const FileRef next = run_now(mapping.find(nullptr, "a", 1000)).file;
   ASSERT_NE(next, nullptr);
   directory.set_modified("a", 5);
   EXPECT_FALSE(next->unchanged());
@@ -178,18 +179,20 @@ TEST_F(FileCacheTest, ChangesAreSeenWhenTheEntryIsChecked) {
       const TemporaryDirectory own;
       FileCache checked(own.fd(), {.held_bytes_max = mapped ? 0U : 1000U});
       own.write_settled("a.txt", "first");
-      const Lookup before = checked.find("a.txt", 0);
+      const Lookup before = run_now(checked.find(nullptr, "a.txt", 0));
       ASSERT_EQ(content(before), "first");
       row.change(own);
       if (mapped && row.in_place) {
-        EXPECT_EQ(content(checked.find("a.txt", 999)), row.expected) << row.name;
+        EXPECT_EQ(content(run_now(checked.find(nullptr, "a.txt", 999))), row.expected) << row.name;
       } else {
-        EXPECT_EQ(checked.find("a.txt", 999).file, before.file) << row.name << ": believed";
+        EXPECT_EQ(run_now(checked.find(nullptr, "a.txt", 999)).file, before.file)
+            << row.name << ": believed";
       }
-      const Lookup after = checked.find("a.txt", 1000);
+      const Lookup after = run_now(checked.find(nullptr, "a.txt", 1000));
       EXPECT_EQ(content(after), row.expected) << row.name;
       EXPECT_EQ(after.file == before.file, row.expected == "first") << row.name;
-      EXPECT_EQ(checked.find("a.txt", 1998).file, after.file) << row.name << ": fresh again";
+      EXPECT_EQ(run_now(checked.find(nullptr, "a.txt", 1998)).file, after.file)
+          << row.name << ": fresh again";
     }
   }
 }
@@ -214,10 +217,10 @@ TEST_F(FileCacheTest, UnsettledFilesAreReadAgain) {
   for (int i = 0; i < attempts; ++i) {
     const std::string name = std::to_string(i);
     directory.write(name, "fresh");
-    const FileRef before = cache.find(name, 0).file;
+    const FileRef before = run_now(cache.find(nullptr, name, 0)).file;
     if (is_settled(before->version)) continue;
-    EXPECT_EQ(cache.find(name, 999).file, before);
-    EXPECT_NE(cache.find(name, 1000).file, before);
+    EXPECT_EQ(run_now(cache.find(nullptr, name, 999)).file, before);
+    EXPECT_NE(run_now(cache.find(nullptr, name, 1000)).file, before);
     return;
   }
   GTEST_SKIP() << "too slow a machine to look at a file while it is fresh";
@@ -225,54 +228,54 @@ TEST_F(FileCacheTest, UnsettledFilesAreReadAgain) {
 
 TEST_F(FileCacheTest, SettledFilesAreNotReadAgain) {
   directory.write_settled("a.txt", "first");
-  const FileRef before = cache.find("a.txt", 0).file;
-  EXPECT_EQ(cache.find("a.txt", 1000).file, before);
-  EXPECT_EQ(cache.find("a.txt", 1'000'000).file, before);
+  const FileRef before = run_now(cache.find(nullptr, "a.txt", 0)).file;
+  EXPECT_EQ(run_now(cache.find(nullptr, "a.txt", 1000)).file, before);
+  EXPECT_EQ(run_now(cache.find(nullptr, "a.txt", 1'000'000)).file, before);
 }
 
 TEST_F(FileCacheTest, ZeroFreshMsChecksEveryTime) {
   FileCache checking(directory.fd(), {.fresh_ms = 0});
-  EXPECT_EQ(content(checking.find("a", 0)), "-");
+  EXPECT_EQ(content(run_now(checking.find(nullptr, "a", 0))), "-");
   directory.write_settled("a", "one");
-  const Lookup one = checking.find("a", 0);
+  const Lookup one = run_now(checking.find(nullptr, "a", 0));
   EXPECT_EQ(content(one), "one");
-  EXPECT_EQ(checking.find("a", 0).file, one.file);
+  EXPECT_EQ(run_now(checking.find(nullptr, "a", 0)).file, one.file);
   directory.write("a", "two and more");
-  EXPECT_EQ(content(checking.find("a", 0)), "two and more");
+  EXPECT_EQ(content(run_now(checking.find(nullptr, "a", 0))), "two and more");
 }
 
 TEST_F(FileCacheTest, LeastRecentlyUsedGoesFirst) {
   FileCache small(directory.fd(), {.entries_max = 3});
   for (const char* const name : {"a", "b", "c", "d"}) directory.write(name, name);
-  const FileRef a = small.find("a", 0).file;
-  const FileRef b = small.find("b", 0).file;
-  small.find("c", 0);
-  EXPECT_EQ(small.find("a", 0).file, a);  // b is the oldest now
-  small.find("d", 0);
+  const FileRef a = run_now(small.find(nullptr, "a", 0)).file;
+  const FileRef b = run_now(small.find(nullptr, "b", 0)).file;
+  run_now(small.find(nullptr, "c", 0));
+  EXPECT_EQ(run_now(small.find(nullptr, "a", 0)).file, a);  // b is the oldest now
+  run_now(small.find(nullptr, "d", 0));
   EXPECT_EQ(small.entries(), 3U);
-  EXPECT_EQ(small.find("a", 0).file, a);
-  EXPECT_NE(small.find("b", 0).file, b) << "it was loaded anew";
+  EXPECT_EQ(run_now(small.find(nullptr, "a", 0)).file, a);
+  EXPECT_NE(run_now(small.find(nullptr, "b", 0)).file, b) << "it was loaded anew";
   EXPECT_EQ(small.entries(), 3U);
-  small.find("gone", 0);  // absent ones count too
-  small.find("gone too", 0);
-  small.find("gone as well", 0);
+  run_now(small.find(nullptr, "gone", 0));  // absent ones count too
+  run_now(small.find(nullptr, "gone too", 0));
+  run_now(small.find(nullptr, "gone as well", 0));
   EXPECT_EQ(small.entries(), 3U);
-  EXPECT_NE(small.find("a", 0).file, a);
+  EXPECT_NE(run_now(small.find(nullptr, "a", 0)).file, a);
 }
 
 TEST_F(FileCacheTest, BytesAreBounded) {
   FileCache small(directory.fd(), {.bytes_max = 100, .held_bytes_max = 20});
   for (const char* const name : {"a", "b", "c"}) directory.write(name, std::string(40, *name));
   EXPECT_EQ(small.bytes(), 0U);
-  const FileRef a = small.find("a", 0).file;
+  const FileRef a = run_now(small.find(nullptr, "a", 0)).file;
   EXPECT_EQ(small.bytes(), 41U);  // with its name
-  const FileRef b = small.find("b", 0).file;
+  const FileRef b = run_now(small.find(nullptr, "b", 0)).file;
   EXPECT_EQ(small.bytes(), 82U);
-  small.find("c", 0);
+  run_now(small.find(nullptr, "c", 0));
   EXPECT_EQ(small.bytes(), 82U);
   EXPECT_EQ(small.entries(), 2U);
-  EXPECT_EQ(small.find("b", 0).file, b);
-  EXPECT_NE(small.find("a", 0).file, a);
+  EXPECT_EQ(run_now(small.find(nullptr, "b", 0)).file, b);
+  EXPECT_NE(run_now(small.find(nullptr, "a", 0)).file, a);
   EXPECT_EQ(content({Kind::file, a}), std::string(40, 'a')) << "a FileRef survives eviction";
   EXPECT_TRUE(a->unchanged());
 }
@@ -282,17 +285,17 @@ TEST_F(FileCacheTest, WhatIsLargerThanAllIsServedWithoutBeingKept) {
   directory.write_settled("keep", "kept");
   directory.write_settled("grows", "small");
   directory.write("large", std::string(50, 'x'));  // with its name it is too large
-  const FileRef kept = small.find("keep", 0).file;
-  small.find("grows", 0);
+  const FileRef kept = run_now(small.find(nullptr, "keep", 0)).file;
+  run_now(small.find(nullptr, "grows", 0));
   const std::size_t bytes = small.bytes();
   for (int again = 0; again < 2; ++again) {
-    EXPECT_EQ(content(small.find("large", 0)), std::string(50, 'x'));
+    EXPECT_EQ(content(run_now(small.find(nullptr, "large", 0))), std::string(50, 'x'));
     EXPECT_EQ(small.bytes(), bytes);
     EXPECT_EQ(small.entries(), 2U);
   }
-  EXPECT_EQ(small.find("keep", 0).file, kept);
+  EXPECT_EQ(run_now(small.find(nullptr, "keep", 0)).file, kept);
   directory.write("grows", std::string(60, 'x'));
-  EXPECT_EQ(content(small.find("grows", 1000)), std::string(60, 'x'));
+  EXPECT_EQ(content(run_now(small.find(nullptr, "grows", 1000))), std::string(60, 'x'));
   EXPECT_EQ(small.entries(), 1U) << "the old version went";
   EXPECT_EQ(small.bytes(), 8U);
 }
@@ -315,12 +318,12 @@ TEST_F(FileCacheTest, ShortOfDescriptorsHeldFilesAreServed) {
   for (const char* const name : {"a", "b", "c"}) directory.write_settled(name, name);
   tests::on_a_new_thread([&] {
     FileCache holding(directory.fd());
-    const FileRef a = holding.find("a", 0).file;
+    const FileRef a = run_now(holding.find(nullptr, "a", 0)).file;
     const LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
-    EXPECT_EQ(content(holding.find("b", 0)), "b");
-    EXPECT_EQ(content(holding.find("c", 0)), "c");
-    EXPECT_EQ(holding.find("gone", 0).kind, Kind::absent);
-    EXPECT_EQ(holding.find("a", 1000).file, a) << "checked, and kept";
+    EXPECT_EQ(content(run_now(holding.find(nullptr, "b", 0))), "b");
+    EXPECT_EQ(content(run_now(holding.find(nullptr, "c", 0))), "c");
+    EXPECT_EQ(run_now(holding.find(nullptr, "gone", 0)).kind, Kind::absent);
+    EXPECT_EQ(run_now(holding.find(nullptr, "a", 1000)).file, a) << "checked, and kept";
     EXPECT_EQ(holding.entries(), 4U);
   });
 }
@@ -329,15 +332,16 @@ TEST_F(FileCacheTest, ShortOfDescriptorsMappedFilesFailAndAreNotRemembered) {
   for (const char* const name : {"a", "b", "c"}) directory.write_settled(name, name);
   tests::on_a_new_thread([&] {
     FileCache mapping(directory.fd(), {.held_bytes_max = 0});
-    const FileRef a = mapping.find("a", 0).file;
+    const FileRef a = run_now(mapping.find(nullptr, "a", 0)).file;
     {
       const LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
-      EXPECT_EQ(content(mapping.find("b", 0)), "b") << "it has the descriptor that was spare";
-      EXPECT_EQ(mapping.find("c", 0).kind, Kind::failed);
+      EXPECT_EQ(content(run_now(mapping.find(nullptr, "b", 0))), "b")
+          << "it has the descriptor that was spare";
+      EXPECT_EQ(run_now(mapping.find(nullptr, "c", 0)).kind, Kind::failed);
       EXPECT_EQ(mapping.entries(), 2U) << "nobody else's trouble";
-      EXPECT_EQ(mapping.find("a", 999).file, a);
+      EXPECT_EQ(run_now(mapping.find(nullptr, "a", 999)).file, a);
     }
-    EXPECT_EQ(content(mapping.find("c", 0)), "c");
+    EXPECT_EQ(content(run_now(mapping.find(nullptr, "c", 0))), "c");
   });
 }
 
@@ -345,15 +349,15 @@ TEST_F(FileCacheTest, MappedFilesAreBounded) {
   FileCache small(directory.fd(), {.mapped_max = 2, .held_bytes_max = 4});
   directory.write_settled("held", "held");
   for (const char* const name : {"a", "b", "c"}) directory.write_settled(name, "mapped");
-  const FileRef held = small.find("held", 0).file;
-  const FileRef a = small.find("a", 0).file;
-  const FileRef b = small.find("b", 0).file;
-  EXPECT_EQ(small.find("a", 0).file, a);  // b is the oldest of them now
-  small.find("c", 0);
+  const FileRef held = run_now(small.find(nullptr, "held", 0)).file;
+  const FileRef a = run_now(small.find(nullptr, "a", 0)).file;
+  const FileRef b = run_now(small.find(nullptr, "b", 0)).file;
+  EXPECT_EQ(run_now(small.find(nullptr, "a", 0)).file, a);  // b is the oldest of them now
+  run_now(small.find(nullptr, "c", 0));
   EXPECT_EQ(small.entries(), 3U);
-  EXPECT_EQ(small.find("held", 0).file, held);
-  EXPECT_EQ(small.find("a", 0).file, a);
-  EXPECT_NE(small.find("b", 0).file, b);
+  EXPECT_EQ(run_now(small.find(nullptr, "held", 0)).file, held);
+  EXPECT_EQ(run_now(small.find(nullptr, "a", 0)).file, a);
+  EXPECT_NE(run_now(small.find(nullptr, "b", 0)).file, b);
   EXPECT_EQ(small.entries(), 3U);
 }
 
@@ -364,14 +368,14 @@ TEST_F(FileCacheTest, WhatMayNotBeReadIsForbidden) {
   ASSERT_EQ(::chmod(directory.path_of("hidden").c_str(), 0), 0);
   const bool root = ::geteuid() == 0;
   if (root) ::setfsuid(65534);  // of this thread
-  const Kind closed = cache.find("closed", 0).kind;
-  const Kind hidden = cache.find("hidden/x", 0).kind;
+  const Kind closed = run_now(cache.find(nullptr, "closed", 0)).kind;
+  const Kind hidden = run_now(cache.find(nullptr, "hidden/x", 0)).kind;
   if (root) ::setfsuid(0);
   EXPECT_EQ(closed, Kind::forbidden);
   EXPECT_EQ(hidden, Kind::forbidden);
   ASSERT_EQ(::chmod(directory.path_of("hidden").c_str(), 0755), 0);
-  EXPECT_EQ(cache.find("hidden/x", 999).kind, Kind::forbidden);
-  EXPECT_EQ(content(cache.find("hidden/x", 1000)), "x");
+  EXPECT_EQ(run_now(cache.find(nullptr, "hidden/x", 999)).kind, Kind::forbidden);
+  EXPECT_EQ(content(run_now(cache.find(nullptr, "hidden/x", 1000))), "x");
 }
 
 }  // namespace

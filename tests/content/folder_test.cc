@@ -41,13 +41,13 @@ TEST(Folder, FoldersAndThreadsHaveCachesOfTheirOwn) {
   two.write("a", "two");
   const auto first = *Folder::open(one.path(), for_ever);
   const auto second = *Folder::open(two.path(), for_ever);
-  const FileRef file = first->find("a").file;
+  const FileRef file = first->find_now("a").file;
   ASSERT_NE(file, nullptr);
   EXPECT_EQ(std::string_view(file->bytes, 3), "one");
-  EXPECT_EQ(first->find("a").file, file);
-  EXPECT_EQ(std::string_view(second->find("a").file->bytes, 3), "two");
+  EXPECT_EQ(first->find_now("a").file, file);
+  EXPECT_EQ(std::string_view(second->find_now("a").file->bytes, 3), "two");
   FileRef elsewhere;
-  std::thread([&] { elsewhere = first->find("a").file; }).join();
+  std::thread([&] { elsewhere = first->find_now("a").file; }).join();
   ASSERT_NE(elsewhere, nullptr);
   EXPECT_NE(elsewhere, file);
   EXPECT_EQ(std::string_view(elsewhere->bytes, 3), "one") << "it outlives its thread";
@@ -60,7 +60,7 @@ TEST(Folder, CachesAreNotInherited) {
     const std::string text = std::to_string(round);
     directory.write("a", text);
     const auto folder = *Folder::open(directory.path(), for_ever);
-    EXPECT_EQ(std::string_view(folder->find("a").file->bytes, 1), text);
+    EXPECT_EQ(std::string_view(folder->find_now("a").file->bytes, 1), text);
   }
 }
 

@@ -5,6 +5,7 @@
 namespace h2server::content {
 namespace {
 
+using tests::run_now;
 using tests::TemporaryDirectory;
 
 // root/ is opened; what stands beside it must stay out of reach.
@@ -37,7 +38,7 @@ class OpenBeneath : public testing::Test {
 
   // The content, or the error's name.
   std::string open(std::string_view path, int flags = O_RDONLY) {
-    const Result<base::Fd, int> opened = open_beneath(root_.get(), path, flags);
+    const Result<base::Fd, int> opened = run_now(open_beneath(nullptr, root_.get(), path, flags));
     if (!opened) return ::strerrorname_np(opened.error());
     std::string content(100, '\0');
     const ssize_t count = ::read(opened->get(), content.data(), content.size());
@@ -94,7 +95,7 @@ TEST_F(OpenBeneath, MagicLinksLeadNowhere) {
   EXPECT_EQ(open("magic/passwd").substr(0, 1), "E");
   const base::Fd proc(::open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!proc.valid()) GTEST_SKIP() << "no /proc";
-  const auto opened = open_beneath(proc.get(), "root", O_RDONLY);
+  const auto opened = run_now(open_beneath(nullptr, proc.get(), "root", O_RDONLY));
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error(), ELOOP);
 }
@@ -108,7 +109,7 @@ TEST_F(OpenBeneath, NamesThatAreTooLong) {
 TEST_F(OpenBeneath, FifoDoesNotBlock) { EXPECT_EQ(open("fifo"), ""); }
 
 TEST_F(OpenBeneath, DescriptorsAreClosedOnExec) {
-  const auto opened = open_beneath(root_.get(), "a.txt", O_RDONLY);
+  const auto opened = run_now(open_beneath(nullptr, root_.get(), "a.txt", O_RDONLY));
   ASSERT_TRUE(opened);
   EXPECT_EQ(::fcntl(opened->get(), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
   EXPECT_EQ(::fcntl(opened->get(), F_GETFL) & O_NONBLOCK, O_NONBLOCK);
@@ -122,7 +123,7 @@ TEST_F(OpenBeneath, FlagsArePassedOn) {
 TEST_F(OpenBeneath, ProbeSaysYesHere) { EXPECT_EQ(probe_open_beneath(), 0); }
 
 TEST_F(OpenBeneath, ErrorsOfTheDirectory) {
-  const auto opened = open_beneath(-1, "a.txt", O_RDONLY);
+  const auto opened = run_now(open_beneath(nullptr, -1, "a.txt", O_RDONLY));
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error(), EBADF);
 }

@@ -110,7 +110,7 @@ TEST_F(StaticFiles, DirectoriesAreRedirectedTo) {
 }
 
 TEST_F(StaticFiles, PreconditionsAndRanges) {
-  const FileRef file = FileCache(directory_.fd()).find("a.txt", 0).file;
+  const FileRef file = tests::run_now(FileCache(directory_.fd()).find(nullptr, "a.txt", 0)).file;
   ASSERT_NE(file, nullptr);
   const std::string_view tag = file->etag;
   constexpr std::string_view date = "Sun, 06 Nov 1994 08:49:37 GMT";

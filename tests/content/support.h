@@ -28,6 +28,7 @@
 #include "h2server/handler.h"
 #include "h2server/request.h"
 #include "h2server/response.h"
+#include "http/service.h"
 
 namespace h2server::tests {
 
@@ -188,7 +189,9 @@ struct Asked {
 
   Response answer(const Handler& handler, BodySource* body = nullptr) {
     Request request(head, params, body);
-    if (handler.plain() != nullptr) return (*handler.plain())(request);
+    if (std::optional<Response> response = http::answer_at_once(handler, request)) {
+      return *std::move(response);
+    }
     return run_now((*handler.coroutine())(request));
   }
 };

@@ -29,6 +29,11 @@ std::string text_of(base::BufferChain& chain) {
   return all;
 }
 
+// As if all of its file were in the page cache.
+void warm(OutgoingBody& body) {
+  if (const auto part = body.cold()) body.warmed({part->file, part->first, SIZE_MAX / 2});
+}
+
 // Appends the whole body in pieces of `bytes_max`; "error" where it can't be completed.
 std::string send(OutgoingBody& body, std::size_t bytes_max, const std::string& prefix = "") {
   base::BufferChain out;
@@ -108,6 +113,7 @@ TEST(OutgoingBody, OfNothingIsFinished) {
   Response empty(200, "");
   for (Response* const response : {&none, &empty}) {
     body.open(*response, false, inline_max);
+    warm(body);
     EXPECT_TRUE(body.finished());
     EXPECT_EQ(body.next_size(100), 0U);
   }
@@ -119,6 +125,7 @@ TEST(OutgoingBody, SendsAString) {
   for (const std::size_t bytes_max : {1U, 999U, 10'000U, 20'000U}) {
     OutgoingBody body;
     body.open(response, false, inline_max);
+    warm(body);
     EXPECT_TRUE(send(body, bytes_max) == text) << bytes_max;
   }
 }
@@ -127,6 +134,7 @@ TEST(OutgoingBody, SendsEachPieceBehindItsPrefix) {
   Response response(200, "abcdefg");
   OutgoingBody body;
   body.open(response, false, inline_max);
+  warm(body);
   EXPECT_EQ(send(body, 3, "<9 bytes>"), "<9 bytes>abc<9 bytes>def<9 bytes>g");
   body.clear();
   EXPECT_TRUE(body.finished());
@@ -140,10 +148,12 @@ TEST(OutgoingBody, SendsAHeldFileOrAPartOfIt) {
       Response whole(file);
       OutgoingBody body;
       body.open(whole, copy, inline_max);
+      warm(body);
       EXPECT_TRUE(send(body, bytes_max) == content);
       Response part(206);
       part.set_body(Response::FilePart{file, 1234, 20'000});
       body.open(part, copy, inline_max);
+      warm(body);
       EXPECT_TRUE(send(body, bytes_max) == content.substr(1234, 20'000));
     }
   }
@@ -154,6 +164,7 @@ TEST(OutgoingBody, CopiesSmallPiecesAndSharesLargeOnes) {
   Response response(file);
   OutgoingBody body;
   body.open(response, false, inline_max);
+  warm(body);
   base::BufferChain out;
   ASSERT_TRUE(body.append(out, "", body.next_size(inline_max)).has_value());
   EXPECT_NE(out.front().data(), file->bytes);
@@ -169,6 +180,7 @@ TEST(OutgoingBody, ASharedPieceKeepsItsFile) {
     Response response(held_file(pattern(5000)));
     OutgoingBody body;
     body.open(response, false, inline_max);
+    warm(body);
     ASSERT_TRUE(body.append(out, "", body.next_size(SIZE_MAX)).has_value());
   }
   EXPECT_TRUE(text_of(out) == pattern(5000));
@@ -184,14 +196,43 @@ TEST(OutgoingBody, SendsAMappedFileOrAPartOfIt) {
         Response whole(file.ref());
         OutgoingBody body;
         body.open(whole, copy, inline_max);
+        warm(body);
         EXPECT_TRUE(send(body, bytes_max) == content) << size << " " << copy << " " << bytes_max;
         Response part(206);
         part.set_body(Response::FilePart{file.ref(), size / 3, size / 2});
         body.open(part, copy, inline_max);
+        warm(body);
         EXPECT_TRUE(send(body, bytes_max) == content.substr(size / 3, size / 2));
       }
     }
   }
+}
+
+TEST(OutgoingBody, TakesOfAMappingWhatIsWarm) {
+  constexpr std::size_t window = 1024 * 1024;
+  const std::string content(2 * window + 100'000, 'x');
+  const MappedFile file(content);
+  Response response(file.ref());
+  OutgoingBody body;
+  body.open(response, false, inline_max);
+  base::BufferChain out;
+  std::size_t windows = 0;
+  while (!body.finished()) {
+    EXPECT_EQ(body.next_size(SIZE_MAX), 0U) << "nothing is warm";
+    const auto part = body.cold();
+    ASSERT_TRUE(part.has_value());
+    EXPECT_EQ(part->first, windows * window);
+    EXPECT_EQ(part->count, std::min(window, content.size() - windows * window));
+    body.warmed(*part);
+    EXPECT_FALSE(body.cold().has_value());
+    ++windows;
+    while (const std::size_t size = body.next_size(SIZE_MAX)) {
+      ASSERT_TRUE(body.append(out, "", size).has_value());
+    }
+  }
+  EXPECT_EQ(windows, 3U);
+  EXPECT_EQ(out.size(), content.size());
+  EXPECT_FALSE(body.cold().has_value());
 }
 
 TEST(OutgoingBody, HandsTheKernelAllButTheLastPieceOfAMapping) {
@@ -199,6 +240,7 @@ TEST(OutgoingBody, HandsTheKernelAllButTheLastPieceOfAMapping) {
   Response response(file.ref());
   OutgoingBody body;
   body.open(response, false, inline_max);
+  warm(body);
   base::BufferChain out;
   ASSERT_TRUE(body.append(out, "", body.next_size(1'000'000)).has_value());
   EXPECT_EQ(out.front().data(), file.ref()->bytes);
@@ -215,6 +257,7 @@ TEST(OutgoingBody, CopiesAMappingThatItReadsItself) {
   Response response(file.ref());
   OutgoingBody body;
   body.open(response, true, inline_max);
+  warm(body);
   base::BufferChain out;
   ASSERT_TRUE(body.append(out, "", body.next_size(1'000'000)).has_value());
   const char* const copy = out.front().data();
@@ -229,6 +272,7 @@ TEST(OutgoingBody, AFileThatChangesIsAnErrorAndNothingIsAppended) {
         Response response(file.ref());
         OutgoingBody body;
         body.open(response, copy, inline_max);
+        warm(body);
         base::BufferChain out;
         for (std::size_t done = 0; done < before;) {
           const std::size_t size = body.next_size(10'000);
@@ -259,6 +303,7 @@ TEST(OutgoingBody, SendsWhatASourceOffers) {
   Response response(std::make_unique<Nothing>(), "text/plain");
   OutgoingBody body;
   body.open(response, false, inline_max);
+  warm(body);
   ASSERT_NE(body.source(), nullptr);
   base::BufferChain out;
   for (const char* const piece : {"abcde", "f"}) {
@@ -286,6 +331,7 @@ TEST(OutgoingBody, HoldsASourceToItsSize) {
     Response response(std::make_unique<Nothing>(), "text/plain", row.size);
     OutgoingBody body;
     body.open(response, false, inline_max);
+    warm(body);
     base::BufferChain out;
     for (std::size_t i = 0; i < row.pieces.size(); ++i) {
       const bool good = body.offer(row.pieces[i]).has_value();

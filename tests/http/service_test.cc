@@ -100,8 +100,8 @@ TEST_F(ServiceTest, WhatHandlersThrowBecomes500) {
   head.target = "/x";
   const PathParams params;
   Request request(head, params, nullptr);
-  EXPECT_EQ(call_plain(plain, request).status(), 500);
-  EXPECT_EQ(call_plain(odd, request).status(), 500);
+  EXPECT_EQ(answer_at_once(plain, request)->status(), 500);
+  EXPECT_EQ(answer_at_once(odd, request)->status(), 500);
   int status = 0;
   coro::TaskGroup tasks;
   const auto calls = [&]() -> Task<void> {

@@ -44,7 +44,15 @@ TEST(Start, Errors) {
        std::to_string(shared) + " is in use"},
       {"scheme", [](ServerOptions& o) { o.scheme = "magic"; }, "unknown scheme magic"},
       {"no scheme", [](ServerOptions& o) { o.scheme = ""; }, "unknown scheme"},
-      {"threads", [](ServerOptions& o) { o.threads = 0; }, "worker"},
+      {"engine", [](ServerOptions& o) { o.io = "magic"; }, "no I/O engine magic"},
+      {"engine of another scheme", [](ServerOptions& o) { o.io = "blocking"; },
+       "acceptor does not run on blocking"},
+      {"engine of another scheme, thread-pool",
+       [](ServerOptions& o) {
+         o.scheme = "thread-pool";
+         o.io = "epoll";
+       },
+       "thread-pool does not run on epoll"},
       {"host", [](ServerOptions& o) { o.host = "no such host"; }, "no such host"},
       {"foreign address", [](ServerOptions& o) { o.host = "192.0.2.1"; },
        "not an address of this machine"},

@@ -3,18 +3,34 @@
 #include <array>
 #include <cerrno>
 
+#include "http/connection_body.h"
 #include "http/h1/response_encoder.h"
 #include "http/message.h"
 
 namespace h2server::http::h1 {
 
-Connection::Connection(net::Stream& stream, Service& service, bool encrypted)
-    : stream_(stream),
-      service_(service),
-      encrypted_(encrypted),
-      parser_(service.limits),
-      exchange_(nullptr, {&service.exchanges}) {
+void Work::end_exchange() noexcept {
+  Exchange::clear();
+  handler = nullptr;
+  if (parser) parser->reset();
+  head_buffer.clear();
+  head_due_ms = 0;
+}
+
+void Work::clear() noexcept {
+  end_exchange();
+  lease.end();
+  input = {};
+  output.clear();
+}
+
+Connection::Connection(net::Stream& stream, Service& service, base::Pool<Work>& works,
+                       bool encrypted, std::string early, io::Lease first)
+    : stream_(stream), service_(service), encrypted_(encrypted), work_(nullptr, {&works}) {
   service.connections.add(*this);
+  begin_work();
+  work_->head_buffer = std::move(early);
+  work_->take(std::move(first));
 }
 
 Connection::~Connection() { DrainList::remove(*this); }
@@ -23,33 +39,26 @@ void Connection::drain() {
   if (idle_) stream_.cancel_read();
 }
 
-void Connection::take(io::Lease lease) noexcept {
-  lease_ = std::move(lease);
-  input_ = lease_.bytes();
+void Connection::begin_work() {
+  work_ = work_.get_deleter().pool->take();
+  if (!work_->parser) work_->parser.emplace(service_.limits);
 }
 
-Task<void> Connection::run(std::string early, io::Lease first) {
-  head_buffer_ = std::move(early);
-  take(std::move(first));
-  while (end_ == End::open) {
-    const Parser::Verdict verdict = parse();
-    if (verdict == Parser::Verdict::need_more) {
-      const bool more = co_await wait_for_head();
-      if (!more) break;
-    } else if (verdict == Parser::Verdict::malformed) {
-      refuse(parser_.status());
-    } else if (!serve_at_once()) {
-      co_await serve_on();
-    }
-    if (output_.size() >= output_bytes_max()) {
-      const bool flushed = co_await flush();
-      if (!flushed) co_return;
-    }
+// This frame is all there is of an idle connection, so it holds little.
+Task<void> Connection::run() {
+  for (;;) {
+    co_await serve_arrived();
+    if (end_ != End::open || service_.connections.draining()) break;
+    work_.reset();
+    idle_ = true;
+    Result<io::Lease> lease = co_await stream_.read(service_.limits.idle_ms_max);
+    idle_ = false;
+    if (!lease || lease->empty()) break;
+    begin_work();
+    work_->take(*std::move(lease));
   }
-  lease_.end();
+  work_.reset();
   if (end_ == End::abort) co_return;
-  const bool flushed = co_await flush();
-  if (!flushed) co_return;
   if (end_ == End::linger) {
     co_await net::linger(stream_, service_.limits.linger_ms_max);
   } else {
@@ -57,62 +66,83 @@ Task<void> Connection::run(std::string early, io::Lease first) {
   }
 }
 
+// Answers the requests that have arrived, all in one write, until nothing is left to do or the
+// connection is to end.
+Task<void> Connection::serve_arrived() {
+  while (end_ == End::open) {
+    const Parser::Verdict verdict = parse();
+    if (verdict == Parser::Verdict::need_more) {
+      if (work_->head_buffer.empty()) break;
+      const bool more = co_await wait_for_rest_of_head();
+      if (!more) break;
+    } else if (verdict == Parser::Verdict::malformed) {
+      refuse(work_->parser->status());
+    } else if (!serve_at_once()) {
+      co_await serve_on();
+    }
+    if (work_->output.size() >= output_bytes_max()) {
+      const bool flushed = co_await flush();
+      if (!flushed) end_ = End::abort;
+    }
+  }
+  work_->lease.end();
+  if (end_ == End::abort) co_return;
+  const bool flushed = co_await flush();
+  if (!flushed) end_ = End::abort;
+}
+
 // --- reading heads ----------------------------------------------------------------------------
 
 Parser::Verdict Connection::parse() {
-  if (head_buffer_.empty()) {
-    if (input_.empty()) return Parser::Verdict::need_more;
-    const Parser::Verdict verdict = parser_.parse(input_);
+  if (work_->head_buffer.empty()) {
+    if (work_->input.empty()) return Parser::Verdict::need_more;
+    const Parser::Verdict verdict = work_->parser->parse(work_->input);
     if (verdict == Parser::Verdict::complete) {
       begin_exchange();
-      parser_.fill(exchange_->arena.copy(input_.substr(0, parser_.head_size())), exchange_->head);
-      input_.remove_prefix(parser_.head_size());
+      work_->parser->fill(work_->arena.copy(work_->input.substr(0, work_->parser->head_size())),
+                          work_->head);
+      work_->input.remove_prefix(work_->parser->head_size());
     } else if (verdict == Parser::Verdict::need_more) {
-      head_buffer_ = input_;
-      input_ = {};
+      work_->head_buffer = work_->input;
+      work_->input = {};
     }
     return verdict;
   }
   // One byte more than the limit makes the parser see that it is exceeded.
-  const std::size_t before = head_buffer_.size();
-  head_buffer_.append(input_.substr(0, service_.limits.head_bytes_max + 1 - before));
-  const Parser::Verdict verdict = parser_.parse(head_buffer_);
+  const std::size_t before = work_->head_buffer.size();
+  work_->head_buffer.append(work_->input.substr(0, service_.limits.head_bytes_max + 1 - before));
+  const Parser::Verdict verdict = work_->parser->parse(work_->head_buffer);
   if (verdict == Parser::Verdict::complete) {
-    const std::size_t size = parser_.head_size();
+    const std::size_t size = work_->parser->head_size();
     begin_exchange();
-    parser_.fill(exchange_->arena.copy({head_buffer_.data(), size}), exchange_->head);
-    input_.remove_prefix(size - before);
+    work_->parser->fill(work_->arena.copy({work_->head_buffer.data(), size}), work_->head);
+    work_->input.remove_prefix(size - before);
   } else {
-    input_.remove_prefix(head_buffer_.size() - before);
+    work_->input.remove_prefix(work_->head_buffer.size() - before);
   }
   return verdict;
 }
 
 // Waits for more of a head, after all that was answered has left. False: the connection ends.
-Task<bool> Connection::wait_for_head() {
-  lease_.end();
+Task<bool> Connection::wait_for_rest_of_head() {
+  work_->lease.end();
   const bool flushed = co_await flush();
   if (!flushed) {
     end_ = End::abort;
     co_return false;
   }
   const std::int64_t now_ms = stream_.engine().now_ms();
-  const bool started = !head_buffer_.empty();
-  if (!started && service_.connections.draining()) co_return false;
-  if (started && head_due_ms_ == 0) head_due_ms_ = now_ms + service_.limits.head_ms_max;
   // The deadline is the whole head's, so a byte now and then does not prolong it.
-  const std::int64_t wait_ms = started ? head_due_ms_ - now_ms : service_.limits.idle_ms_max;
+  if (work_->head_due_ms == 0) work_->head_due_ms = now_ms + service_.limits.head_ms_max;
+  const std::int64_t wait_ms = work_->head_due_ms - now_ms;
   Result<io::Lease> lease = std::unexpected(Error{ETIMEDOUT, "request head"});
-  if (wait_ms > 0) {
-    idle_ = !started;
-    lease = co_await stream_.read(static_cast<std::uint32_t>(wait_ms));
-    idle_ = false;
-  }
+  if (wait_ms > 0) lease = co_await stream_.read(static_cast<std::uint32_t>(wait_ms));
   if (lease && !lease->empty()) {
-    take(*std::move(lease));
+    work_->take(*std::move(lease));
     co_return true;
   }
-  if (!lease && lease.error().code == ETIMEDOUT && started) refuse(408);
+  end_ = End::finish;
+  if (!lease && lease.error().code == ETIMEDOUT) refuse(408);
   co_return false;
 }
 
@@ -123,57 +153,50 @@ void Connection::refuse(int status) {
   const EncodeOptions options{.date = service_.date.at(stream_.engine().unix_seconds()),
                               .close = true};
   const Response response = error_response(status);
-  encode_head(output_, response, options);
-  output_.append(std::get<std::string>(response.body()));
+  encode_head(work_->output, response, options);
+  work_->output.append(std::get<std::string>(response.body()));
 }
 
 // --- answering --------------------------------------------------------------------------------
 
 void Connection::begin_exchange() {
   ++requests_;
-  exchange_ = service_.exchanges.take();
-  exchange_->head.encrypted = encrypted_;
-  decoder_ = BodyDecoder(parser_.framing());
-  owes_continue_ = parser_.framing().expects_continue;
-  dropped_ = 0;
-}
-
-void Connection::end_exchange() noexcept {
-  exchange_.reset();
-  handler_ = nullptr;
-  parser_.reset();
-  head_buffer_.clear();
-  head_due_ms_ = 0;
+  work_->head.encrypted = encrypted_;
+  work_->decoder = BodyDecoder(work_->parser->framing());
+  work_->owes_continue = work_->parser->framing().expects_continue;
+  work_->dropped = 0;
 }
 
 // The whole exchange without waiting for anything, which is the ordinary case; false: serve_on()
 // has the rest.
 bool Connection::serve_at_once() {
-  handler_ = find_handler(service_, *exchange_);
-  if (handler_ != nullptr && handler_->coroutine() != nullptr) return false;
-  if (handler_ != nullptr) {
-    Request request(exchange_->head, exchange_->params, &incoming_);
-    exchange_->response = call_plain(*handler_->plain(), request);
+  work_->handler = find_handler(service_, *work_);
+  if (work_->handler != nullptr) {
+    Request request(work_->head, work_->params, &incoming_);
+    std::optional<Response> response = answer_at_once(*work_->handler, request);
+    if (!response) return false;
+    work_->response = *std::move(response);
+    work_->handler = nullptr;
   }
   begin_response();
   if (!append_body()) return end_ == End::abort;
-  if (!exchange_->outgoing.finished() || !decoder_.finished()) return false;
-  end_exchange();
+  if (!work_->outgoing.finished() || !work_->decoder.finished()) return false;
+  work_->end_exchange();
   return true;
 }
 
 Task<void> Connection::serve_on() {
-  if (handler_ != nullptr && handler_->coroutine() != nullptr) {
+  if (work_->handler != nullptr) {
     // Those before it must not wait for this one.
     const bool flushed = co_await flush();
     if (!flushed) {
       end_ = End::abort;
       co_return;
     }
-    Request request(exchange_->head, exchange_->params, &incoming_);
-    Response response = co_await call_coroutine(*handler_->coroutine(), request);
+    Request request(work_->head, work_->params, &incoming_);
+    Response response = co_await call_coroutine(*work_->handler->coroutine(), request);
     if (end_ == End::abort) co_return;
-    exchange_->response = std::move(response);
+    work_->response = std::move(response);
     begin_response();
   }
   const bool sent = co_await send_body();
@@ -181,40 +204,40 @@ Task<void> Connection::serve_on() {
     end_ = End::abort;
     co_return;
   }
-  if (!decoder_.finished()) {
+  if (!work_->decoder.finished()) {
     const bool dropped = co_await drop_request_body();
     if (!dropped && end_ != End::abort) end_ = End::linger;
   }
-  end_exchange();
+  work_->end_exchange();
 }
 
 bool Connection::must_close_after_response() const noexcept {
-  if (!parser_.framing().keep_alive || service_.connections.draining()) return true;
+  if (!work_->parser->framing().keep_alive || service_.connections.draining()) return true;
   if (end_ != End::open) return true;  // the request's body broke off
   if (requests_ == service_.limits.requests_per_connection) return true;
   // Whether a body that was not asked for comes is the client's choice (RFC 9110, 10.1.1).
-  if (owes_continue_) return true;
-  const bool sized = parser_.framing().body == Framing::Body::length;
-  return sized && decoder_.left() > service_.limits.drain_bytes_max;
+  if (work_->owes_continue) return true;
+  const bool sized = work_->parser->framing().body == Framing::Body::length;
+  return sized && work_->decoder.left() > service_.limits.drain_bytes_max;
 }
 
 void Connection::begin_response() {
   drop_arrived_body();
-  Response& response = exchange_->response;
-  const bool head_only = exchange_->head.method == Method::HEAD;
-  const Version version = exchange_->head.version;
+  Response& response = work_->response;
+  const bool head_only = work_->head.method == Method::HEAD;
+  const Version version = work_->head.version;
   // An HTTP/1.0 client learns the end of a body of unknown size from the connection's.
   const bool ends_with_connection = !response.size() && version == Version::http_1_0;
   const EncodeOptions options{.date = service_.date.at(stream_.engine().unix_seconds()),
                               .version = version,
                               .close = must_close_after_response() || ends_with_connection};
-  encode_head(output_, response, options);
+  encode_head(work_->output, response, options);
   if (!head_only && may_have_content(response.status())) {
-    exchange_->outgoing.open(response, !stream_.bytes_go_to_kernel(),
-                             service_.limits.inline_file_bytes_max);
+    work_->outgoing.open(response, !stream_.bytes_go_to_kernel(),
+                         service_.limits.inline_file_bytes_max);
   }
   // More requests may be on their way behind those that are here already.
-  const bool all_read = decoder_.finished() && input_.empty();
+  const bool all_read = work_->decoder.finished() && work_->input.empty();
   if (options.close) end_ = all_read ? End::finish : End::linger;
 }
 
@@ -225,31 +248,32 @@ std::size_t Connection::output_bytes_max() const noexcept {
 
 // Appends what there is of the body and fits. False: the response can't be completed.
 bool Connection::append_body() {
-  OutgoingBody& outgoing = exchange_->outgoing;
-  const bool chunked = outgoing.source() != nullptr && !exchange_->response.size() &&
-                       exchange_->head.version == Version::http_1_1;
-  while (output_.size() < output_bytes_max()) {
+  OutgoingBody& outgoing = work_->outgoing;
+  const bool chunked = outgoing.source() != nullptr && !work_->response.size() &&
+                       work_->head.version == Version::http_1_1;
+  while (work_->output.size() < output_bytes_max()) {
     const std::size_t size = outgoing.next_size(output_bytes_max());
-    if (size == 0 || outgoing.must_wait(output_, size)) break;
+    if (size == 0 && warm_at_once(outgoing)) continue;
+    if (size == 0 || outgoing.must_wait(work_->output, size)) break;
     std::array<char, 24> room;
     const std::string_view prefix = chunked ? encode_chunk_size(size, room) : std::string_view();
-    if (!outgoing.append(output_, prefix, size)) {
+    if (!outgoing.append(work_->output, prefix, size)) {
       end_ = End::abort;
       return false;
     }
-    if (chunked) output_.append("\r\n");
+    if (chunked) work_->output.append("\r\n");
   }
-  if (chunked && outgoing.finished()) output_.append(last_chunk);
+  if (chunked && outgoing.finished()) work_->output.append(last_chunk);
   return true;
 }
 
 // The rest of the body, flushed as it goes. False: it can't be completed, or the peer is gone.
 Task<bool> Connection::send_body() {
-  OutgoingBody& outgoing = exchange_->outgoing;
+  OutgoingBody& outgoing = work_->outgoing;
   while (!outgoing.finished()) {
-    if (outgoing.source() != nullptr && outgoing.next_size(1) == 0) {
-      const bool produced = co_await append_produced();
-      if (!produced) co_return false;
+    if (outgoing.next_size(1) == 0) {
+      const bool pulled = co_await pull_more();
+      if (!pulled) co_return false;
     }
     if (!append_body()) co_return false;
     if (outgoing.finished()) break;
@@ -259,17 +283,18 @@ Task<bool> Connection::send_body() {
   co_return true;
 }
 
-// Asks the source for its next piece, once what it gave before has left.
-Task<bool> Connection::append_produced() {
+// Once what there was before has left.
+Task<bool> Connection::pull_more() {
   const bool flushed = co_await flush();
   if (!flushed) co_return false;
-  const Result<std::string_view> piece = co_await read_source(*exchange_->outgoing.source());
-  co_return piece && exchange_->outgoing.offer(*piece);
+  const bool pulled = co_await pull(stream_.engine(), work_->outgoing);
+  co_return pulled;
 }
 
 Task<bool> Connection::flush() {
-  if (output_.empty()) co_return true;
-  const Result<void> written = co_await stream_.write(output_, service_.limits.send_idle_ms_max);
+  if (work_->output.empty()) co_return true;
+  const Result<void> written =
+      co_await stream_.write(work_->output, service_.limits.send_idle_ms_max);
   co_return written.has_value();
 }
 
@@ -278,10 +303,10 @@ Task<bool> Connection::flush() {
 Task<Result<std::string_view>> Connection::IncomingBody::read() {
   Connection& self = connection_;
   for (;;) {
-    switch (self.decoder_.decode(self.input_)) {
+    switch (self.work_->decoder.decode(self.work_->input)) {
       case BodyDecoder::Verdict::content:
-        self.owes_continue_ = false;
-        co_return self.decoder_.content();
+        self.work_->owes_continue = false;
+        co_return self.work_->decoder.content();
       case BodyDecoder::Verdict::finished:
         co_return std::string_view();
       case BodyDecoder::Verdict::malformed:
@@ -290,8 +315,8 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
       case BodyDecoder::Verdict::need_more:
         break;
     }
-    if (std::exchange(self.owes_continue_, false)) self.output_.append(continue_head);
-    self.lease_.end();
+    if (std::exchange(self.work_->owes_continue, false)) self.work_->output.append(continue_head);
+    self.work_->lease.end();
     const bool flushed = co_await self.flush();
     if (!flushed) {
       self.end_ = End::abort;
@@ -302,28 +327,28 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
       self.end_ = End::linger;  // the response says so, and nobody waits for the rest again
       co_return std::unexpected(lease ? Error{ECONNRESET, "request body"} : lease.error());
     }
-    self.take(*std::move(lease));
+    self.work_->take(*std::move(lease));
   }
 }
 
 // What of it has arrived already, so that the response can say whether the connection goes on.
 void Connection::drop_arrived_body() {
   BodyDecoder::Verdict verdict;
-  while ((verdict = decoder_.decode(input_)) == BodyDecoder::Verdict::content) {
-    dropped_ += decoder_.content().size();
+  while ((verdict = work_->decoder.decode(work_->input)) == BodyDecoder::Verdict::content) {
+    work_->dropped += work_->decoder.content().size();
   }
-  const bool too_much = dropped_ > service_.limits.drain_bytes_max;
+  const bool too_much = work_->dropped > service_.limits.drain_bytes_max;
   if (verdict == BodyDecoder::Verdict::malformed || too_much) end_ = End::linger;
 }
 
 // What the handler left unread. False: too much of it, or it broke off.
 Task<bool> Connection::drop_request_body() {
   if (end_ == End::linger) co_return false;
-  while (!decoder_.finished()) {
+  while (!work_->decoder.finished()) {
     const Result<std::string_view> piece = co_await incoming_.read();
     if (!piece) co_return false;
-    dropped_ += piece->size();
-    if (dropped_ > service_.limits.drain_bytes_max) co_return false;
+    work_->dropped += piece->size();
+    if (work_->dropped > service_.limits.drain_bytes_max) co_return false;
   }
   co_return true;
 }

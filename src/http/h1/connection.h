@@ -16,14 +16,39 @@
 
 namespace h2server::http::h1 {
 
+// What a connection needs from the first byte of a request to the last of its response. Between
+// requests it has none.
+struct Work : Exchange {
+  io::Lease lease;
+  std::string_view input;   // of lease: not parsed yet
+  std::string head_buffer;  // a head that came in several leases
+  std::int64_t head_due_ms = 0;
+  std::optional<Parser> parser;
+  base::BufferChain output;
+
+  const Handler* handler = nullptr;  // that has not answered yet
+  BodyDecoder decoder{Framing{}};
+  std::size_t dropped = 0;  // bytes of the request's body that nobody read
+  bool owes_continue = false;
+
+  void take(io::Lease arrived) noexcept {
+    lease = std::move(arrived);
+    input = lease.bytes();
+  }
+  // Makes it ready for the next request.
+  void end_exchange() noexcept;
+  void clear() noexcept;
+};
+
 class Connection final : private Drainable {
  public:
-  // Both outlive the connection.
-  Connection(net::Stream& stream, Service& service, bool encrypted);
+  // All outlive the connection. `early` and then `first` are what has been read already.
+  Connection(net::Stream& stream, Service& service, base::Pool<Work>& works, bool encrypted,
+             std::string early, io::Lease first);
   ~Connection();
 
-  // Until the connection is done with. `early` and then `first` are what has been read already.
-  Task<void> run(std::string early, io::Lease first);
+  // Until the connection is done with.
+  Task<void> run();
 
  private:
   // How the connection ends after the exchange at hand.
@@ -46,9 +71,10 @@ class Connection final : private Drainable {
 
   void drain() override;
 
+  void begin_work();
+  Task<void> serve_arrived();
   Parser::Verdict parse();
-  Task<bool> wait_for_head();
-  void take(io::Lease lease) noexcept;
+  Task<bool> wait_for_rest_of_head();
   void refuse(int status);
 
   bool serve_at_once();
@@ -57,10 +83,9 @@ class Connection final : private Drainable {
   void begin_response();
   Task<bool> send_body();
   bool append_body();
-  Task<bool> append_produced();
+  Task<bool> pull_more();
   Task<bool> drop_request_body();
   void drop_arrived_body();
-  void end_exchange() noexcept;
 
   [[nodiscard]] bool must_close_after_response() const noexcept;
   [[nodiscard]] std::size_t output_bytes_max() const noexcept;
@@ -73,20 +98,8 @@ class Connection final : private Drainable {
   std::uint64_t requests_ = 0;  // that have begun
   bool idle_ = false;           // waiting for a request of which nothing has arrived
 
-  io::Lease lease_;
-  std::string_view input_;   // of lease_: not parsed yet
-  std::string head_buffer_;  // a head that came in several leases
-  std::int64_t head_due_ms_ = 0;
-  Parser parser_;
-  base::BufferChain output_;
-
-  // Of the exchange at hand.
-  base::Pool<Exchange>::Pointer exchange_;
-  const Handler* handler_ = nullptr;
-  IncomingBody incoming_{*this};
-  BodyDecoder decoder_{Framing{}};
-  std::size_t dropped_ = 0;  // bytes of the request's body that nobody read
-  bool owes_continue_ = false;
+  IncomingBody incoming_{*this};    // of the request at hand
+  base::Pool<Work>::Pointer work_;  // null: idle
 };
 
 }  // namespace h2server::http::h1

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "http/connection_body.h"
 #include "http/h2/nghttp2_session.h"
 #include "http/h2/response_fields.h"
 #include "http/message.h"
@@ -194,7 +195,13 @@ void Connection::begin(Transfer& transfer) {
     return;
   }
   const Handler* const handler = find_handler(service_, transfer);
-  if (handler != nullptr && handler->coroutine() != nullptr) {
+  std::optional<Response> response;
+  if (handler != nullptr) {
+    Request request(head, transfer.params, nullptr);
+    response = answer_at_once(*handler, request);
+    if (response) transfer.response = *std::move(response);
+  }
+  if (handler != nullptr && !response) {
     transfer.reads = true;
     const auto expect = head.fields.find("expect");
     transfer.owes_continue = expect && equals_ignoring_case(*expect, "100-continue");
@@ -202,12 +209,8 @@ void Connection::begin(Transfer& transfer) {
     tasks_.start(answer(transfer, *handler));
     return;
   }
-  if (handler != nullptr) {
-    Request request(head, transfer.params, nullptr);
-    transfer.response = call_plain(*handler->plain(), request);
-  }
   respond(transfer);
-  if (transfer.outgoing.source() != nullptr) {
+  if (transfer.outgoing.is_pulled()) {
     ++transfer.running;
     tasks_.start(produce(transfer));
   }
@@ -265,20 +268,23 @@ Task<void> Connection::answer(Transfer& transfer, const Handler& handler) {
   co_await produce(transfer);
 }
 
-// Offers the session what the response's source yields, if there is one, and lets the transfer go.
+// Offers the session the response's body, where that has to be pulled, and lets the transfer go.
 Task<void> Connection::produce(Transfer& transfer) {
   OutgoingBody& outgoing = transfer.outgoing;
-  while (!transfer.closed && outgoing.source() != nullptr && !outgoing.finished()) {
-    const Result<std::string_view> piece = co_await read_source(*outgoing.source());
-    if (transfer.closed) break;
-    if (!piece || !outgoing.offer(*piece)) {
-      session_->reset(transfer, ErrorCode::internal_error);
-      want_write();
-      break;
+  while (!transfer.closed && outgoing.is_pulled() && !outgoing.finished()) {
+    if (outgoing.next_size(1) > 0) {
+      co_await transfer.taken.wait();
+      continue;
     }
-    session_->body_offered(transfer);
+    const bool pulled = co_await pull(stream_.engine(), outgoing);
+    if (transfer.closed) break;
+    if (pulled) {
+      session_->body_offered(transfer);
+    } else {
+      session_->reset(transfer, ErrorCode::internal_error);
+    }
     want_write();
-    while (!transfer.closed && outgoing.next_size(1) > 0) co_await transfer.taken.wait();
+    if (!pulled) break;
   }
   --transfer.running;
   release_if_done(transfer);
@@ -293,6 +299,7 @@ void Connection::respond(Transfer& transfer) {
   if (has_body) {
     transfer.outgoing.open(response, !stream_.bytes_go_to_kernel(),
                            service_.limits.inline_file_bytes_max);
+    warm_at_once(transfer.outgoing);
   }
   session_->respond(transfer, fields_, has_body);
   want_write();

@@ -206,7 +206,7 @@ struct Nghttp2Session::Callbacks {
     if (!transfer.outgoing.append(*me.out_, view(frame_head, frame_head_bytes), size)) {
       return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;  // resets the stream, INTERNAL_ERROR
     }
-    if (transfer.outgoing.source() != nullptr && transfer.outgoing.next_size(1) == 0) {
+    if (transfer.outgoing.is_pulled() && transfer.outgoing.next_size(1) == 0) {
       me.add_event(SessionEvent::Kind::body_taken, &transfer);
     }
     return 0;

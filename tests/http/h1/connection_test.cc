@@ -50,17 +50,7 @@ class FakeStream final : public net::Stream {
     if (arrived_.awaited()) fail(ECANCELED);
   }
 
-  Task<Result<io::Lease>> read(std::uint32_t timeout_ms) override {
-    timeouts.push_back(timeout_ms);
-    if (reads_.empty()) co_await arrived_.wait();
-    const Read read = reads_.front();
-    if (!read.bytes.empty() || read.error != 0) reads_.pop_front();
-    if (read.error != 0) co_return std::unexpected(Error{read.error, "read"});
-    io::Lease lease = engine_.borrow();
-    std::ranges::copy(read.bytes, lease.room().begin());
-    lease.set_size(read.bytes.size());
-    co_return std::move(lease);
-  }
+  net::Read read(std::uint32_t timeout_ms) override { return wait(timeout_ms); }
   Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t) override {
     if (write_error != 0) co_return std::unexpected(Error{write_error, "write"});
     writes.emplace_back();
@@ -84,6 +74,18 @@ class FakeStream final : public net::Stream {
   bool finished = false;
 
  private:
+  Task<Result<io::Lease>> wait(std::uint32_t timeout_ms) {
+    timeouts.push_back(timeout_ms);
+    if (reads_.empty()) co_await arrived_.wait();
+    const Read read = reads_.front();
+    if (!read.bytes.empty() || read.error != 0) reads_.pop_front();
+    if (read.error != 0) co_return std::unexpected(Error{read.error, "read"});
+    io::Lease lease = engine_.borrow();
+    std::ranges::copy(read.bytes, lease.room().begin());
+    lease.set_size(read.bytes.size());
+    co_return std::move(lease);
+  }
+
   struct Read {
     std::string bytes;  // empty without an error: the end, for good
     int error = 0;
@@ -171,8 +173,8 @@ class H1Connection : public testing::Test {
     add(GET, "/streamed", [pieces, size](Request&) { return streamed(pieces, size); });
   }
   void open(std::string early = "") {
-    connection_.emplace(stream_, service_, false);
-    tasks_.start(connection_->run(std::move(early), {}));
+    connection_.emplace(stream_, service_, works_, false, std::move(early), io::Lease());
+    tasks_.start(connection_->run());
   }
   bool over() const { return tasks_.running() == 0; }
   // All that was written.
@@ -197,6 +199,7 @@ class H1Connection : public testing::Test {
   Service service_{router_, limits_};
   coro::Event event_;
   int body_error_ = 0;
+  base::Pool<Work> works_;
   std::optional<Connection> connection_;
   coro::TaskGroup tasks_;
 };
@@ -239,8 +242,8 @@ TEST_F(H1Connection, AnswersRequestsCutAnywhere) {
   for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
     FakeStream stream(engine_);
     coro::TaskGroup tasks;
-    Connection connection(stream, service_, false);
-    tasks.start(connection.run("", {}));
+    Connection connection(stream, service_, works_, false, "", {});
+    tasks.start(connection.run());
     stream.arrive(bytes.substr(0, cut));
     stream.arrive(bytes.substr(cut));
     stream.end();
@@ -285,10 +288,10 @@ TEST_F(H1Connection, AnswersByItselfWhatNoHandlerDoes) {
   for (const Refusal& row : refusals) {
     FakeStream stream(engine_);
     coro::TaskGroup tasks;
-    Connection connection(stream, service_, false);
+    Connection connection(stream, service_, works_, false, "", {});
     stream.arrive(get("/hello") + row.request + get("/hello"));
     stream.end();
-    tasks.start(connection.run("", {}));
+    tasks.start(connection.run());
     ASSERT_EQ(stream.writes.size(), 1U);
     const std::string answer = stream.writes[0].substr(ok("hello").size());
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + row.status + "\r\n")) << answer;
@@ -417,6 +420,9 @@ TEST_F(H1Connection, DrainingLetsAHeadArrive) {
   EXPECT_FALSE(over());
   stream_.arrive("Host: a\r\n\r\n" + get("/hello"));
   EXPECT_EQ(written(), ok("hello", closes));
+  EXPECT_TRUE(stream_.finished);
+  EXPECT_FALSE(over()) << "more may follow, and must not reset the answer";
+  stream_.end();
   EXPECT_TRUE(over());
 }
 
@@ -524,8 +530,8 @@ TEST_F(H1Connection, ABrokenBodyIsTheEndAndTheResponseSaysSo) {
     SCOPED_TRACE(row.what);
     FakeStream stream(engine_);
     coro::TaskGroup tasks;
-    Connection connection(stream, service_, false);
-    tasks.start(connection.run("", {}));
+    Connection connection(stream, service_, works_, false, "", {});
+    tasks.start(connection.run());
     stream.arrive(post("/echo", "Transfer-Encoding: chunked\r\n", row.bytes));
     if (row.read_error != 0) stream.fail(row.read_error);
     stream.end();
@@ -583,9 +589,9 @@ TEST_F(H1Connection, AStreamThatGoesWrongIsCutOff) {
     Service service{router, limits_};
     FakeStream stream(engine_);
     coro::TaskGroup tasks;
-    Connection connection(stream, service, false);
+    Connection connection(stream, service, works_, false, "", {});
     stream.arrive(get("/") + get("/"));
-    tasks.start(connection.run("", {}));
+    tasks.start(connection.run());
     EXPECT_EQ(tasks.running(), 0U);
     EXPECT_FALSE(stream.finished);  // no orderly end that could be taken for the body's
     std::string all;
