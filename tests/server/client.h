@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
@@ -130,6 +131,14 @@ inline ServerOptions cleartext(std::string scheme = "acceptor", unsigned threads
   options.scheme = std::move(scheme);
   options.threads = threads;
   return options;
+}
+
+// Those whose handlers run in this process.
+constexpr const char* schemes[] = {"acceptor", "reuseport", "thread-pool", "buffered-pool",
+                                   "thread-per-connection"};
+inline std::string scheme_name(std::string name) {
+  std::ranges::replace(name, '-', '_');  // as GoogleTest wants it
+  return name;
 }
 
 inline std::uint16_t port_of(const Server& server) { return server.addresses().at(0).port; }
