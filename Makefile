@@ -31,7 +31,7 @@ run:
 test:
 	@$(SETUP) test
 	@$(MAKE) --no-print-directory build
-	ctest --preset $(PRESET) --parallel $(JOBS) $(ARGS)
+	ctest --preset $(PRESET) --parallel $(JOBS) --label-exclude 'matrix|churn' $(ARGS)
 
 build: configure
 	@cmake --build --preset $(PRESET) --parallel $(JOBS)

@@ -1,7 +1,23 @@
-# tests/system/test_NAME.py → the ctest entry system.NAME, run by pytest against the real program.
+# tests/system/test_NAME.py → the ctest entry system.NAME, run by pytest against the real program
+# with the scheme and the engine that it takes by itself.
+#
+# Each pair of a scheme and an engine has entries as well:
+#   system.PAIR.NAME   label system: the quick files below
+#   matrix.PAIR.NAME   label matrix: all the others, which `make test` leaves out
+#   churn.PAIR         label churn: CHURN_CONNECTIONS short connections, left out as well
+
+set(H2SERVER_PAIRS
+  "acceptor epoll" "acceptor io_uring" "reuseport epoll" "reuseport io_uring"
+  "thread-pool blocking" "buffered-pool blocking"
+  "thread-per-connection blocking" "process-per-connection blocking")
+set(QUICK_TESTS http1 uploads paths)
+# They are about the command line, or go through the pairs by themselves.
+set(TESTS_WITHOUT_PAIR
+  capacity churn command_line counters disappearing io_uring_refused leaks schemes start)
+set(CHURN_CONNECTIONS 20000)
 
 # Those that load the machine, or measure it, and so want it for themselves.
-set(H2SERVER_SERIAL_TESTS load h2spec CACHE STRING "System tests that run alone")
+set(H2SERVER_SERIAL_TESTS load h2spec churn CACHE STRING "System tests that run alone")
 
 # Debian's own interpreter: python3-pytest, python3-httpx and python3-h2 belong to it, and another
 # one (pyenv's, a virtual environment's) would not find them.
@@ -12,16 +28,15 @@ mark_as_advanced(H2SERVER_PYTHON)
 # Tools that no Debian package has; scripts/setup installs them there, for every preset.
 set(tools_dir "${PROJECT_SOURCE_DIR}/build/tools")
 
-file(GLOB system_tests CONFIGURE_DEPENDS tests/system/test_*.py)
-foreach(file IN LISTS system_tests)
-  cmake_path(GET file STEM stem)
-  string(REGEX REPLACE "^test_" "" name "${stem}")
-  add_test(NAME system.${name}
-    COMMAND "${H2SERVER_PYTHON}" -m pytest -q -p no:cacheprovider "${file}"
+# add_system_test(ENTRY NAME LABEL VARIABLE=VALUE…): tests/system/test_NAME.py, with the variables.
+function(add_system_test entry name label)
+  add_test(NAME ${entry}
+    COMMAND "${H2SERVER_PYTHON}" -m pytest -q -p no:cacheprovider
+            "${PROJECT_SOURCE_DIR}/tests/system/test_${name}.py"
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  set_tests_properties(system.${name} PROPERTIES
-    LABELS system
-    TIMEOUT 300
+  set_tests_properties(${entry} PROPERTIES
+    LABELS ${label}
+    TIMEOUT 600
     ENVIRONMENT "\
 H2SERVER_BINARY=${PROJECT_BINARY_DIR}/h2server;\
 H2SERVER_BUILD_DIR=${PROJECT_BINARY_DIR};\
@@ -31,9 +46,30 @@ H2SERVER_SANITIZED=${H2SERVER_SANITIZE};\
 NODE_PATH=${tools_dir}/node_modules;\
 PYTHONDONTWRITEBYTECODE=1;\
 UBSAN_OPTIONS=print_stacktrace=1;\
-TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1"
+TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1;\
+${ARGN}"
     ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${tools_dir}/bin")
   if(name IN_LIST H2SERVER_SERIAL_TESTS)
-    set_tests_properties(system.${name} PROPERTIES RUN_SERIAL ON)
+    set_tests_properties(${entry} PROPERTIES RUN_SERIAL ON)
   endif()
+endfunction()
+
+file(GLOB system_tests CONFIGURE_DEPENDS tests/system/test_*.py)
+list(TRANSFORM system_tests REPLACE ".*/test_(.+)\\.py$" "\\1")
+foreach(name IN LISTS system_tests)
+  add_system_test(system.${name} ${name} system)
+endforeach()
+
+foreach(pair IN LISTS H2SERVER_PAIRS)
+  string(REPLACE " " "-" suffix "${pair}")
+  add_system_test(churn.${suffix} churn churn
+    "H2SERVER_TEST_PAIR=${pair}" "H2SERVER_CHURN=${CHURN_CONNECTIONS}")
+  foreach(name IN LISTS system_tests)
+    if(name IN_LIST QUICK_TESTS)
+      add_system_test(system.${suffix}.${name} ${name} system "H2SERVER_TEST_PAIR=${pair}")
+    elseif(NOT name IN_LIST TESTS_WITHOUT_PAIR)
+      add_system_test(matrix.${suffix}.${name} ${name} matrix
+        "H2SERVER_TEST_PAIR=${pair}" "H2SERVER_LOAD_SECONDS=3")
+    endif()
+  endforeach()
 endforeach()

@@ -41,13 +41,13 @@ void declare_schemes(CLI::App& app, ServerOptions& server) {
                  "Worker threads [1, or 64 in a pool]")
       ->type_name("NUM")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--scheme", server.scheme, "Who accepts and how connections are served")
+  app.add_option("--scheme", server.scheme, "Who accepts and who serves; help prints the table")
       ->type_name("NAME")
-      ->check(CLI::IsMember(scheme_names()))
+      ->check(CLI::IsMember(scheme_names()).description(""))
       ->capture_default_str();
-  app.add_option("--io", server.io, "I/O engine: auto, or one that the scheme runs on")
+  app.add_option("--io", server.io, "I/O engine: auto, epoll, io_uring or blocking")
       ->type_name("NAME")
-      ->check(CLI::IsMember(engine_names()))
+      ->check(CLI::IsMember(engine_names()).description(""))
       ->capture_default_str();
   app.add_option(connections_option, server.connections_max,
                  "With a thread or a process for each connection: how many at once")
@@ -62,9 +62,9 @@ void declare_schemes(CLI::App& app, ServerOptions& server) {
   app.add_option_function<std::string>(
          when_full_option,
          [&server](const std::string& choice) { server.refuse_when_full = choice == "refuse"; },
-         "With buffered-pool: what happens to the next connection: wait or refuse [wait]")
+         "With buffered-pool: when full, wait or refuse [wait]")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"wait", "refuse"}));
+      ->check(CLI::IsMember({"wait", "refuse"}).description(""));
   app.add_option("--requests-per-connection", server.requests_per_connection,
                  "Close a connection after so many; 0: never")
       ->type_name("NUM")

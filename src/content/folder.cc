@@ -22,6 +22,8 @@ std::atomic<std::size_t> folders{0};
 thread_local std::unordered_map<std::size_t, std::unique_ptr<FileCache>> caches;
 thread_local const Folder* thread_folder = nullptr;
 
+Task<void> keep(Task<Lookup> task, Lookup& found) { found = co_await task; }
+
 }  // namespace
 
 Result<std::shared_ptr<const Folder>, int> Folder::open(const std::string& path,
@@ -57,10 +59,7 @@ Lookup Folder::find_now(std::string_view path) const {
   if (const Lookup* const fresh = known(path)) return *fresh;
   Lookup found;
   coro::TaskGroup task;
-  const auto look = [&]() -> Task<void> {
-    found = co_await cache().find(nullptr, std::string(path), base::monotonic_ms());
-  };
-  task.start(look());
+  task.start(keep(cache().find(nullptr, std::string(path), base::monotonic_ms()), found));
   ASSERT(task.running() == 0);  // without an engine nothing suspends
   return found;
 }

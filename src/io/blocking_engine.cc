@@ -26,7 +26,10 @@ bool BlockingEngine::start(Op& op) {
   ASSERT(op.state.phase == Op::State::Phase::idle && current_ == nullptr);
   op.state.phase = Op::State::Phase::pending;
   current_ = &op;
+  const bool reads = op.kind == Op::Kind::receive;
+  if (reads) op.socket->state.reader = &op;  // to be found by who wants to cancel it
   op.state.result = cancelling_ ? -ECANCELED : perform(op);
+  if (reads) op.socket->state.reader = nullptr;
   current_ = nullptr;
   op.state.phase = Op::State::Phase::complete;
   return true;

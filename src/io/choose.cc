@@ -19,7 +19,8 @@ Result<EngineChoice, std::string> choose_engine(std::string_view wanted) {
   }
   const std::string obstacle = UringEngine::obstacle();
   if (obstacle.empty()) {
-    return EngineChoice{EngineKind::io_uring, open_to_all ? "io_uring works here" : ""};
+    return EngineChoice{EngineKind::io_uring,
+                        open_to_all ? "allowed here, and no slower than epoll" : ""};
   }
   const std::string reason = fmt::format("io_uring does not work here: {}", obstacle);
   if (open_to_all) return EngineChoice{EngineKind::epoll, reason};

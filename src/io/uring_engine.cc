@@ -13,6 +13,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
+#include <thread>
 
 namespace h2server::io {
 
@@ -82,6 +84,18 @@ struct UringEngine::Completion {
 // --- opening ----------------------------------------------------------------------------------
 
 std::string UringEngine::obstacle() {
+  // On a thread of its own: the kernel ends a ring by a signal of a kind to the thread that made
+  // it, and a call that this thread's caller waits in must not fail with EINTR.
+  std::string found;
+  try {
+    std::thread([&] { found = find_obstacle(); }).join();
+  } catch (const std::system_error& error) {
+    found = error.what();
+  }
+  return found;
+}
+
+std::string UringEngine::find_obstacle() {
   const Result<std::unique_ptr<UringEngine>> trial = open({.submissions = 8, .buffers_max = 32});
   if (!trial) return explain(trial.error().code);
   io_uring_probe* const probe = ::io_uring_get_probe_ring((*trial)->ring_.get());

@@ -49,6 +49,8 @@ class UringEngine final : public LoopEngine {
  private:
   struct Completion;
 
+  static std::string find_obstacle();
+
   explicit UringEngine(const UringLimits& limits);
   [[nodiscard]] Result<void> set_up();
 

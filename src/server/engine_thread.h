@@ -26,6 +26,8 @@ class EngineThread {
   Result<void, std::string> start(io::EngineKind kind, std::function<Task<void>(io::Engine&)> life);
   // Any thread, between start() and join().
   void wake() noexcept { engine_->wake(); }
+  // Only for what any thread may ask of it.
+  [[nodiscard]] io::Engine& engine() noexcept { return *engine_; }
   void join();
 
  private:

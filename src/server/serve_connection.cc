@@ -76,29 +76,45 @@ Task<void> serve_http2(WorkerContext& worker, net::Stream& stream, std::unique_p
   co_await connection.run(std::move(opening->early), std::move(opening->first));
 }
 
+void log_aborted(const std::exception& error) {
+  base::log_error("connection aborted: {}", error.what());
+}
+
+// Neither lets an exception out: out of memory is this connection's end and nobody else's.
+
 Task<void> serve_tls(WorkerContext& worker, base::Fd connection) {
-  net::TlsStream stream(worker.engine, std::move(connection), *worker.shared.tls);
-  {
-    const Undecided undecided(stream, worker.service.connections);
-    const Result<void> shaken = co_await stream.handshake(worker.shared.limits.handshake_ms_max);
-    if (!shaken) co_return;
-  }
-  auto opening = std::make_unique<Opening>();
-  if (stream.protocol() == "h2") {
-    co_await serve_http2(worker, stream, std::move(opening), true);
-  } else {
-    co_await serve_http1(worker, stream, std::move(opening), true);
+  const base::Counted open(worker.counters.connections);
+  try {
+    net::TlsStream stream(worker.engine, std::move(connection), *worker.shared.tls);
+    {
+      const Undecided undecided(stream, worker.service.connections);
+      const Result<void> shaken = co_await stream.handshake(worker.shared.limits.handshake_ms_max);
+      if (!shaken) co_return;
+    }
+    auto opening = std::make_unique<Opening>();
+    if (stream.protocol() == "h2") {
+      co_await serve_http2(worker, stream, std::move(opening), true);
+    } else {
+      co_await serve_http1(worker, stream, std::move(opening), true);
+    }
+  } catch (const std::exception& error) {
+    log_aborted(error);
   }
 }
 
 Task<void> serve_cleartext(WorkerContext& worker, base::Fd connection) {
-  net::TcpStream stream(worker.engine, std::move(connection));
-  std::unique_ptr<Opening> opening = co_await read_opening(worker, stream);
-  if (opening == nullptr) co_return;
-  if (opening->http2) {
-    co_await serve_http2(worker, stream, std::move(opening), false);
-  } else {
-    co_await serve_http1(worker, stream, std::move(opening), false);
+  const base::Counted open(worker.counters.connections);
+  try {
+    net::TcpStream stream(worker.engine, std::move(connection));
+    std::unique_ptr<Opening> opening = co_await read_opening(worker, stream);
+    if (opening == nullptr) co_return;
+    if (opening->http2) {
+      co_await serve_http2(worker, stream, std::move(opening), false);
+    } else {
+      co_await serve_http1(worker, stream, std::move(opening), false);
+    }
+  } catch (const std::exception& error) {
+    log_aborted(error);
   }
 }
 
@@ -106,17 +122,9 @@ Task<void> serve_cleartext(WorkerContext& worker, base::Fd connection) {
 
 Task<void> serve_connection(WorkerContext& worker, base::Fd connection) {
   worker.counters.accepted.up();
-  const base::Counted open(worker.counters.connections);
   net::set_no_delay(connection.get());
-  try {
-    if (worker.shared.tls != nullptr) {
-      co_await serve_tls(worker, std::move(connection));
-    } else {
-      co_await serve_cleartext(worker, std::move(connection));
-    }
-  } catch (const std::exception& error) {  // out of memory: this connection's end, nobody else's
-    base::log_error("connection aborted: {}", error.what());
-  }
+  return worker.shared.tls != nullptr ? serve_tls(worker, std::move(connection))
+                                      : serve_cleartext(worker, std::move(connection));
 }
 
 }  // namespace h2server::server

@@ -24,12 +24,12 @@ class Worker::Life {
   Task<void> run() {
     coro::TaskGroup accepting;
     for (AcceptLoop& loop : accept_loops_) accepting.start(loop.run());
-    while (worker_.stops_asked_.load() == 0) {
+    // What was handed over before the stop was asked for is served too.
+    while (worker_.stops_asked_.load() == 0 || worker_.waiting() > 0) {
       io::WokenOp woken(engine_);
       co_await woken;
-      take_inbox();
+      take_handed_over();
     }
-    take_inbox();  // what was handed over before the stop was asked for
     for (AcceptLoop& loop : accept_loops_) loop.stop();
     co_await accepting.join();
     accept_loops_.clear();  // closes the listeners
@@ -48,9 +48,14 @@ class Worker::Life {
     connections_.start(serve_connection(context_, std::move(connection)));
   }
 
-  void take_inbox() {
+  void take_handed_over() {
+    const auto take = [this](base::Fd connection) {
+      worker_.taken_.up();
+      serve(std::move(connection));
+    };
+    for (base::Fd passed; (passed = engine_.take_passed()).valid();) take(std::move(passed));
     while (std::optional<base::Fd> connection = worker_.inbox_.try_pop()) {
-      serve(*std::move(connection));
+      take(*std::move(connection));
     }
   }
 
@@ -98,7 +103,13 @@ void Worker::stop() noexcept {
 }
 
 bool Worker::hand_over(base::Fd& connection) {
-  if (!inbox_.try_push(connection)) return false;
+  if (waiting() >= inbox_size) return false;
+  handed_over_.up();
+  // From ring to ring where both threads have one: the kernel carries it and wakes the worker.
+  io::Engine* const ours = io::Engine::current();
+  if (ours != nullptr && ours->pass(thread_.engine(), connection)) return true;
+  const bool pushed = inbox_.try_push(connection);
+  ASSERT(pushed);  // it has room for all that may wait
   thread_.wake();
   return true;
 }

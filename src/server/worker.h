@@ -31,13 +31,13 @@ class Worker {
   void stop() noexcept;
   void join() { thread_.join(); }
 
-  // False when the inbox is full; `connection` is untouched then.
+  // False when as many as may wait already do; `connection` is untouched then.
   [[nodiscard]] bool hand_over(base::Fd& connection);
 
   // Any thread.
   [[nodiscard]] const WorkerCounters& counters() const noexcept { return counters_; }
   // Connections that were handed over and not taken yet. Any thread.
-  [[nodiscard]] std::size_t waiting() const noexcept { return inbox_.size(); }
+  [[nodiscard]] std::size_t waiting() const noexcept { return handed_over_.get() - taken_.get(); }
 
  private:
   class Life;  // on the thread
@@ -46,6 +46,8 @@ class Worker {
   const SharedContext& shared_;
   std::vector<base::Fd> listeners_;
   base::SpscQueue<base::Fd> inbox_{inbox_size};
+  base::Counter handed_over_;  // counted by who does it
+  base::Counter taken_;        // by the worker
   WorkerCounters counters_;
   std::atomic<int> stops_asked_{0};
   EngineThread thread_;

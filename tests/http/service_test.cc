@@ -87,6 +87,30 @@ TEST_F(ServiceTest, AnswersWhatNoHandlerDoes) {
   }
 }
 
+TEST_F(ServiceTest, AnAttemptAnswersWhenItCan) {
+  const Handler::Coroutine otherwise = [](Request&) -> Task<Response> { co_return Response(202); };
+  const Handler handler(
+      [](Request& request) -> std::optional<Response> {
+        if (request.query() == "throw") throw std::runtime_error("attempt");
+        if (request.query() == "later") return std::nullopt;
+        return Response(201);
+      },
+      otherwise);
+  const PathParams params;
+  RequestHead head;
+  head.query = "now";
+  Request request(head, params, nullptr);
+  EXPECT_EQ(answer_at_once(handler, request)->status(), 201);
+  head.query = "later";
+  EXPECT_FALSE(answer_at_once(handler, request).has_value());
+  EXPECT_NE(handler.coroutine(), nullptr);
+  EXPECT_FALSE(answer_at_once(Handler(otherwise), request).has_value());
+  testing::internal::CaptureStderr();
+  head.query = "throw";
+  EXPECT_EQ(answer_at_once(handler, request)->status(), 500);
+  testing::internal::GetCapturedStderr();
+}
+
 TEST_F(ServiceTest, WhatHandlersThrowBecomes500) {
   testing::internal::CaptureStderr();
   const Handler::Plain plain = [](Request&) -> Response { throw std::runtime_error("plain"); };

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <deque>
 #include <future>
 #include <string>
@@ -113,6 +114,8 @@ TEST_F(UringEngineTest, WhatNobodyReadsIsBoundedAndComesLater) {
 TEST_F(UringEngineTest, PassesDescriptorsToAnotherThread) {
   constexpr int count = 100;
   std::promise<Engine*> other;
+  std::promise<void> all_passed;
+  std::atomic<int> passed{0};  // tells the thread sanitizer what went through the kernel
   int arrived = 0;
   std::thread thread([&] {
     std::unique_ptr<Engine> engine = open_small();
@@ -121,6 +124,7 @@ TEST_F(UringEngineTest, PassesDescriptorsToAnotherThread) {
       while (arrived < count) {
         WokenOp woken(*engine);
         co_await woken;
+        EXPECT_GE(passed.load(), 0);
         for (base::Fd one; (one = engine->take_passed()).valid();) {
           EXPECT_GE(::fcntl(one.get(), F_GETFD), 0);
           ++arrived;
@@ -131,10 +135,12 @@ TEST_F(UringEngineTest, PassesDescriptorsToAnotherThread) {
     tasks.start(take());
     other.set_value(engine.get());
     engine->run();
+    all_passed.get_future().wait();
   });
   Engine& target = *other.get_future().get();
   for (int i = 0; i < count; ++i) {
     base::Fd descriptor(::dup(0));
+    ++passed;
     EXPECT_TRUE(engine_->pass(target, descriptor));
   }
   const auto pause = [&]() -> Task<void> {
@@ -142,6 +148,7 @@ TEST_F(UringEngineTest, PassesDescriptorsToAnotherThread) {
     co_await sleep;
   };
   run(pause());  // which submits
+  all_passed.set_value();
   thread.join();
   EXPECT_EQ(arrived, count);
 }

@@ -11,7 +11,8 @@ import tempfile
 import pytest
 
 from support.environment import BINARY, PATIENCE, tool
-from support.protocols import PROTOCOLS, SCHEMES, fetch
+from support.pairs import SCHEMES
+from support.protocols import PROTOCOLS, fetch
 from support.server import Server
 
 PLAIN = PROTOCOLS[0]
@@ -62,7 +63,8 @@ def check_refused(done, statuses, *words):
 
 OPTIONS = ["-h,--help", "-r,--root", "-p,--port", "--host", "-c,--cert", "-k,--key",
            "--self-signed", "--h2c", "-n,--threads", "--upload-dir", "--upload-overwrite",
-           "--scheme", "--io", "--h2", "--config", "--version"]
+           "--scheme", "--io", "--connections-max", "--queue-size", "--when-full",
+           "--requests-per-connection", "--h2", "--config", "--version"]
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])
@@ -93,6 +95,10 @@ WRONG = {
     "too many threads": (["--threads", "100000"], ["--threads", "100000"]),
     "scheme": (["--scheme", "tea"], ["--scheme", "tea", "acceptor", "reuseport"]),
     "engine": (["--io", "tea"], ["--io", "tea", "epoll"]),
+    "no connections": (["--connections-max", "0"], ["--connections-max", "0"]),
+    "no queue": (["--queue-size", "0"], ["--queue-size", "0"]),
+    "when full": (["--when-full", "tea"], ["--when-full", "tea", "wait", "refuse"]),
+    "requests": (["--requests-per-connection", "few"], ["--requests-per-connection", "few"]),
     "HTTP/2": (["--h2", "tea"], ["--h2", "tea", "nghttp2"]),
     "unknown option": (["--tea"], ["--tea", "--help"]),
     "unknown short option": (["-x"], ["-x", "--help"]),

@@ -5,8 +5,9 @@ import xml.etree.ElementTree
 
 import pytest
 
+from support import pairs
 from support.environment import PATIENCE, tool
-from support.protocols import PROTOCOLS, SCHEMES, name_of
+from support.protocols import PROTOCOLS, name_of
 from support.server import Server
 
 # The cases that fail for a good reason, "package: description" → the reason.
@@ -40,10 +41,10 @@ def outcomes(report):
 
 
 @pytest.mark.parametrize("strict", [False, True], ids=["usual", "strict"])
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("pair", pairs.USUAL, ids=name_of)
 @pytest.mark.parametrize("protocol", PROTOCOLS[2:], ids=name_of)
-def test_conformance(protocol, scheme, strict, tmp_path):
-    with Server("--scheme", scheme, tls=protocol.tls) as server:
+def test_conformance(protocol, pair, strict, tmp_path):
+    with Server(pair=pair, tls=protocol.tls) as server:
         (server.root / "index.html").write_bytes(b"a" * 100_000)  # some cases want a large one
         report = run_h2spec(server, tmp_path / "report.xml", *(["--strict"] if strict else []))
     names, failed = outcomes(report)

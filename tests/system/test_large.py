@@ -5,11 +5,11 @@ import subprocess
 
 import pytest
 
-from support import http2
+from support import http2, pairs
 from support.contents import form, form_type, noise, sha256_of_file, write_noise
 from support.environment import SANITIZER, tool
 from support.processes import MemoryWatch
-from support.protocols import PROTOCOLS, SCHEMES, name_of
+from support.protocols import PROTOCOLS, name_of
 from support.server import Server
 
 MB = 1_000_000
@@ -94,12 +94,11 @@ def begin_to_read(protocol, server):
 # --- a hundred streams of one connection ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme, settings", [
-    ("acceptor", None), ("reuseport", None), ("acceptor", http2.WIDE_WINDOWS)
-], ids=["acceptor", "reuseport", "wide windows"])
+@pytest.mark.parametrize("settings", [None, http2.WIDE_WINDOWS], ids=["usual", "wide"])
+@pytest.mark.parametrize("pair", pairs.USUAL, ids=name_of)
 @pytest.mark.parametrize("protocol", PROTOCOLS[2:], ids=name_of)
-def test_streams_share_a_download(protocol, scheme, settings):
-    with Server("--scheme", scheme, tls=protocol.tls) as server:
+def test_streams_share_a_download(protocol, pair, settings):
+    with Server(pair=pair, tls=protocol.tls) as server:
         contents = [noise(MB, seed) for seed in range(STREAMS)]
         for number, content in enumerate(contents):
             (server.root / f"{number}").write_bytes(content)
@@ -116,11 +115,11 @@ def test_streams_share_a_download(protocol, scheme, settings):
                 assert same, stream.number
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("pair", pairs.USUAL, ids=name_of)
 @pytest.mark.parametrize("protocol", PROTOCOLS[2:], ids=name_of)
-def test_streams_share_an_upload(protocol, scheme):
+def test_streams_share_an_upload(protocol, pair):
     """The client sends a frame of each in turn, as far as the server opens the windows."""
-    with Server("--scheme", scheme, tls=protocol.tls) as server:
+    with Server(pair=pair, tls=protocol.tls) as server:
         contents = {f"{number:03}": noise(MB, seed=number) for number in range(STREAMS)}
         with protocol.connect(server) as connection, MemoryWatch(server.pid) as watch:
             streams = [connection.request("POST", "/files", [form_type()], form((name, content)),

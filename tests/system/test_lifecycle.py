@@ -1,25 +1,24 @@
 """How the server ends: SIGINT and SIGTERM, with nothing, something or too much under way."""
 
-import errno
 import signal
 import socket
 import subprocess
 
 import pytest
 
-from support import http2, sockets
-from support.contents import form, form_type, noise
+from support import pairs, sockets
+from support.contents import form
 from support.environment import BINARY, PATIENCE
-from support.http1 import chunk, get
-from support.protocols import PROTOCOLS, SCHEMES, fetch, name_of
+from support.http1 import get
+from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
+from support.transfers import CONTENT, Download, begin_upload
 from support.waiting import wait_until
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 AT_ONCE_S = 1.0 * PATIENCE
 SOON_S = min(3.0 * PATIENCE, 8.0)  # well before the drain ends
 DRAIN_S = 10  # what is under way may take that long
-CONTENT = noise(5_000_000)
 
 
 @pytest.fixture(params=PROTOCOLS, ids=name_of)
@@ -27,27 +26,21 @@ def protocol(request):
     return request.param
 
 
-@pytest.fixture(params=SCHEMES)
-def scheme(request):
+@pytest.fixture(params=pairs.USUAL, ids=name_of)
+def pair(request):
     return request.param
 
 
 @pytest.fixture
-def server(protocol, scheme):
-    with Server("--scheme", scheme, "--threads", "2", tls=protocol.tls) as started:
+def server(protocol, pair):
+    with Server(pair=pair, workers=2, tls=protocol.tls) as started:
         (started.root / "large").write_bytes(CONTENT)
         (started.root / "small").write_bytes(b"small")
         yield started
 
 
-def refuses(server):
-    """Whether a new connection is refused."""
-    with socket.socket() as trial:
-        return trial.connect_ex(("127.0.0.1", server.port)) == errno.ECONNREFUSED
-
-
 def wait_for_refusal(server):
-    wait_until(lambda: refuses(server), "new connections are refused", 2)
+    wait_until(lambda: not server.accepts(), "new connections are refused", 2)
 
 
 # --- nothing under way ---------------------------------------------------------------------------
@@ -108,28 +101,6 @@ def test_ends_after_many_connections(server, protocol):
 # --- something under way -------------------------------------------------------------------------
 
 
-class Download:
-    """Of CONTENT, begun, and waiting for its reader."""
-
-    def __init__(self, server, protocol):
-        self._http2 = protocol.http2
-        if protocol.http2:
-            self.connection = protocol.connect(server, receive_buffer=4096, reading=False)
-            self._stream = self.connection.request("GET", "/large")
-            self.connection.run_until(lambda: self._stream.received == 65_535, "a window of it")
-        else:
-            self.connection = protocol.connect(server, receive_buffer=4096)
-            self.connection.send(get("/large"))
-            self._pieces = self.connection.body_pieces(self.connection.answer_head())
-            self._begin = next(self._pieces)
-
-    def finish(self):
-        if self._http2:
-            self.connection.take(self._stream, len(CONTENT))
-            return self.connection.answer(self._stream).body
-        return self._begin + b"".join(self._pieces)
-
-
 @pytest.mark.parametrize("number", SIGNALS)
 def test_finishes_a_download(server, protocol, number):
     download = Download(server, protocol)
@@ -163,26 +134,6 @@ def test_finishes_an_upload(server, protocol):
     assert server.ended_within(AT_ONCE_S)
     stored = (server.uploads / "a.bin").read_bytes() == CONTENT
     assert stored
-
-
-def begin_upload(connection, protocol, body):
-    """Sends a part of the form; the result sends the rest, and gives the answer."""
-    if protocol.http2:
-        stream = connection.request("POST", "/files", [form_type()], ends=False)
-        connection.send_data(stream, body[: http2.FRAME_BYTES])
-
-        def finish():
-            stream.unsent, stream.ends = memoryview(body)[http2.FRAME_BYTES :], True
-            connection.resume(stream)
-            return connection.answer(stream)
-    else:
-        connection.send(f"POST /files HTTP/1.1\r\nHost: a\r\nContent-Type: {form_type()[1]}\r\n"
-                        "Transfer-Encoding: chunked\r\n\r\n".encode() + chunk(body[:16_384]))
-
-        def finish():
-            connection.send(chunk(body[16_384:]) + b"0\r\n\r\n")
-            return connection.answer()
-    return finish
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS[2:], ids=name_of)
@@ -227,20 +178,20 @@ def stuck_connections(server, protocol):
 
 def test_does_not_wait_for_ever():
     """Four servers at once, as this takes its time."""
-    pairs = [(Server("--scheme", scheme, tls=protocol.tls), protocol)
-             for scheme in SCHEMES for protocol in PROTOCOLS[1:3]]
+    servers = [(Server(pair=pair, tls=protocol.tls), protocol)
+               for pair in pairs.USUAL for protocol in PROTOCOLS[1:3]]
     stuck = []
     try:
-        for server, protocol in pairs:
+        for server, protocol in servers:
             server.__enter__()
             (server.root / "large").write_bytes(CONTENT)
             stuck.append(stuck_connections(server, protocol))
-        for server, _ in pairs:
+        for server, _ in servers:
             server.signal()
-        for server, _ in pairs:
+        for server, _ in servers:
             assert server.ended_within(DRAIN_S + AT_ONCE_S)
     finally:
-        for server, _ in pairs:
+        for server, _ in servers:
             server.__exit__(None)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from support.contents import form, form_type
 from support.environment import BINARY, tool
+from support.pairs import SCHEMES
 from support.processes import thread_count
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
@@ -205,7 +206,7 @@ def addresses_of(host):
     return own
 
 
-@pytest.mark.parametrize("scheme", ["acceptor", "reuseport"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("host", [[], ["--host", "localhost"]], ids=["all", "localhost"])
 def test_both_families(bare, scheme, host):
     with bare("--h2c", "-p", "0", "-r", "{root}", "-n", "2", "--scheme", scheme, *host) as server:

@@ -17,7 +17,7 @@ H1_TLS, H2_TLS = PROTOCOLS[1], PROTOCOLS[3]
 
 @pytest.fixture(scope="module")
 def server():
-    with Server("--threads", "2", tls=True) as started:
+    with Server(tls=True, workers=2) as started:
         (started.root / "page").write_bytes(b"the page")
         yield started
 

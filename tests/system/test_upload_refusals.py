@@ -1,6 +1,5 @@
 """Uploads that are refused or break off: names, forms, types, origins; nothing is left of them."""
 
-import os
 import re
 import resource
 import socket
@@ -12,7 +11,7 @@ from support import http2
 from support.contents import form, form_type, noise
 from support.environment import tool
 from support.http1 import chunk
-from support.processes import descriptor_count
+from support.processes import descriptor_count, threads
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
 from support.waiting import holds_within, wait_until
@@ -203,7 +202,7 @@ def test_refusal_reaches_a_stream_that_is_still_sending(site_h2):
 def test_file_larger_than_the_system_allows(protocol):
     """`ulimit -f`: the file is refused, and the server is not ended by SIGXFSZ."""
     with Server(tls=protocol.tls) as server:
-        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
+        server.limit(resource.RLIMIT_FSIZE, 1_000_000)
         body = form(("large", noise(2_000_000)))
         assert fetch(server, protocol, "/files", "POST", [form_type()], body).status == 413
         assert server.running and server.uploaded() == []
@@ -298,6 +297,6 @@ def test_temporary_file_is_nobodys_business(site):
     with connection:
         [file] = site.server.temporary_files()
         named = re.fullmatch(r"h2_tmp_(\d+)_\d+", file.name)
-        assert named and named[1] in os.listdir(f"/proc/{site.server.pid}/task")
+        assert named and int(named[1]) in threads(site.server.pid)
         assert file.name.encode() not in site.fetch("/files").body
         assert site.fetch(f"/files/{file.name}").status == 404

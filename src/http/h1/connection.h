@@ -91,12 +91,12 @@ class Connection final : private Drainable {
   [[nodiscard]] std::size_t output_bytes_max() const noexcept;
   Task<bool> flush();
 
+  std::uint64_t requests_ = 0;  // that have begun
   net::Stream& stream_;
   Service& service_;
   const bool encrypted_;
   End end_ = End::open;
-  std::uint64_t requests_ = 0;  // that have begun
-  bool idle_ = false;           // waiting for a request of which nothing has arrived
+  bool idle_ = false;  // waiting for a request of which nothing has arrived
 
   IncomingBody incoming_{*this};    // of the request at hand
   base::Pool<Work>::Pointer work_;  // null: idle

@@ -22,12 +22,11 @@ PROTOCOLS = [
     Protocol("h2c", tls=False, http2=True, curl="--http2-prior-knowledge"),
     Protocol("h2_tls", tls=True, http2=True, curl="--http2"),
 ]
-SCHEMES = ["acceptor", "reuseport"]
 
 
 def name_of(parameter):
-    """For pytest's ids."""
-    return parameter.name if isinstance(parameter, Protocol) else None
+    """For pytest's ids: of a protocol or a pair."""
+    return getattr(parameter, "name", None)
 
 
 def fetch(server, protocol, path, method="GET", fields=(), body=b""):

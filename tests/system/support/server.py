@@ -1,15 +1,19 @@
 """The program under test, run over a temporary directory of its own."""
 
+import errno
 import os
 import pathlib
 import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 
-from support.environment import BINARY, PATIENCE
+from support import pairs
+from support.environment import BINARY, PATIENCE, tool
+from support.processes import members
 from support.waiting import holds_within, wait_until
 
 TEMPORARY_PREFIX = "h2_tmp_"
@@ -19,18 +23,21 @@ _SANITIZER_REPORT = re.compile(r"Sanitizer|runtime error:|assertion|ASSERT")
 
 
 class Server:
-    """with Server("--threads", "2", tls=True) as server: ...
+    """with Server("--upload-overwrite", tls=True, workers=2) as server: ...
 
     On leaving it is stopped by SIGTERM, and must then have ended with status 0, without a word on
-    standard error, and have left no temporary file. `quiet=False`: it may have said something.
-    `user`: the number of another user to run it as, from a copy that this user can reach.
+    standard error, and have left no process and no temporary file. `quiet=False`: it may have said
+    something. `user`: the number of another user to run it as, from a copy that this user can
+    reach. `pair`: the scheme and the engine; else the chosen pair (support.pairs), unless the
+    arguments name a scheme.
     """
 
     start_s = 10
     stop_s = 15  # what is under way may take 10
+    status = 0  # with which it must end
 
     def __init__(self, *arguments, tls=False, self_signed=True, uploads=True, quiet=True,
-                 user=None):
+                 user=None, pair=None, workers=None, pool_threads=pairs.POOL_THREADS):
         self.tls = tls
         self.quiet = quiet
         self._user = user
@@ -47,7 +54,14 @@ class Server:
             self.command += ["--h2c"]
         elif self_signed:
             self.command += ["--self-signed", "--cert", self.certificate, "--key", self.key]
+        self.command += self._how_to_run(arguments, pair or pairs.CHOSEN, workers, pool_threads)
         self.command += arguments
+
+    @staticmethod
+    def _how_to_run(arguments, pair, workers, pool_threads):
+        if pair and "--scheme" not in arguments:
+            return pair.arguments(workers, pool_threads)
+        return ["--threads", str(workers)] if workers else []
 
     def __enter__(self):
         self.root.mkdir()
@@ -74,7 +88,8 @@ class Server:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=self._folder,
                 user=self._user, group=self._user,
-                extra_groups=None if self._user is None else [])
+                extra_groups=None if self._user is None else [],
+                start_new_session=True)  # so that its processes can be told from others
         known = holds_within(lambda: self._find_url() or not self.running, self.start_s * PATIENCE)
         assert known and self.running, f"h2server did not start: {self.stderr}"
 
@@ -88,6 +103,11 @@ class Server:
     @property
     def running(self):
         return self.process.poll() is None
+
+    def accepts(self):
+        """Whether a new connection is taken; False: it is refused."""
+        with socket.socket() as trial:
+            return trial.connect_ex(("127.0.0.1", self.port)) != errno.ECONNREFUSED
 
     @property
     def pid(self):
@@ -110,10 +130,17 @@ class Server:
         """The names in the upload directory."""
         return sorted(path.name for path in self.uploads.iterdir())
 
-    def limit_descriptors(self, most):
-        """From now on the program may have that many open."""
-        hard = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)[1]
-        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (most, hard))
+    def restart_with_descriptors(self, most):
+        """Starts it anew, with that many to have open. io_uring looks at the limit when it begins
+        to accept, so that a running server would not notice."""
+        self.stop()
+        self.command = [tool("prlimit"), f"--nofile={most}:{most}", *self.command]
+        self.start()
+
+    def limit(self, what, most):
+        """Lowers the limit of each process, and of those that will be forked."""
+        for pid in members(self.pid):
+            resource.prlimit(pid, what, (most, resource.prlimit(pid, what)[1]))
 
     def signal(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -132,14 +159,15 @@ class Server:
         """That it has ended as it should."""
         stderr = self.stderr
         assert not _SANITIZER_REPORT.search(stderr), stderr
-        assert self.process.returncode == 0, f"status {self.process.returncode}: {stderr}"
+        assert self.process.returncode == self.status, f"status {self.process.returncode}: {stderr}"
         assert not self.quiet or stderr == "", stderr
+        assert members(self.pid) == []
         assert self.temporary_files() == []
 
     def _discard(self):
         if self.process is not None:
-            if self.running:
-                self.process.kill()
+            for pid in members(self.pid):
+                os.kill(pid, signal.SIGKILL)
             self.process.wait()
             if self.stderr:
                 print(f"--- standard error of the server:\n{self.stderr}")

@@ -1,0 +1,70 @@
+// The cache where the disk has to be waited for, on each engine.
+#include <fcntl.h>
+
+#include "content/support.h"
+#include "io/support.h"
+
+namespace h2server::content {
+namespace {
+
+using tests::TemporaryDirectory;
+
+class ColdFileCache : public io::EngineFixture, public testing::WithParamInterface<io::EngineKind> {
+ protected:
+  ColdFileCache() : EngineFixture(io::open_engine(GetParam()).value()) {}
+
+  void make_cold(const std::string& name) const {
+    const base::Fd file(::open(directory_.path_of(name).c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_EQ(::fsync(file.get()), 0);
+    ASSERT_EQ(::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
+  }
+  Task<void> look_up(std::string name, Lookup& found) {
+    found = co_await cache_.find(engine_.get(), std::move(name), 0);
+  }
+
+  const TemporaryDirectory directory_;
+  FileCache cache_{directory_.fd()};
+};
+
+std::string_view content(const Lookup& found) {
+  return found.file == nullptr ? "" : std::string_view(found.file->bytes, found.file->version.size);
+}
+
+TEST_P(ColdFileCache, ManyMayWishForTheSameFile) {
+  const std::string text(50'000, 't');
+  directory_.write("a", text);
+  make_cold("a");
+  EXPECT_EQ(cache_.known("a", 0), nullptr);
+  std::array<Lookup, 5> found;
+  for (Lookup& one : found) start(look_up("a", one));
+  run();
+  for (const Lookup& one : found) EXPECT_EQ(content(one), text);
+  EXPECT_EQ(cache_.entries(), 1U);
+  const Lookup* const known = cache_.known("a", 0);
+  ASSERT_NE(known, nullptr);
+  EXPECT_EQ(content(*known), text);
+}
+
+TEST_P(ColdFileCache, DifferentWishesDoNotMixUp) {
+  std::array<Lookup, 20> found;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    directory_.write("file" + std::to_string(i), "content " + std::to_string(i));
+    make_cold("file" + std::to_string(i));
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    start(look_up("file" + std::to_string(i), found[i]));
+  }
+  Lookup absent;
+  start(look_up("none", absent));
+  run();
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(content(found[i]), "content " + std::to_string(i));
+  }
+  EXPECT_EQ(absent.kind, Lookup::Kind::absent);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, ColdFileCache, testing::ValuesIn(io::engines_here()),
+                         io::engine_name);
+
+}  // namespace
+}  // namespace h2server::content

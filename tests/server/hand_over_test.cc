@@ -1,0 +1,64 @@
+// From the acceptor to its workers, on each engine: through their inboxes, or from ring to ring.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+
+#include "io/support.h"
+#include "server/client.h"
+
+namespace h2server {
+namespace {
+
+using tests::Client;
+
+class HandOver : public testing::TestWithParam<io::EngineKind> {
+ protected:
+  HandOver() : server_(options()) {
+    server_.add_handler(GET, "/", [](Request&) { return Response(200, "hello"); });
+    const Result<void, std::string> started = server_.start();
+    EXPECT_TRUE(started) << started.error();
+  }
+
+  static ServerOptions options() {
+    ServerOptions options = tests::cleartext("acceptor", 3);
+    options.io = io::name_of(GetParam());
+    return options;
+  }
+
+  Server server_;
+};
+
+TEST_P(HandOver, EveryConnectionReachesAWorker) {
+  constexpr int connections = 600;
+  std::deque<Client> clients;
+  for (int i = 0; i < connections; ++i) clients.emplace_back(tests::port_of(server_));
+  for (Client& client : clients) EXPECT_EQ(client.get("/").body, "hello");
+  EXPECT_EQ(server_.engine().name, io::name_of(GetParam()));
+  const std::string report = server_.report();
+  EXPECT_NE(report.find(std::to_string(connections) + " table hits, 0 rewrites, 0 refused"),
+            std::string::npos)
+      << report;
+  EXPECT_EQ(report.find("1 waiting"), std::string::npos) << report;
+}
+
+// Those that were accepted before the stop are served, or refused by the closed listener: none may
+// hang.
+TEST_P(HandOver, StoppingStrandsNobody) {
+  std::deque<Client> clients;
+  for (int i = 0; i < 200; ++i) {
+    clients.emplace_back(tests::port_of(server_));
+    if (i == 100) server_.stop();
+  }
+  for (Client& client : clients) {
+    const tests::Reply reply = client.get("/");
+    EXPECT_TRUE(reply.status == 200 || reply.status == 0);
+  }
+  clients.clear();
+  server_.wait();
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, HandOver, testing::ValuesIn(io::engines_here()), io::engine_name);
+
+}  // namespace
+}  // namespace h2server

@@ -1,0 +1,135 @@
+"""Clients that vanish, in each state of a connection and in each way that there is: the others are
+served, and nothing of the vanished is kept."""
+
+import os
+import signal
+import socket
+
+import pytest
+
+from support import sockets
+from support.census import Base
+from support.contents import form, form_type
+from support.pairs import PAIRS
+from support.protocols import PROTOCOLS, fetch, name_of
+from support.server import Server
+from support.transfers import CONTENT, STATES, in_download, in_upload
+from support.waiting import wait_until
+
+CLIENTS = 6  # that vanish at once
+WORKERS = 2
+POOL_THREADS = 8  # the clients', a bystander's and one for who comes
+
+
+@pytest.fixture(scope="module", params=PAIRS, ids=name_of)
+def pair(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["cleartext", "tls"])
+def crowd(request, pair):
+    with Server(pair=pair, workers=WORKERS, pool_threads=POOL_THREADS,
+                tls=request.param) as server:
+        yield Crowd(server, pair.threads(WORKERS, POOL_THREADS))
+
+
+class Crowd:
+    """A server that knows its file, and what it had before anybody vanished."""
+
+    def __init__(self, server, workers):
+        self.server = server
+        (server.root / "large").write_bytes(CONTENT)
+        (server.root / "small").write_bytes(b"small")
+        for protocol in self.protocols:
+            for _ in range(2 * workers + 1):
+                assert fetch(server, protocol, "/large").body == CONTENT
+        # Each worker may map the large file, and keep a descriptor to spare.
+        self.base = Base(server, files_kept=2 * workers)
+
+    @property
+    def protocols(self):
+        return [protocol for protocol in PROTOCOLS if protocol.tls == self.server.tls]
+
+
+class Bystander:
+    """A client that stays; only the vanished may notice that somebody has."""
+
+    def __init__(self, server, protocol):
+        self._http2 = protocol.http2
+        self.connection = protocol.connect(server)
+
+    def check(self):
+        if self._http2:
+            answer = self.connection.answer(self.connection.request("GET", "/small"))
+        else:
+            self.connection.request("GET", "/small")
+            answer = self.connection.answer()
+        assert answer.body == b"small"
+
+
+# --- the ways to vanish --------------------------------------------------------------------------
+
+
+def close(connections):
+    for connection in connections:
+        connection.close()
+
+
+def reset(connections):
+    for connection in connections:
+        sockets.reset(connection)
+
+
+def half_close(connections):
+    """Nothing more will come. What the server still sends may be read, but nobody does."""
+    for connection in connections:
+        connection.shutdown(socket.SHUT_WR)
+
+
+def kill(connections):
+    """The process whose connections they are stalls, and ends without having its say."""
+    client = os.fork()
+    if client == 0:
+        while True:
+            signal.pause()
+    close(connections)
+    os.kill(client, signal.SIGKILL)
+    os.waitpid(client, 0)
+
+
+WAYS = [close, reset, half_close, kill]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("http2", [False, True], ids=["h1", "h2"])
+def test_clients_vanish(crowd, http2, state, way):
+    protocol = crowd.protocols[http2]
+    bystander = Bystander(crowd.server, protocol)
+    clients = [state(crowd.server, protocol) for _ in range(CLIENTS)]
+    bystander.check()
+    way(clients)
+    bystander.check()
+    check_newcomer(crowd.server, protocol)
+    bystander.connection.close()
+    if (state, way) == (in_download, half_close):  # it may read on, and has a minute for it
+        close(clients)
+    crowd.base.check()
+    close(clients)
+
+
+def check_newcomer(server, protocol):
+    assert fetch(server, protocol, "/small").body == b"small"
+    answer = fetch(server, protocol, "/files", "POST", [form_type()], form(("new", b"content")))
+    assert answer.status == 201
+    assert (server.uploads / "new").read_bytes() == b"content"
+    (server.uploads / "new").unlink()
+
+
+def test_uploads_of_the_vanished(crowd):
+    """In the middle of the content, with a temporary file that is known to be there."""
+    for protocol in crowd.protocols:
+        clients = [in_upload(crowd.server, protocol) for _ in range(CLIENTS)]
+        wait_until(lambda: len(crowd.server.temporary_files()) == CLIENTS, "all are stored")
+        kill(clients)
+        crowd.base.check()
