@@ -107,10 +107,10 @@ const SchemeKind* find_scheme(std::string_view name) noexcept {
 }
 
 std::string scheme_table() {
-  std::string table = fmt::format("{:24}{:17}{:22}{}\n", "--scheme", "--io", "who accepts",
+  std::string table = fmt::format("{:24}{:17}{:21}{}\n", "--scheme", "--io", "who accepts",
                                   "how a connection is handed on");
   for (const SchemeKind& kind : kinds) {
-    table += fmt::format("{:24}{:17}{:22}{}\n    {}\n", kind.name, engines_of(kind), kind.accepts,
+    table += fmt::format("{:24}{:17}{:21}{}\n    {}\n", kind.name, engines_of(kind), kind.accepts,
                          kind.hand_off, kind.sentence);
   }
   return table;

@@ -24,8 +24,4 @@ void StopSignal::ask() noexcept {
   if (asked_ < asking_.size()) ::shutdown(asking_[asked_++].get(), SHUT_WR);
 }
 
-void StopSignal::give_up_asking() noexcept {
-  for (base::Fd& end : asking_) end.close();
-}
-
 }  // namespace h2server::server

@@ -2,7 +2,7 @@
 // drain, then to cancel what still runs.
 //
 // Each of the two is a pair of sockets. One end is shut down to ask; the other becomes readable
-// then, for whoever polls it, and stays so. When the process that may ask dies, both do.
+// then, for whoever polls it, and stays so. The death of the process that may ask asks to drain.
 #pragma once
 
 #include <array>
@@ -23,8 +23,9 @@ class StopSignal {
   [[nodiscard]] io::Interrupts interrupts() const noexcept {
     return {.drain = heard_[0].get(), .cancel = heard_[1].get()};
   }
-  // For a process that was forked: it hears only, and so notices the death of who asks.
-  void give_up_asking() noexcept;
+  // For a process that was forked: it hears only. That it keeps the end by which to cancel is what
+  // makes the death of the other ask for no more than to drain.
+  void give_up_asking() noexcept { asking_[0].close(); }
 
  private:
   std::array<base::Fd, 2> asking_;

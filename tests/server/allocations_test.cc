@@ -14,6 +14,7 @@
 #include "content/support.h"
 #include "h2server/server.h"
 #include "server/client.h"
+#include "server/http2_client.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define H2SERVER_COUNTS_ALLOCATIONS 0
@@ -60,81 +61,9 @@ namespace h2server {
 namespace {
 
 using tests::Client;
+using tests::Http2Client;
 
 constexpr int requests = 100;
-
-// An HTTP/2 client that knows no more than it has to: it sends GETs and looks for the ends of
-// streams (RFC 9113, 4.1 and 6; RFC 7541, 6).
-class Http2Client {
- public:
-  explicit Http2Client(std::uint16_t port) : client_(port) {
-    std::string opening = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    opening += frame(settings, 0, 0, "");
-    opening += frame(settings, acknowledged, 0, "");
-    opening += frame(window_update, 0, 0, std::string("\x3f\x00\x00\x00", 4));
-    client_.send(opening);
-  }
-
-  // All of them in one write.
-  void ask(const std::vector<std::string>& targets) {
-    std::string frames;
-    for (const std::string& target : targets) {
-      std::string fields = "\x82\x86\x01\x01h";  // :method GET, :scheme http, :authority h
-      fields += '\x04';                          // :path, not indexed
-      fields += static_cast<char>(target.size());
-      fields += target;
-      frames += frame(headers, end_stream | end_headers, next_stream_, fields);
-      next_stream_ += 2;
-      ++open_;
-    }
-    client_.send(frames);
-  }
-
-  // The bodies one after another, once every stream has ended.
-  std::string receive() {
-    std::string bodies;
-    while (open_ > 0) {
-      const std::string head = client_.take(9);
-      if (head.size() < 9) break;
-      const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(head[at]); };
-      const std::string payload = client_.take((byte(0) * 256UL + byte(1)) * 256 + byte(2));
-      if (byte(3) == data) bodies += payload;
-      EXPECT_NE(byte(3), rst_stream);
-      if (byte(3) == rst_stream) break;
-      if (byte(3) <= headers && (byte(4) & end_stream) != 0) --open_;
-    }
-    EXPECT_EQ(open_, 0);
-    return bodies;
-  }
-
-  std::string get(const std::string& target) {
-    ask({target});
-    return receive();
-  }
-
- private:
-  enum Type : unsigned char {
-    data = 0,
-    headers = 1,
-    rst_stream = 3,
-    settings = 4,
-    window_update = 8
-  };
-  enum Flag : unsigned char { end_stream = 1, acknowledged = 1, end_headers = 4 };
-
-  static std::string frame(Type type, int flags, unsigned stream, const std::string& payload) {
-    std::string bytes;
-    for (const int shift : {16, 8, 0}) bytes += static_cast<char>(payload.size() >> shift & 0xff);
-    bytes += static_cast<char>(type);
-    bytes += static_cast<char>(flags);
-    for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(stream >> shift & 0xff);
-    return bytes + payload;
-  }
-
-  Client client_;
-  unsigned next_stream_ = 1;
-  int open_ = 0;
-};
 
 class Allocations : public testing::Test {
  protected:

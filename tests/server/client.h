@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
@@ -105,7 +106,10 @@ class Client {
  private:
   bool receive_more() {
     char bytes[16 * 1024];
-    const ssize_t count = ::recv(socket_.get(), bytes, sizeof bytes, 0);
+    ssize_t count;
+    do {  // interrupted by the end of an io_uring that an earlier test ran on this thread
+      count = ::recv(socket_.get(), bytes, sizeof bytes, 0);
+    } while (count < 0 && errno == EINTR);
     timed_out_ = count < 0 && errno == EAGAIN;
     EXPECT_FALSE(timed_out_) << "no answer";
     if (count <= 0) return false;
@@ -127,6 +131,14 @@ inline ServerOptions cleartext(std::string scheme = "acceptor", unsigned threads
   options.scheme = std::move(scheme);
   options.threads = threads;
   return options;
+}
+
+// Those whose handlers run in this process.
+constexpr const char* schemes[] = {"acceptor", "reuseport", "thread-pool", "buffered-pool",
+                                   "thread-per-connection"};
+inline std::string scheme_name(std::string name) {
+  std::ranges::replace(name, '-', '_');  // as GoogleTest wants it
+  return name;
 }
 
 inline std::uint16_t port_of(const Server& server) { return server.addresses().at(0).port; }

@@ -24,11 +24,16 @@ class Serving : public testing::TestWithParam<std::tuple<const char*, unsigned>>
   }
 };
 
+using Row = std::tuple<const char*, unsigned>;
+
+// A thread of a pool has one connection at a time, so there must be one for each client that stays.
 INSTANTIATE_TEST_SUITE_P(Schemes, Serving,
-                         testing::Combine(testing::Values("acceptor", "reuseport"),
-                                          testing::Values(1U, 3U)),
+                         testing::Values(Row{"acceptor", 1}, Row{"acceptor", 3},
+                                         Row{"reuseport", 1}, Row{"reuseport", 3},
+                                         Row{"thread-pool", 4}, Row{"buffered-pool", 4},
+                                         Row{"thread-per-connection", 0}),
                          [](const auto& row) {
-                           return std::string(std::get<0>(row.param)) +
+                           return tests::scheme_name(std::get<0>(row.param)) +
                                   std::to_string(std::get<1>(row.param));
                          });
 

@@ -68,8 +68,8 @@ class Stopping : public testing::TestWithParam<const char*> {
   std::uint16_t port_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Schemes, Stopping, testing::Values("acceptor", "reuseport"),
-                         [](const auto& row) { return std::string(row.param); });
+INSTANTIATE_TEST_SUITE_P(Schemes, Stopping, testing::ValuesIn(tests::schemes),
+                         [](const auto& row) { return tests::scheme_name(row.param); });
 
 constexpr std::string_view ask_pass = "GET /pass HTTP/1.1\r\nHost: x\r\n\r\n";
 constexpr std::string_view ask_long = "GET /long HTTP/1.1\r\nHost: x\r\n\r\n";

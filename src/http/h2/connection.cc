@@ -180,10 +180,11 @@ void Connection::begin(Transfer& transfer) {
   if (const auto length = head.fields.find("content-length")) {
     head.content_length = parse_decimal(*length);
   }
-  // Streams that were reset while their handlers still run don't count for the peer's limit, but
-  // they do for ours: "rapid reset", CVE-2023-44487.
+  // What came before the GOAWAY had left.
   const std::uint64_t requests_max = service_.limits.requests_per_connection;
   const bool beyond = requests_max != 0 && requests_ > requests_max;
+  // Streams that were reset while their handlers still run don't count for the peer's limit, but
+  // they do for ours: "rapid reset", CVE-2023-44487.
   if (beyond || alive_ > 2 * std::size_t{service_.limits.streams_max}) {
     session_->reset(transfer, ErrorCode::refused_stream);
     return;

@@ -396,6 +396,23 @@ TEST_F(H1Connection, ClosesAnIdleConnectionWithoutAWord) {
   EXPECT_TRUE(over() && stream_.finished && stream_.writes.empty());
 }
 
+TEST_F(H1Connection, ClosesAfterSoManyRequests) {
+  limits_.requests_per_connection = 2;
+  EXPECT_EQ(
+      answer_to(get("/hello") + post("/echo", "Content-Length: 3\r\n", "abc") + get("/hello")),
+      ok("hello") + ok("abc", closes));
+}
+
+TEST_F(H1Connection, MayCloseAfterEachRequest) {
+  limits_.requests_per_connection = 1;
+  open();
+  stream_.arrive(get("/wait"));
+  EXPECT_FALSE(over());
+  event_.set();
+  EXPECT_EQ(written(), ok("waited", closes));
+  EXPECT_TRUE(over() && stream_.finished);
+}
+
 TEST_F(H1Connection, DrainingEndsAnIdleConnectionAtOnce) {
   open();
   stream_.arrive(get("/hello"));
@@ -421,6 +438,7 @@ TEST_F(H1Connection, DrainingLetsAHeadArrive) {
   stream_.arrive("Host: a\r\n\r\n" + get("/hello"));
   EXPECT_EQ(written(), ok("hello", closes));
   EXPECT_TRUE(stream_.finished);
+  EXPECT_FALSE(over()) << "more may follow, and must not reset the answer";
   stream_.end();
   EXPECT_TRUE(over());
 }

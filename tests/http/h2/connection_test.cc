@@ -582,6 +582,47 @@ TEST_F(H2Connection, DrainingLetsStreamsEnd) {
   EXPECT_TRUE(over() && stream_.finished);
 }
 
+TEST_F(H2Connection, ServesSoManyRequestsAndNoMore) {
+  limits_.requests_per_connection = 2;
+  int calls = 0;
+  add(GET, "/count", [&calls](Request&) {
+    ++calls;
+    return Response(200, "counted");
+  });
+  open();
+  const std::int32_t first = client_.request("GET", "/wait");
+  settle();
+  EXPECT_EQ(client_.goaways, 0);
+  const std::int32_t second = client_.request("GET", "/count");
+  client_.request("GET", "/count");
+  settle();
+  EXPECT_EQ(client_.goaways, 1);
+  EXPECT_EQ(answer(second).body, "counted");
+  EXPECT_FALSE(over()) << "what has begun is finished";
+  event_.set();
+  settle();
+  EXPECT_EQ(answer(first).body, "waited");
+  stream_.end();
+  EXPECT_TRUE(over());
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(H2Connection, CountsOpenStreams) {
+  base::Counter streams;
+  service_.streams = &streams;
+  open();
+  client_.request("GET", "/wait");
+  client_.request("POST", "/echo", {}, "abc", false);
+  settle();
+  EXPECT_EQ(streams.get(), 2U);
+  event_.set();
+  settle();
+  EXPECT_EQ(streams.get(), 1U);
+  stream_.end();
+  EXPECT_TRUE(over());
+  EXPECT_EQ(streams.get(), 0U);
+}
+
 TEST_F(H2Connection, SilenceEndsAConnectionThatWaitsForItsPeerOnly) {
   open();
   const std::int32_t working = client_.request("GET", "/wait");

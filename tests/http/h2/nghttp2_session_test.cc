@@ -461,6 +461,26 @@ TEST_F(H2Session, DrainsWithoutLosingWhatIsUnderWay) {
   EXPECT_TRUE(session_->finished());
 }
 
+TEST_F(H2Session, EndsAfterAStreamAndTellsWhich) {
+  const std::int32_t first = client_.request("GET", "/first");
+  const std::int32_t second = client_.request("GET", "/second");
+  const std::int32_t third = client_.request("GET", "/third");
+  EXPECT_TRUE(receive(client_.bytes()));
+  session_->end_after(transfer(second));
+  settle();
+  ASSERT_EQ(client_.goaways.size(), 1U);
+  EXPECT_EQ(client_.goaways[0], std::pair(second, 0U));
+  const std::int32_t fourth = client_.request("GET", "/fourth");
+  respond(first, Response(200, "1"));
+  respond(second, Response(200, "2"));
+  settle();
+  EXPECT_EQ(client_.answers[first].body, "1");
+  EXPECT_EQ(client_.answers[second].body, "2");
+  EXPECT_FALSE(client_.answers.contains(third));
+  EXPECT_FALSE(client_.answers.contains(fourth));
+  EXPECT_TRUE(session_->finished());
+}
+
 TEST_F(H2Session, Terminates) {
   client_.request("GET", "/");
   settle();
