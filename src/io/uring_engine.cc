@@ -407,8 +407,8 @@ void UringEngine::provide_buffers() {
   if (added > 0) ::io_uring_buf_ring_advance(buffer_ring_, added);
 }
 
-// Only in the next turn, behind fresh buffers: armed at once it would be starved at once, and a turn
-// with many such sockets would never end.
+// Only in the next turn, behind fresh buffers: armed at once it would be starved at once, and a
+// turn with many such sockets would never end.
 void UringEngine::feed_starved() {
   if (starved_.empty()) return;
   wanted_ = std::min(wanted_ * 2, limits_.buffers_max);

@@ -93,8 +93,8 @@ class UringEngine final : public LoopEngine {
   std::deque<UringSlot> slots_;              // they do not move
   UringSlot* free_slots_ = nullptr;
   std::vector<UringSlot*> starved_;  // to be armed again when there are buffers
-  std::size_t forgotten_ = 0;     // sockets whose operation is still in the kernel
-  std::vector<base::Fd> passed_;  // from other engines
+  std::size_t forgotten_ = 0;        // sockets whose operation is still in the kernel
+  std::vector<base::Fd> passed_;     // from other engines
   bool passed_on_again_ = false;
   std::atomic<bool> wake_asked_{false};
 };
