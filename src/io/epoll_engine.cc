@@ -76,7 +76,6 @@ void EpollEngine::finish_files() {
 }
 
 bool EpollEngine::retry(Op& op) {
-  if (op.kind == Op::Kind::file) return true;  // its result came while it waited for this turn
   spend_inline(*op.socket);
   return attempt(op);
 }

@@ -1,27 +1,27 @@
 #include "io/file_threads.h"
 
+#include <algorithm>
 #include <system_error>
 
 namespace h2server::io {
 
 FileThreads::~FileThreads() {
-  for (std::thread& thread : threads_) thread.join();
+  for (Worker& worker : workers_) {
+    if (worker.thread.joinable()) worker.thread.join();
+  }
   ASSERT(waiting_.empty() && finished_.empty());
 }
 
 bool FileThreads::start(FileOp& op) {
   const std::lock_guard lock(mutex_);
   waiting_.push_back(&op);
-  if (working_ == threads_max) return true;
-  if (working_ == 0) {  // all that there were have ended
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
-  }
+  const auto free = std::ranges::find(workers_, false, &Worker::working);
+  if (free == workers_.end()) return true;
+  if (free->thread.joinable()) free->thread.join();
   try {
-    threads_.emplace_back([this] { work(); });
-    ++working_;
+    free->thread = std::thread([this, &working = free->working] { work(working); });
+    free->working = true;
   } catch (const std::system_error&) {  // EAGAIN: the limit on threads
-    if (working_ > 0) return true;
     waiting_.pop_back();
     return false;
   }
@@ -33,7 +33,7 @@ std::vector<FileOp*> FileThreads::take_finished() {
   return std::exchange(finished_, {});
 }
 
-void FileThreads::work() {
+void FileThreads::work(bool& working) {
   std::unique_lock lock(mutex_);
   while (!waiting_.empty()) {
     FileOp* const op = waiting_.front();
@@ -45,7 +45,7 @@ void FileThreads::work() {
     finished_.push_back(op);
     engine_.wake();
   }
-  --working_;
+  working = false;
 }
 
 }  // namespace h2server::io

@@ -4,7 +4,7 @@
 // rare, and takes far longer than starting one. One engine's thread uses it.
 #pragma once
 
-#include <condition_variable>
+#include <array>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -32,14 +32,17 @@ class FileThreads {
   [[nodiscard]] std::vector<FileOp*> take_finished();
 
  private:
-  void work();
+  void work(bool& working);
 
   Engine& engine_;
   std::mutex mutex_;  // for all below
   std::deque<FileOp*> waiting_;
   std::vector<FileOp*> finished_;
-  std::vector<std::thread> threads_;  // also those that have ended, to be joined
-  unsigned working_ = 0;
+  struct Worker {
+    std::thread thread;
+    bool working = false;  // else it has ended, or is about to, and may be joined
+  };
+  std::array<Worker, threads_max> workers_;
 };
 
 }  // namespace h2server::io

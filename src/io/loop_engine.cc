@@ -117,12 +117,9 @@ void LoopEngine::resume(Op& op, int result) {
 void LoopEngine::complete(Op& op, int result) {
   op.state.in_kernel = false;
   if (result == -ECANCELED && op.state.ending != 0) result = op.state.ending;
-  if (op.state.queued) {  // to be interrupted, which came too late: retry() has the result
-    op.state.ending = 0;
-    op.state.result = result;
-    return;
-  }
-  resume(op, result);
+  op.state.finished = op.state.queued;
+  op.state.result = result;
+  if (!op.state.queued) resume(op, result);
 }
 
 void LoopEngine::enqueue(Op& op) {
@@ -135,7 +132,9 @@ void LoopEngine::run_queued() {
   running_queue_.swap(queued_);
   for (Op* const op : running_queue_) {
     op->state.queued = false;
-    if (op->state.in_kernel) {
+    if (op->state.finished) {  // before it could be ended early
+      resume(*op, op->state.result);
+    } else if (op->state.in_kernel) {
       interrupt(*op);
     } else if (op->state.ending != 0) {
       resume(*op, op->state.ending);

@@ -88,6 +88,7 @@ class Op {
     Phase phase = Phase::idle;
     bool queued = false;     // for the engine's next turn
     bool in_kernel = false;  // which may read and write its memory
+    bool finished = false;   // its result came while it was queued
   };
   State state;
 

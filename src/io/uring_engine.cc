@@ -35,6 +35,8 @@ struct UringSlot {
   Op::Kind kind = Op::Kind::receive;
   bool armed = false;     // in the kernel
   bool stopping = false;  // which has been asked to end it
+  bool starved = false;   // there was no buffer
+  bool slow = false;      // more came than was read: no multishot any more
 
   [[nodiscard]] std::size_t unread() const noexcept { return arrived.size() - first; }
 };
@@ -134,9 +136,6 @@ Result<void> UringEngine::set_up() {
   ring_ = std::move(ring);
   constexpr unsigned features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG | IORING_FEAT_CQE_SKIP;
   if ((params.features & features) != features) return std::unexpected(Error{EINVAL, "io_uring"});
-  // Saves a look at the descriptor table a turn; without it all works too.
-  ::io_uring_register_ring_fd(ring_.get());
-
   void* const memory = ::mmap(nullptr, limits_.buffers_max * sizeof(io_uring_buf),
                               PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return std::unexpected(Error{errno, "mmap"});
@@ -196,6 +195,11 @@ bool UringEngine::begin(Op& op) {
       return false;
   }
   op.state.in_kernel = true;
+  return false;
+}
+
+bool UringEngine::retry(Op&) {
+  ASSERT(!"nothing waits for a turn of its own");
   return false;
 }
 
@@ -263,7 +267,7 @@ UringSlot& UringEngine::slot_of(Socket& socket, Op::Kind kind) {
 bool UringEngine::begin_multishot(Op& op) {
   UringSlot& slot = slot_of(*op.socket, op.kind);
   if (take_arrived(slot, op)) return true;
-  if (!slot.armed) arm(slot);
+  if (!slot.armed && !slot.starved) arm(slot);
   return false;
 }
 
@@ -295,7 +299,8 @@ void UringEngine::arm(UringSlot& slot) {
   if (slot.kind == Op::Kind::accept) {
     ::io_uring_prep_multishot_accept(&entry, slot.socket->fd(), nullptr, nullptr, SOCK_CLOEXEC);
   } else {
-    ::io_uring_prep_recv_multishot(&entry, slot.socket->fd(), nullptr, 0, 0);
+    ::io_uring_prep_recv(&entry, slot.socket->fd(), nullptr, 0, 0);
+    if (!slot.slow) entry.ioprio |= IORING_RECV_MULTISHOT;
     entry.flags |= IOSQE_BUFFER_SELECT;
     entry.buf_group = buffer_group;
   }
@@ -332,7 +337,8 @@ void UringEngine::keep_arrived(UringSlot& slot, const Completion& completion) {
   if (accepted) {
     ::close(result);  // the listener was given up meanwhile
   } else if (result == -ENOBUFS && slot.kind == Op::Kind::receive) {
-    wanted_ = std::min(wanted_ * 2, limits_.buffers_max);
+    slot.starved = true;
+    starved_.push_back(&slot);
   } else if (result == -ECANCELED || result == -EAGAIN ||
              (slot.kind == Op::Kind::accept && concerns_one_connection(-result))) {
     // It is armed again when somebody waits.
@@ -346,14 +352,16 @@ void UringEngine::deliver(UringSlot& slot) {
   Op* const reader = slot.socket->state.reader;
   if (reader == nullptr || reader->state.queued) {
     const bool enough = slot.unread() >= limits_.unread_buffers_max;
-    if (enough && slot.armed && !std::exchange(slot.stopping, true)) {
+    if (!enough) return;
+    slot.slow = true;
+    if (slot.armed && !std::exchange(slot.stopping, true)) {
       cancel_in_kernel(key_of(&slot, Tag::slot));
     }
     return;
   }
   if (take_arrived(slot, *reader)) {
     resume(*reader, reader->state.result);
-  } else if (!slot.armed) {
+  } else if (!slot.armed && !slot.starved) {
     arm(slot);
   }
 }
@@ -399,12 +407,31 @@ void UringEngine::provide_buffers() {
   if (added > 0) ::io_uring_buf_ring_advance(buffer_ring_, added);
 }
 
+// Only in the next turn, behind fresh buffers: armed at once it would be starved at once, and a
+// turn with many such sockets would never end.
+void UringEngine::feed_starved() {
+  if (starved_.empty()) return;
+  wanted_ = std::min(wanted_ * 2, limits_.buffers_max);
+  provide_buffers();
+  for (UringSlot* const slot : std::exchange(starved_, {})) {
+    if (!std::exchange(slot->starved, false)) continue;  // forgotten meanwhile
+    if (!slot->armed && slot->socket->state.reader != nullptr) arm(*slot);
+  }
+}
+
 // --- the loop ---------------------------------------------------------------------------------
 
 void UringEngine::run() {
+  // Saves a look at the descriptor table a turn; it is this thread's, so it is given back here.
+  // Without it all works too.
+  ::io_uring_register_ring_fd(ring_.get());
   LoopEngine::run();
-  ::io_uring_submit(ring_.get());  // what was passed on at last
+  do {  // what was passed on at last
+    passed_on_again_ = false;
+    wait(0);
+  } while (passed_on_again_);
   get_back();
+  ::io_uring_unregister_ring_fd(ring_.get());
 }
 
 // Whatever the kernel still holds of forgotten sockets, before our memory goes.
@@ -413,6 +440,7 @@ void UringEngine::get_back() {
 }
 
 void UringEngine::wait(int ms) {
+  feed_starved();
   provide_buffers();
   io_uring_cqe* first = nullptr;
   int error;
@@ -426,17 +454,20 @@ void UringEngine::wait(int ms) {
   // EAGAIN, EBUSY: short of memory, or too many completions wait: those go first.
   ASSERT(error >= 0 || error == -ETIME || error == -EINTR || error == -EAGAIN || error == -EBUSY);
   read_clocks();
-  // Copied out, since whoever is resumed may make us submit, which brings more.
+  // Copied out, since whoever is resumed may make us submit, which brings more; that is the next
+  // turn's.
+  unsigned left = ::io_uring_cq_ready(ring_.get());
   std::array<io_uring_cqe*, 128> entries;
   std::array<Completion, 128> batch;
-  unsigned count;
-  while ((count = ::io_uring_peek_batch_cqe(ring_.get(), entries.data(), entries.size())) > 0) {
+  while (left > 0) {
+    const unsigned count = ::io_uring_peek_batch_cqe(
+        ring_.get(), entries.data(), std::min(left, static_cast<unsigned>(entries.size())));
     for (unsigned i = 0; i < count; ++i) {
       batch[i] = {entries[i]->user_data, entries[i]->res, entries[i]->flags};
     }
     ::io_uring_cq_advance(ring_.get(), count);
     for (unsigned i = 0; i < count; ++i) dispatch(batch[i]);
-    if (count < entries.size()) break;
+    left -= count;
   }
 }
 
@@ -455,9 +486,11 @@ void UringEngine::dispatch(const Completion& completion) {
       wake_asked_.exchange(false, std::memory_order_seq_cst);
       woken();
       return;
-    case Tag::passing: {  // it failed, for want of memory: once more
+    case Tag::passing: {  // it failed: EAGAIN, ENOMEM, EOVERFLOW; the other engine outlives this
+      ASSERT(completion.result != -EBADF && completion.result != -EBADFD);
       const auto ring = static_cast<int>(completion.key >> 3 & 0x1fffffff);
       send_descriptor(ring, static_cast<int>(completion.key >> 32));
+      passed_on_again_ = true;
       return;
     }
     case Tag::passed:

@@ -29,7 +29,9 @@ struct UringLimits {
   // `buffers_max` (a power of two), each time when they did not suffice.
   unsigned buffers = 32;
   unsigned buffers_max = 1024;
-  // What a socket may have received that nobody reads: then the kernel is asked to stop.
+  // What a socket may have received that nobody reads: then the kernel is asked to stop, and from
+  // then on it receives a buffer at a time, when somebody waits. What came in between is a turn's:
+  // the kernel fills 32 buffers of a socket before it goes on to others.
   std::size_t unread_buffers_max = 4;
 };
 
@@ -55,7 +57,7 @@ class UringEngine final : public LoopEngine {
   [[nodiscard]] Result<void> set_up();
 
   bool begin(Op& op) override;
-  bool retry(Op&) override { return true; }
+  bool retry(Op& op) override;
   void interrupt(Op& op) override;
   void wait(int ms) override;
   void forget(Socket& socket) noexcept override;
@@ -77,6 +79,7 @@ class UringEngine final : public LoopEngine {
 
   void provide_buffers();
   void get_back();
+  void feed_starved();
   void watch_event();
   void send_descriptor(int ring, int descriptor);
 
@@ -89,8 +92,10 @@ class UringEngine final : public LoopEngine {
   base::Fd event_;                           // eventfd
   std::deque<UringSlot> slots_;              // they do not move
   UringSlot* free_slots_ = nullptr;
-  std::size_t forgotten_ = 0;     // sockets whose operation is still in the kernel
-  std::vector<base::Fd> passed_;  // from other engines
+  std::vector<UringSlot*> starved_;  // to be armed again when there are buffers
+  std::size_t forgotten_ = 0;        // sockets whose operation is still in the kernel
+  std::vector<base::Fd> passed_;     // from other engines
+  bool passed_on_again_ = false;
   std::atomic<bool> wake_asked_{false};
 };
 

@@ -25,7 +25,8 @@ class Worker::Life {
     coro::TaskGroup accepting;
     for (AcceptLoop& loop : accept_loops_) accepting.start(loop.run());
     // What was handed over before the stop was asked for is served too.
-    while (worker_.stops_asked_.load() == 0 || worker_.waiting() > 0) {
+    while (worker_.stops_asked_.load() == 0 ||
+           (worker_.stops_asked_.load() == 1 && worker_.waiting() > 0)) {
       io::WokenOp woken(engine_);
       co_await woken;
       take_handed_over();

@@ -37,7 +37,11 @@ class Worker {
   // Any thread.
   [[nodiscard]] const WorkerCounters& counters() const noexcept { return counters_; }
   // Connections that were handed over and not taken yet. Any thread.
-  [[nodiscard]] std::size_t waiting() const noexcept { return handed_over_.get() - taken_.get(); }
+  [[nodiscard]] std::size_t waiting() const noexcept {
+    const std::uint64_t taken = taken_.get();  // first: it may go on meanwhile
+    const std::uint64_t handed_over = handed_over_.get();
+    return handed_over > taken ? handed_over - taken : 0;
+  }
 
  private:
   class Life;  // on the thread

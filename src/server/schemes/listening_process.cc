@@ -35,7 +35,7 @@ ListeningProcess::ListeningProcess(const SharedContext& shared, const StopSignal
   for (std::size_t i = 0; i < counters.places().size(); ++i) free_places_.push_back(i);
 }
 
-void ListeningProcess::run() {
+void ListeningProcess::run() noexcept {
   take_signals();
   accept();
   listeners_.close();
@@ -89,7 +89,7 @@ bool ListeningProcess::try_fork(base::Fd& connection) {
 }
 
 // The child's life.
-void ListeningProcess::serve(base::Fd connection, std::size_t place) {
+void ListeningProcess::serve(base::Fd connection, std::size_t place) noexcept {
   listeners_.close();
   ::signal(SIGCHLD, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &waiting_mask_, nullptr);

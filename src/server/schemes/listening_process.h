@@ -43,13 +43,13 @@ class ListeningProcess {
                    std::vector<base::Fd> listeners, const ProcessCounters& counters);
 
   // Until the server stops, or the main process dies, and every child has ended.
-  [[noreturn]] void run();
+  [[noreturn]] void run() noexcept;
 
  private:
   void take_signals();
   void accept();
   bool try_fork(base::Fd& connection);
-  [[noreturn]] void serve(base::Fd connection, std::size_t place);
+  [[noreturn]] void serve(base::Fd connection, std::size_t place) noexcept;
   void reap();
   bool reap_one(int options);
 
