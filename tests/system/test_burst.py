@@ -1,0 +1,40 @@
+"""More connections at once than an engine has buffers, or places in its rings."""
+
+import resource
+import signal
+
+import pytest
+
+from support.http1 import get
+from support.pairs import PAIRS
+from support.protocols import name_of
+from support.server import Server
+from support.sockets import connect
+
+CONNECTIONS = 1500  # more than the 1024 entries of io_uring's submission queue
+PAGE = b"burst" * 20
+
+
+@pytest.fixture(params=[pair for pair in PAIRS if not pair.blocking], ids=name_of)
+def server(request):
+    # A worker of the acceptor is given 1024 that it has not taken; the rest must go to another.
+    workers = 2 if request.param.scheme == "acceptor" else 1
+    with Server(pair=request.param, workers=workers) as started:
+        (started.root / "page").write_bytes(PAGE)
+        yield started
+
+
+def test_all_that_ask_while_the_server_sleeps_are_answered(server):
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    server.signal(signal.SIGSTOP)
+    clients = [connect(server) for _ in range(CONNECTIONS)]
+    for client in clients:
+        client.sendall(get("/page", "Connection: close"))
+    server.signal(signal.SIGCONT)
+    for client in clients:
+        received = b""
+        while piece := client.recv(65536):
+            received += piece
+        client.close()
+        assert received.endswith(PAGE)
