@@ -131,7 +131,8 @@ Result<EngineTaken, std::string> take_engine(const SchemeKind& scheme, std::stri
   const Result<void, std::string> possible = check_engine(scheme, wanted);
   if (!possible) return std::unexpected(possible.error());
   if (scheme.blocking) {
-    return EngineTaken{.name = "blocking", .reason = wanted == "auto" ? "of this scheme" : ""};
+    return EngineTaken{.name = "blocking",
+                       .reason = wanted == "auto" ? "the only one of this scheme" : ""};
   }
   Result<io::EngineChoice, std::string> choice = io::choose_engine(wanted);
   if (!choice) return std::unexpected(choice.error());

@@ -34,9 +34,10 @@ Result<void, std::string> BufferedPoolScheme::start() {
 }
 
 void BufferedPoolScheme::accept() {
+  const auto put = options_.refuse_when_full ? &base::BoundedQueue<base::Fd>::try_push
+                                             : &base::BoundedQueue<base::Fd>::push;
   while (auto connection = listeners_->accept()) {
-    const bool taken = options_.refuse_when_full ? queue_.try_push(*connection)  //
-                                                 : queue_.push(*connection);
+    const bool taken = (queue_.*put)(*connection);
     if (!taken && !queue_.closed()) refused_.up();
   }
 }
