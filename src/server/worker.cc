@@ -31,6 +31,7 @@ class Worker::Life {
       co_await woken;
       take_handed_over();
     }
+    take_handed_over();  // asked twice to stop, it ends what there is
     for (AcceptLoop& loop : accept_loops_) loop.stop();
     co_await accepting.join();
     accept_loops_.clear();  // closes the listeners
