@@ -34,10 +34,9 @@ Result<std::unique_ptr<EpollEngine>> EpollEngine::open(const EpollLimits& limits
 }
 
 EpollEngine::EpollEngine(const EpollLimits& limits, base::Fd epoll, base::Fd event)
-    : LoopEngine(limits.buffer_bytes, limits.buffers_kept_max),
+    : LoopEngine(std::move(event), limits.buffer_bytes, limits.buffers_kept_max),
       inline_operations_max_(limits.inline_operations_max),
-      epoll_(std::move(epoll)),
-      event_(std::move(event)) {}
+      epoll_(std::move(epoll)) {}
 
 EpollEngine::~EpollEngine() {
   for (const Slot& slot : slots_) ASSERT(slot.socket == nullptr);
@@ -213,10 +212,7 @@ void EpollEngine::wait(int ms) {
 
 void EpollEngine::dispatch(const epoll_event& event) {
   if (event.data.u64 == event_key) {
-    // Edge-triggered and never read: each write is an edge of its own. Cleared before the waiter
-    // looks at what it was woken for, so that no wake is lost; by an exchange, since a store would
-    // not see what was written before a wake() that found the flag set.
-    wake_asked_.exchange(false, std::memory_order_seq_cst);
+    event_seen();  // edge-triggered
     finish_files();
     woken();
     return;
@@ -243,13 +239,6 @@ void EpollEngine::dispatch(const epoll_event& event) {
   if (Op* const writer = socket->state.writer; writer != nullptr && !writer->state.queued) {
     if (attempt(*writer)) resume(*writer, writer->state.result);
   }
-}
-
-void EpollEngine::wake() noexcept {
-  // One write wakes for all that was handed over until the engine looks.
-  if (wake_asked_.exchange(true, std::memory_order_seq_cst)) return;
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
 }
 
 }  // namespace h2server::io

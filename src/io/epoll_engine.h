@@ -6,7 +6,6 @@
 // next one waits for the edge instead of asking the kernel again.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -30,8 +29,6 @@ class EpollEngine final : public LoopEngine {
  public:
   static Result<std::unique_ptr<EpollEngine>> open(const EpollLimits& limits = {});
   ~EpollEngine() override;
-
-  void wake() noexcept override;
 
  private:
   // Whose events an epoll key names; the generation tells a reused descriptor's from stale ones.
@@ -60,12 +57,10 @@ class EpollEngine final : public LoopEngine {
 
   const std::uint8_t inline_operations_max_;
   base::Fd epoll_;
-  base::Fd event_;           // eventfd
   std::vector<Slot> slots_;  // by descriptor
   FileThreads file_threads_{*this};
   std::size_t files_out_ = 0;  // with them
   std::uint32_t turn_ = 1;
-  std::atomic<bool> wake_asked_{false};
 };
 
 }  // namespace h2server::io

@@ -1,5 +1,7 @@
 #include "io/loop_engine.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 
 #include "base/clock.h"
@@ -35,8 +37,9 @@ bool concerns_one_connection(int error) noexcept {
   }
 }
 
-LoopEngine::LoopEngine(std::size_t buffer_bytes, std::size_t buffers_kept_max)
-    : buffer_bytes_(buffer_bytes),
+LoopEngine::LoopEngine(base::Fd event, std::size_t buffer_bytes, std::size_t buffers_kept_max)
+    : event_(std::move(event)),
+      buffer_bytes_(buffer_bytes),
       buffers_kept_max_(buffers_kept_max),
       now_ms_(base::monotonic_ms()),
       unix_seconds_(base::unix_seconds()),
@@ -219,6 +222,16 @@ void LoopEngine::woken() {
   was_woken_ = false;
   resume(*woken_, 0);
 }
+
+void LoopEngine::wake() noexcept {
+  // One write wakes for all that was handed over until the engine looks.
+  if (wake_asked_.exchange(true, std::memory_order_seq_cst)) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
+}
+
+// By an exchange: a store would not see what was written before a wake() that found the flag set.
+void LoopEngine::event_seen() noexcept { wake_asked_.exchange(false, std::memory_order_seq_cst); }
 
 // --- buffers ----------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 // cancelling, clocks and buffers. Those that come after it say how to wait for the kernel.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -19,13 +20,20 @@ class LoopEngine : public Engine {
   void cancel_all() final;
   void run() override;
   void stop() noexcept final { stopping_ = true; }
+  void wake() noexcept final;
   Lease borrow() final { return {*this, take_buffer(), buffer_bytes_}; }
   std::int64_t now_ms() const noexcept final { return now_ms_; }
   std::int64_t unix_seconds() const noexcept final { return unix_seconds_; }
 
  protected:
-  // Of `buffers_kept_max` buffers the memory is kept for use again.
-  LoopEngine(std::size_t buffer_bytes, std::size_t buffers_kept_max);
+  // `event`: an eventfd, for wake(). Of `buffers_kept_max` buffers the memory is kept for use
+  // again.
+  LoopEngine(base::Fd event, std::size_t buffer_bytes, std::size_t buffers_kept_max);
+
+  // It is never read: each write is an event of its own.
+  [[nodiscard]] int event() const noexcept { return event_.get(); }
+  // The kernel reported the event. Before woken(), so that no wake is lost.
+  void event_seen() noexcept;
 
   // Gets an operation on a socket or a file under way. True: it completed, its result is set.
   virtual bool begin(Op& op) = 0;
@@ -60,6 +68,8 @@ class LoopEngine : public Engine {
   void end_early(Op& op, int error);
   void run_queued();
 
+  const base::Fd event_;
+  std::atomic<bool> wake_asked_{false};
   const std::size_t buffer_bytes_;
   const std::size_t buffers_kept_max_;
   std::vector<std::unique_ptr<char[]>> buffers_;

@@ -112,19 +112,19 @@ std::string UringEngine::find_obstacle() {
 }
 
 Result<std::unique_ptr<UringEngine>> UringEngine::open(const UringLimits& limits) {
-  std::unique_ptr<UringEngine> engine(new UringEngine(limits));
+  base::Fd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!event.valid()) return std::unexpected(Error{errno, "eventfd"});
+  std::unique_ptr<UringEngine> engine(new UringEngine(limits, std::move(event)));
   if (Result<void> done = engine->set_up(); !done) return std::unexpected(done.error());
   return engine;
 }
 
-UringEngine::UringEngine(const UringLimits& limits)
-    : LoopEngine(limits.buffer_bytes, limits.buffers_max / 4),
+UringEngine::UringEngine(const UringLimits& limits, base::Fd event)
+    : LoopEngine(std::move(event), limits.buffer_bytes, limits.buffers_max / 4),
       limits_(limits),
       wanted_(limits.buffers) {}
 
 Result<void> UringEngine::set_up() {
-  event_ = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!event_.valid()) return std::unexpected(Error{errno, "eventfd"});
   auto ring = std::make_unique<io_uring>();
   io_uring_params params{};
   // The completions of a turn are worked off when we ask for them, and by nobody else.
@@ -482,8 +482,7 @@ void UringEngine::dispatch(const Completion& completion) {
       return;
     case Tag::event:
       if ((completion.flags & IORING_CQE_F_MORE) == 0) watch_event();
-      // Cleared before the waiter looks at what it was woken for: see EpollEngine::dispatch().
-      wake_asked_.exchange(false, std::memory_order_seq_cst);
+      event_seen();
       woken();
       return;
     case Tag::passing: {  // it failed: EAGAIN, ENOMEM, EOVERFLOW; the other engine outlives this
@@ -504,18 +503,10 @@ void UringEngine::dispatch(const Completion& completion) {
 
 // --- waking and passing on --------------------------------------------------------------------
 
-// The eventfd is never read: each write is an event of its own.
 void UringEngine::watch_event() {
   io_uring_sqe& entry = next_entry();
-  ::io_uring_prep_poll_multishot(&entry, event_.get(), POLLIN);
+  ::io_uring_prep_poll_multishot(&entry, event(), POLLIN);
   entry.user_data = key_of(nullptr, Tag::event);
-}
-
-void UringEngine::wake() noexcept {
-  // One write wakes for all that was handed over until the engine looks.
-  if (wake_asked_.exchange(true, std::memory_order_seq_cst)) return;
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
 }
 
 int UringEngine::ring_descriptor() const noexcept { return ring_->ring_fd; }

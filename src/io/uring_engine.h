@@ -6,7 +6,6 @@
 // which the kernel gives back with the completion.
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <memory>
 #include <string>
@@ -43,7 +42,6 @@ class UringEngine final : public LoopEngine {
   ~UringEngine() override;
 
   void run() override;
-  void wake() noexcept override;
   bool pass(Engine& to, base::Fd& descriptor) override;
   base::Fd take_passed() override;
   int ring_descriptor() const noexcept override;
@@ -53,7 +51,7 @@ class UringEngine final : public LoopEngine {
 
   static std::string find_obstacle();
 
-  explicit UringEngine(const UringLimits& limits);
+  UringEngine(const UringLimits& limits, base::Fd event);
   [[nodiscard]] Result<void> set_up();
 
   bool begin(Op& op) override;
@@ -89,14 +87,12 @@ class UringEngine final : public LoopEngine {
   std::vector<char*> provided_;              // by number; null: the number is free
   std::vector<std::uint16_t> free_numbers_;  // of provided_
   unsigned wanted_;                          // buffers that the kernel should have
-  base::Fd event_;                           // eventfd
   std::deque<UringSlot> slots_;              // they do not move
   UringSlot* free_slots_ = nullptr;
   std::vector<UringSlot*> starved_;  // to be armed again when there are buffers
   std::size_t forgotten_ = 0;        // sockets whose operation is still in the kernel
   std::vector<base::Fd> passed_;     // from other engines
   bool passed_on_again_ = false;
-  std::atomic<bool> wake_asked_{false};
 };
 
 }  // namespace h2server::io
