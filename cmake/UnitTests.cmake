@@ -1,5 +1,5 @@
 # One GoogleTest program, unit_tests; one ctest entry per folder of tests/ (unit.base, unit.http …).
-set(unit_folders base coro io net http content server)
+set(unit_folders base coro io net http content server lab)
 list(TRANSFORM unit_folders REPLACE "(.+)" "tests/\\1/*_test.cc" OUTPUT_VARIABLE unit_globs)
 file(GLOB_RECURSE unit_sources CONFIGURE_DEPENDS ${unit_globs})
 
@@ -21,6 +21,11 @@ target_link_libraries(unit_tests PRIVATE
   h2server_core h2server_warnings
   OpenSSL::SSL PkgConfig::nghttp2 fmt::fmt Threads::Threads GTest::gtest GTest::gmock
   GTest::gtest_main)
+foreach(program floor load relay)
+  if(TARGET lab_${program}_parts)
+    target_link_libraries(unit_tests PRIVATE lab_${program}_parts)
+  endif()
+endforeach()
 
 # After each link the program is asked which suites it has, and from which files: no suite can be
 # forgotten, and no list is kept by hand.

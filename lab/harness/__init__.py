@@ -1,0 +1,1 @@
+"""The lab: what starts servers and load, measures, and reports."""

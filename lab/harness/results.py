@@ -1,0 +1,120 @@
+"""What was measured: runs, experiments and their file, results.json.
+
+A Run is one load on one server, once. Runs with the same `cell` differ by nothing but `round`, so
+their spread is the spread of the measurement. Measures by name, with their units:
+
+    cpu_us        server's processor time (user and system, children included), µs a request
+    rps           requests a second, as the client saw them
+    p50_ms p90_ms p99_ms p999_ms max_ms mean_ms    latency, ms
+    server_cpu    processors that the server kept busy (1.0: one)
+    client_cpu    the same of the client; near 1.0 the client was the limit
+    rss_kib       resident memory of the server under load, KiB, at its highest
+    switches      context switches of the server a request
+    wire_bytes    bytes on the wire a request, both directions, with TCP's and IP's headers
+    syscalls      system calls a request (measured in a short run of its own)
+    elapsed_s     from the first connection to the last answer, s
+    goodput_mb_s  bytes of bodies that arrived, 10^6 a second
+    kib_per_connection    memory of an idle connection, KiB
+    imbalance     the busiest worker's processor time over the mean of all (1.0: even)
+"""
+
+import dataclasses
+import json
+import pathlib
+
+FORMAT = 1
+
+UNITS = {
+    "cpu_us": "µs",
+    "rps": "1/s",
+    "p50_ms": "ms",
+    "p90_ms": "ms",
+    "p99_ms": "ms",
+    "p999_ms": "ms",
+    "max_ms": "ms",
+    "mean_ms": "ms",
+    "server_cpu": "cores",
+    "client_cpu": "cores",
+    "rss_kib": "KiB",
+    "switches": "per request",
+    "wire_bytes": "B",
+    "syscalls": "per request",
+    "elapsed_s": "s",
+    "goodput_mb_s": "MB/s",
+    "kib_per_connection": "KiB",
+    "imbalance": "",
+}
+
+
+@dataclasses.dataclass
+class Run:
+    """One load on one server, once."""
+
+    cell: str  # the factors in one line; the same for all rounds
+    factors: dict  # {"server": "nginx", "load": "-c100 -m10", "threads": 2 …}: str or number
+    round: int
+    command: str  # the load's, as it was run
+    requests: int
+    measures: dict  # {name: number}, see above; what could not be measured is absent
+
+
+@dataclasses.dataclass
+class Experiment:
+    """All runs of one experiment, and what became of the others."""
+
+    name: str
+    command: str  # repeats it
+    planned: int  # runs
+    runs: list = dataclasses.field(default_factory=list)
+    skipped: list = dataclasses.field(default_factory=list)  # [{"what": …, "why": …}]
+    failed: list = dataclasses.field(default_factory=list)  # [{"what": …, "why": …}]
+
+
+@dataclasses.dataclass
+class Results:
+    """A report's data."""
+
+    mode: str  # full, quick or smoke
+    started: str  # ISO 8601
+    finished: str = ""
+    interrupted: bool = False
+    command: str = ""
+    seed: int = 0  # of the order of the runs
+    environment: dict = dataclasses.field(default_factory=dict)  # {label: text}, in order
+    binaries: list = dataclasses.field(default_factory=list)  # [{name, version, path, sha256, flags}]
+    experiments: list = dataclasses.field(default_factory=list)
+    # {experiment: {cell: [[µs, count] …]}}: latencies of all rounds, each at its bucket's upper end
+    histograms: dict = dataclasses.field(default_factory=dict)
+
+
+def save(results, folder):
+    """Writes results.json and histograms.json into `folder`, each in one piece."""
+    data = dataclasses.asdict(results)
+    histograms = data.pop("histograms")
+    _replace(pathlib.Path(folder) / "results.json", {"format": FORMAT, **data})
+    _replace(pathlib.Path(folder) / "histograms.json", histograms)
+
+
+def load(folder):
+    """The Results in `folder`, or in a results.json; SystemExit with the reason if there are none."""
+    path = pathlib.Path(folder)
+    path = path / "results.json" if path.is_dir() else path
+    try:
+        data = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"{path}: no results: {error}") from error
+    if data.pop("format", None) != FORMAT:
+        raise SystemExit(f"{path}: not of format {FORMAT}; measure again")
+    histograms = path.with_name("histograms.json")
+    data["histograms"] = json.loads(histograms.read_text()) if histograms.exists() else {}
+    data["experiments"] = [
+        Experiment(**{**item, "runs": [Run(**run) for run in item["runs"]]})
+        for item in data["experiments"]
+    ]
+    return Results(**data)
+
+
+def _replace(path, data):
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(data, ensure_ascii=False, indent=1))
+    part.replace(path)
