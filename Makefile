@@ -1,5 +1,6 @@
 # make run    the server on a fresh Debian 12, from nothing
 # make test   every test there is
+# make lab    measures the server beside others, in minutes; lab/run does so at length
 # The build itself is CMake's (CMakeLists.txt, CMakePresets.json); this file only strings commands
 # together. `make run SETUP=true` leaves the machine's packages alone.
 
@@ -9,12 +10,13 @@ ARGS ?=
 PORT ?= 8443
 PRESET ?= release
 
-.PHONY: help run test build setup docker-test format clean configure
+.PHONY: help run test lab build setup docker-test format clean configure
 
 help:
 	@echo 'make run           install what is missing, build, serve www/ on https://localhost:8443'
 	@echo '                   (otherwise: make run PORT=9000 ARGS="--threads 4")'
 	@echo 'make test          install what is missing, build, run every test'
+	@echo 'make lab           measure the server beside others (some experiments: make lab ARGS="idle sizes")'
 	@echo 'make build         build everything (PRESET=release|debug|asan|tsan|clang)'
 	@echo 'make setup         install the Debian packages and tools for building and testing'
 	@echo 'make docker-test   build the container image and try it (docker or buildah)'
@@ -32,6 +34,11 @@ test:
 	@$(SETUP) test
 	@$(MAKE) --no-print-directory build
 	ctest --preset $(PRESET) --parallel $(JOBS) --label-exclude 'matrix|churn' $(ARGS)
+
+lab:
+	@$(SETUP) lab
+	@$(MAKE) --no-print-directory build PRESET=release
+	@lab/run --quick $(ARGS)
 
 build: configure
 	@cmake --build --preset $(PRESET) --parallel $(JOBS)

@@ -1,0 +1,11 @@
+"""The experiments: what each asks, its cells, its figures, and what it finds."""
+
+import importlib
+
+_NAMES = ["stages", "threads", "peers", "schemes", "connections", "sizes", "engines", "uploads",
+          "idle", "balance", "latency"]  # fmt: skip
+
+# {name: Definition}, in the order of the report.
+ALL = {
+    name: importlib.import_module(f"harness.experiments.{name}").DEFINITION for name in _NAMES
+}

@@ -1,0 +1,62 @@
+"""zy-http's tables: a connection for each request, and latency at fixed rates."""
+
+from harness.experiments.common import floor, load_cell, ours, own_load
+from harness.experiments.definition import Definition
+from harness.loads import Hey
+
+
+def _churn(lab, concurrency, status):
+    """As many short connections at once as `concurrency`."""
+    connections = max(lab.mode.pick(20_000, 8_000, 100), 2 * concurrency)
+    few = ("--connections", lab.mode.pick(2_000, 1_000, 50), "--concurrency", min(concurrency, 100))
+    expected = ("--expect-status", status)
+    shape = ("--connections", connections, "--concurrency", concurrency)
+    return own_load(lab, "churn", shape + expected, few + expected)
+
+
+def _cells(lab):
+    cells = []
+    small = lab.file("1k.html", 1024)
+    steps = lab.mode.pick([1, 2, 4, 8, 16, 32, 50, 100, 500, 5000], [1, 50, 5000], [4])
+    for concurrency in steps:
+        for server in _servers(lab):
+            for target, path, status in (("1 KB", small, 200), ("404", "/no-such-file", 404)):
+                cells.append(load_cell(
+                    server, "h1", _churn(lab, concurrency, status),
+                    {"target": target, "concurrency": concurrency}, path=path, status=status))
+        closing = floor(lab)
+        cells.append(load_cell(closing, "h1", _churn(lab, concurrency, 200),
+                               {"target": "1 KB", "concurrency": concurrency}, path=small,
+                               options=("--close",)))
+    return cells + _as_they_did(lab, small) + _at_fixed_rates(lab, small)
+
+
+def _servers(lab):
+    guests = [guest for guest in lab.guests if "h1" in guest.protocols]
+    peers = lab.mode.pick(["nginx", "h2o"], ["nginx", "h2o"], [])
+    return [ours(lab), *(lab.peers[name] for name in peers), *guests]
+
+
+def _as_they_did(lab, path):
+    """The author's own tool, at one concurrency."""
+    load = Hey(lab.mode.pick(100, 100, 4), lab.mode.pick(20_000, 5_000, 100))
+    return [
+        load_cell(server, "h1", load, {"target": "1 KB", "concurrency": 100, "tool": "hey"},
+                  path=path)
+        for server in lab.mode.pick([ours(lab), lab.peers["nginx"]], [ours(lab)], [ours(lab)])
+    ]
+
+
+def _at_fixed_rates(lab, path):
+    cells = []
+    for rate in lab.mode.pick([10_000, 20_000, 30_000, 40_000, 50_000], [10_000, 40_000], [500]):
+        shape = ("--rate", rate, "--seconds", lab.mode.pick(2, 1, 0.3), "--connections",
+                 lab.mode.pick(100, 100, 4))
+        few = ("--rate", rate // 2, "--seconds", 0.2, "--connections", 10)
+        for server in [*_servers(lab), floor(lab)]:
+            cells.append(load_cell(server, "h1", own_load(lab, "open", shape, few),
+                                   {"concurrency": 100, "rate": rate, "tool": "load"}, path=path))
+    return cells
+
+
+DEFINITION = Definition("connections", "connections", "", _cells, [], lambda experiment: [])

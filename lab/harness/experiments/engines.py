@@ -1,0 +1,46 @@
+"""New: every scheme on every engine it has, by load."""
+
+from harness.experiments.common import SMALL, floor, h1_load, h2_load, load_cell, ours, own_load
+from harness.experiments.definition import Definition
+
+PAIRS = [
+    ("acceptor", "epoll"), ("acceptor", "io_uring"), ("reuseport", "epoll"),
+    ("reuseport", "io_uring"), ("thread-pool", "blocking"), ("buffered-pool", "blocking"),
+    ("thread-per-connection", "blocking"), ("process-per-connection", "blocking"),
+]  # fmt: skip
+_WORKERS = 128  # of a pool: more than connections, as each keeps its thread
+
+
+def _loads(lab):
+    """{name: (protocol, load)}"""
+    churn = ("--connections", lab.mode.pick(10_000, 4_000, 100), "--concurrency",
+             lab.mode.pick(50, 50, 4))
+    few = ("--connections", 100, "--concurrency", 4)
+    return {
+        "h1 -c100": ("h1", h1_load(lab)),
+        "h1 TLS -c100": ("h1 TLS", h1_load(lab)),
+        f"h2c {SMALL}": ("h2c", h2_load(lab, SMALL)),
+        f"h2 {SMALL}": ("h2", h2_load(lab, SMALL)),
+        "short connections": ("h1", own_load(lab, "churn", churn, few)),
+    }
+
+
+def _cells(lab):
+    cells = []
+    for name, (protocol, load) in _loads(lab).items():
+        if lab.mode.name == "smoke" and "TLS" in name:
+            continue
+        short = name == "short connections"
+        for scheme, engine in PAIRS:
+            threads = _WORKERS if scheme.endswith("-pool") else 1
+            cells.append(load_cell(ours(lab, scheme, engine), protocol, load,
+                                   {"scheme": scheme, "engine": engine, "load": name},
+                                   threads=threads))
+        for engine in ("epoll", "io_uring"):
+            cells.append(load_cell(floor(lab, engine), protocol, load,
+                                   {"engine": engine, "load": name},
+                                   options=("--close",) if short else ()))
+    return cells
+
+
+DEFINITION = Definition("engines", "engines", "", _cells, [], lambda experiment: [])

@@ -1,0 +1,177 @@
+"""The Lab: what every procedure needs, and the loop that runs the cells of the experiments."""
+
+import dataclasses
+import datetime
+import pathlib
+import random
+import shutil
+import subprocess
+import tempfile
+
+from harness import loads, machine, results, spread
+from harness.processes import Failure
+from harness.progress import Progress
+
+INDEX_BYTES = 158  # of the article's index.html
+
+
+@dataclasses.dataclass
+class Cell:
+    """One row of an experiment's plan: its factors, and what measures it once."""
+
+    factors: dict
+    procedure: object  # (Lab, round number) -> Outcome
+    server: object  # servers.Server, which may be missing here
+
+    @property
+    def name(self):
+        return ", ".join(f"{name} {value}" for name, value in self.factors.items())
+
+
+@dataclasses.dataclass(frozen=True)
+class Mode:
+    """How much is measured."""
+
+    name: str
+    rounds: int
+    # full: every cell, for publishing; quick: those that matter, in minutes; smoke: each
+    # procedure once or twice with next to no load, to see that it works.
+
+    def pick(self, full, quick, smoke):
+        """The one of three that belongs to this mode."""
+        return {"full": full, "quick": quick, "smoke": smoke}[self.name]
+
+
+MODES = {mode.name: mode for mode in (Mode("full", 5), Mode("quick", 5), Mode("smoke", 1))}
+
+
+class Lab:
+    """with Lab(…) as lab: folders, files to serve and a certificate that are gone afterwards."""
+
+    def __init__(self, build, mode, server_cpus, load_cpus, peers, guests):
+        self.build = pathlib.Path(build)
+        self.mode = mode
+        self.server_cpus = server_cpus
+        self.load_cpus = load_cpus
+        self.peers = {server.name: server for server in peers}
+        self.guests = guests  # servers that the command line adds
+        self.strace = shutil.which("strace")
+        self.counted_requests = mode.pick(4000, 4000, 200)
+        self.checked = set()  # what was asked for and answered right
+
+    @property
+    def load_program(self):
+        return self.build / "lab/load"
+
+    @property
+    def relay_program(self):
+        return self.build / "lab/relay"
+
+    def __enter__(self):
+        memory = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None  # no disk is measured
+        self._folder = tempfile.TemporaryDirectory(prefix="h2lab-", dir=memory)
+        self.scratch = pathlib.Path(self._folder.name)
+        self.scratch.chmod(0o755)  # for servers that give up their privileges
+        self.root = self.scratch / "root"
+        self.root.mkdir()
+        self.file("index.html", INDEX_BYTES)
+        self.certificate, self.key = self.scratch / "server.crt", self.scratch / "server.key"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+             "-nodes", "-days", "30", "-subj", "/CN=localhost", "-keyout", self.key,
+             "-out", self.certificate],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        return self
+
+    def __exit__(self, *exception):
+        self._folder.cleanup()
+
+    def file(self, name, size):
+        """A file of `size` bytes in the root; its path as a request's target."""
+        path = self.root / name
+        if not path.exists():
+            line = b"<p>The quick brown fox jumps over the lazy dog.</p>\n"
+            path.write_bytes((line * (size // len(line) + 1))[:size])
+        return f"/{name}"
+
+
+def missing(lab, cell):
+    """Why the cell cannot be measured here, or None."""
+    if cell.server.path() is None:
+        return f"{cell.server.binary} is not installed"
+    tool = cell.factors.get("tool")
+    return f"{tool} is not installed" if tool in loads.missing_tools() else None
+
+
+def plan(lab, definitions, rounds):
+    """([Experiment], [(Experiment, Cell, round)] in the order in which they will run)."""
+    experiments, runs = [], []
+    for definition in definitions:
+        cells = definition.cells(lab)
+        experiment = results.Experiment(definition.name, f"lab/run {definition.name}", 0)
+        experiments.append(experiment)
+        for cell in cells:
+            if why := missing(lab, cell):
+                experiment.skipped.append({"what": cell.name, "why": why})
+                continue
+            experiment.planned += rounds
+            runs += [(experiment, cell, number) for number in range(rounds)]
+    return experiments, runs
+
+
+def in_shuffled_rounds(runs, seed):
+    """All first rounds of an experiment, then all second ones …, each in an order of its own.
+
+    So a change of the machine's speed falls on all cells, and what ran before one is another each
+    time.
+    """
+    order = random.Random(seed)
+    shuffled = []
+    for experiment in dict.fromkeys(id(run[0]) for run in runs):
+        mine = [run for run in runs if id(run[0]) == experiment]
+        for number in sorted({run[2] for run in mine}):
+            of_round = [run for run in mine if run[2] == number]
+            order.shuffle(of_round)
+            shuffled += of_round
+    return shuffled
+
+
+def measure(lab, definitions, rounds, command, seed):
+    """The Results of all experiments; of those that were done when it is interrupted."""
+    found = results.Results(mode=lab.mode.name, started=_now(), command=command, seed=seed)
+    machine.raise_limits()
+    found.experiments, runs = plan(lab, definitions, rounds)
+    found.environment = machine.environment(lab)
+    seen = {cell.server.name: cell.server for _, cell, _ in runs}
+    found.binaries = [machine.binary(server) for server in seen.values()]
+    progress = Progress(len(runs))
+    try:
+        for experiment, cell, number in in_shuffled_rounds(runs, seed):
+            progress.before(experiment.name, cell.name)
+            progress.after(measure_once(lab, found, experiment, cell, number))
+    except KeyboardInterrupt:
+        found.interrupted = True
+    progress.end()
+    found.finished = _now()
+    return found
+
+
+def measure_once(lab, found, experiment, cell, number):
+    """One run. False: it failed, which is noted and does not stop the others."""
+    try:
+        outcome = cell.procedure(lab, number)
+    except Failure as failure:
+        experiment.failed.append({"what": f"{cell.name}, round {number + 1}", "why": str(failure)})
+        return False
+    run = results.Run(
+        cell.name, cell.factors, number, outcome.command, outcome.requests, outcome.measures
+    )
+    experiment.runs.append(run)
+    of_cell = found.histograms.setdefault(experiment.name, {})
+    of_cell[cell.name] = spread.merge([of_cell.get(cell.name, []), outcome.histogram])
+    return True
+
+
+def _now():
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -1,0 +1,221 @@
+"""The load generators: h2load, wrk, hey and ours, by one interface.
+
+A load is a command line for an address and a way to read what the tool says. Each yields a
+Reading; a tool that saw an error or an answer that is not 2xx raises Failure, so such a run never
+counts.
+"""
+
+import csv
+import dataclasses
+import io
+import json
+import pathlib
+import re
+import shutil
+
+import numpy
+
+from harness.processes import Failure
+
+WRK_SCRIPT = pathlib.Path(__file__).with_name("wrk.lua")
+
+
+@dataclasses.dataclass
+class Reading:
+    """What a load generator saw."""
+
+    requests: int
+    seconds: float
+    histogram: list  # [[µs, count] …], ascending
+    mean_us: float
+    more: dict = dataclasses.field(default_factory=dict)  # further measures
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """What a load is aimed at."""
+
+    port: int
+    path: str  # "/index.html"
+    tls: bool
+    protocol: str  # h1 or h2
+    work: pathlib.Path  # for files of this run
+
+    @property
+    def url(self):
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}{self.path}"
+
+
+def buckets_of(values, counts=None):
+    """[[µs, count] …] of an array of latencies in µs; a bucket's upper end is at most 1.6 % off.
+
+    HdrHistogram's buckets: each power of two is cut into 64. `counts`: how often each value was
+    seen, once if not given.
+    """
+    values = numpy.maximum(numpy.asarray(values, dtype=numpy.int64), 1)
+    octave = numpy.floor(numpy.log2(values)).astype(numpy.int64)
+    width = 2 ** numpy.maximum(octave - 6, 0)
+    uppers, places = numpy.unique(values // width * width + width - 1, return_inverse=True)
+    totals = numpy.bincount(places, weights=counts, minlength=len(uppers)).astype(numpy.int64)
+    return [[int(upper), int(count)] for upper, count in zip(uppers, totals, strict=True)]
+
+
+def coarse(histogram):
+    """Another's histogram in our buckets."""
+    return buckets_of(*zip(*histogram, strict=True)) if histogram else []
+
+
+@dataclasses.dataclass(frozen=True)
+class H2load:
+    """Connections of some streams each, a number of requests in all; both protocols."""
+
+    connections: int
+    streams: int
+    requests: int
+
+    tool = "h2load"
+
+    def warm_up(self):
+        few = max(self.requests // 10, self.connections)
+        return dataclasses.replace(self, requests=few)
+
+    def with_requests(self, requests):
+        # 200 requests a connection: what opening it costs is then small, as it is under load.
+        connections = max(min(self.connections, requests // 200), 1)
+        return dataclasses.replace(self, requests=requests, connections=connections)
+
+    def command(self, target):
+        protocol = ["--h1"] if target.protocol == "h1" else ["-m", str(self.streams)]
+        return ["h2load", *protocol, "-n", str(self.requests), "-c", str(self.connections),
+                f"--log-file={target.work / 'requests.log'}", target.url]  # fmt: skip
+
+    def read(self, output, target):
+        text = (target.work / "requests.log").read_text()
+        rows = numpy.fromstring(text, dtype=numpy.int64, sep=" ").reshape(-1, 3)
+        latencies = rows[:, 2]
+        good = re.search(r"(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout", output)
+        statuses = re.search(r"status codes: (\d+) 2xx", output)
+        if not good or int(good[1]) != self.requests or int(statuses[1]) != self.requests:
+            raise Failure(f"h2load: {good[0] if good else output[-300:]}")
+        return Reading(
+            requests=self.requests,
+            seconds=_seconds(re.search(r"finished in ([\d.]+)(us|ms|s|m)", output)),
+            histogram=buckets_of(latencies),
+            mean_us=float(latencies.mean()),
+        )
+
+
+def _seconds(match):
+    return float(match[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}[match[2]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Wrk:
+    """HTTP/1.1 connections that ask again at once, for some seconds."""
+
+    connections: int
+    seconds: int
+
+    tool = "wrk"
+
+    def warm_up(self):
+        return H2load(self.connections, 1, max(2000, self.connections))
+
+    def with_requests(self, requests):
+        return H2load(self.connections, 1, 1).with_requests(requests)
+
+    def command(self, target):
+        return ["wrk", "-t1", f"-c{self.connections}", f"-d{self.seconds}s",
+                "-s", str(WRK_SCRIPT), target.url]  # fmt: skip
+
+    def read(self, output, target):
+        line = next((line for line in output.splitlines() if line.startswith("JSON ")), None)
+        if line is None:
+            raise Failure(f"wrk: {output[-300:]}")
+        said = json.loads(line.removeprefix("JSON "))
+        if said["errors"] or not said["requests"]:
+            raise Failure(f"wrk: {said['errors']} errors in {said['requests']} requests")
+        return Reading(
+            said["requests"], said["us"] / 1e6, coarse(said["histogram"]), said["mean_us"]
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Hey:
+    """A connection for each request, as zy-http's author measured."""
+
+    concurrency: int
+    requests: int
+    status: int = 200
+
+    tool = "hey"
+
+    def warm_up(self):
+        return dataclasses.replace(self, requests=max(self.requests // 10, self.concurrency))
+
+    def with_requests(self, requests):
+        few = min(self.concurrency, requests)
+        return dataclasses.replace(self, requests=requests, concurrency=few)
+
+    def command(self, target):
+        # hey asks a whole number of times a worker, and no fewer than there are workers.
+        requests = self.requests - self.requests % self.concurrency
+        return ["hey", "-n", str(requests), "-c", str(self.concurrency), "-cpus", "1",
+                "-disable-keepalive", "-o", "csv", target.url]  # fmt: skip
+
+    def read(self, output, target):
+        rows = list(csv.DictReader(io.StringIO(output)))
+        if len(rows) != self.requests - self.requests % self.concurrency:
+            raise Failure(f"hey: {len(rows)} of {self.requests} requests were answered")
+        if any(int(row["status-code"]) != self.status for row in rows):
+            raise Failure(f"hey: not every answer was {self.status}")
+        seconds = [float(row["response-time"]) for row in rows]
+        ends = [float(row["offset"]) + float(row["response-time"]) for row in rows]
+        latencies = numpy.array(seconds) * 1e6
+        return Reading(len(rows), max(ends), buckets_of(latencies), float(latencies.mean()))
+
+
+@dataclasses.dataclass(frozen=True)
+class Own:
+    """lab/load: what the others cannot do. `mode`: closed, open, exchange or churn."""
+
+    binary: pathlib.Path
+    mode: str
+    options: tuple  # its command line's, in pairs: ("--requests", 1000, …)
+    few: tuple = ()  # replaces `options` for warming up and for counting
+
+    tool = "load"
+
+    def warm_up(self):
+        return dataclasses.replace(self, options=self.few or self.options)
+
+    def with_requests(self, requests):
+        return self.warm_up()
+
+    def command(self, target):
+        secure = ["--tls"] if target.tls else []
+        return [str(self.binary), self.mode, "--port", str(target.port), "--path", target.path,
+                "--protocol", target.protocol, *secure, *map(str, self.options)]  # fmt: skip
+
+    def read(self, output, target):
+        return reading_of(json.loads(output.splitlines()[-1]))
+
+
+def reading_of(said):
+    """The Reading in a JSON line of lab/load."""
+    if said["errors"]:
+        raise Failure(f"load: {said['errors']}")
+    more = {name: said[name] for name in ("rate_done", "late_us_max") if name in said}
+    more["body_bytes"] = said["body_bytes_in"] + said["body_bytes_out"]
+    return Reading(
+        requests=said["requests"],
+        seconds=said["seconds"],
+        histogram=coarse(said["histogram"]),
+        mean_us=said["mean_us"],
+        more=more,
+    )
+
+
+def missing_tools():
+    """The load generators that this machine lacks."""
+    return [tool for tool in ("h2load", "wrk", "hey") if shutil.which(tool) is None]

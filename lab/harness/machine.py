@@ -1,0 +1,117 @@
+"""What the measurements were made on: the environment card, and which binaries took part."""
+
+import hashlib
+import json
+import os
+import pathlib
+import platform
+import re
+import resource
+import subprocess
+
+from harness import servers
+
+_SYSCTLS = [
+    "net/core/somaxconn", "net/ipv4/tcp_max_syn_backlog", "net/ipv4/ip_local_port_range",
+    "net/ipv4/tcp_tw_reuse", "net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem",
+    "net/ipv4/tcp_congestion_control", "kernel/io_uring_disabled", "vm/overcommit_memory",
+]  # fmt: skip
+
+
+def _read(path):
+    try:
+        return " ".join(pathlib.Path(path).read_text().split())
+    except OSError:
+        return ""
+
+
+def _first(pattern, path):
+    found = re.search(pattern, pathlib.Path(path).read_text(), re.MULTILINE)
+    return found[1].strip() if found else ""
+
+
+def _said(*command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    except OSError:
+        return ""
+    return next(iter((done.stdout or done.stderr).splitlines()), "").strip()
+
+
+def _compile_flags(build):
+    """The compiler's flags for a source of the server, without its include directories."""
+    try:
+        entries = json.loads((build / "compile_commands.json").read_text())
+    except (OSError, ValueError):
+        return ""
+    line = next((e["command"] for e in entries if e["file"].endswith("server/worker.cc")), "")
+    flags = [word for word in line.split()[1:] if re.match(r"-(O|g|std|f|m|D)", word)]
+    return " ".join(dict.fromkeys(flags))
+
+
+def raise_limits():
+    """As many descriptors as the system lets us have, for the servers and clients too."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+def default_cpus():
+    """(the servers' processors, the load's): halves of those that we may use."""
+    mine = sorted(os.sched_getaffinity(0))
+    half = max(len(mine) // 2, 1)
+    return ",".join(map(str, mine[:half])), ",".join(map(str, mine[half:] or mine))
+
+
+def environment(lab):
+    """{label: text}, in the order in which it is shown."""
+    governors = {_read(path) for path in pathlib.Path("/sys/devices/system/cpu").glob(
+        "cpu[0-9]*/cpufreq/scaling_governor")}  # fmt: skip
+    memory_kib = int(_first(r"^MemTotal:\s+(\d+)", "/proc/meminfo"))
+    release = _first(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release")
+    dirty = " with changes" if _said("git", "-C", servers.ROOT, "status", "--porcelain") else ""
+    return {
+        "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "system": release,
+        "processor": _first(r"^model name\s*:(.*)", "/proc/cpuinfo") or platform.machine(),
+        "processors": f"{os.cpu_count()}; servers on {lab.server_cpus}, load on {lab.load_cpus}",
+        "governor": ", ".join(sorted(governors)) or "not told (a virtual machine?)",
+        "virtualisation": _said("systemd-detect-virt") or "not told",
+        "memory": f"{memory_kib / 2**20:.1f} GiB",
+        "load when it began": " ".join(_read("/proc/loadavg").split()[:3]),
+        "engine of h2server": engine_of(lab),
+        "HTTP/2 of h2server": "libnghttp2 " + _said("pkg-config", "--modversion", "libnghttp2"),
+        "source": _said("git", "-C", servers.ROOT, "rev-parse", "--short=12", "HEAD") + dirty,
+        "compiler": _said("c++", "--version"),
+        "compiler flags": _compile_flags(lab.build),
+        "TLS": _said("openssl", "version") + ", ECDSA P-256",
+        "descriptors": str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
+        "h2load": _said("h2load", "--version"),
+        "wrk": _said("wrk", "--version").partition(" Copyright")[0],
+        **{name.replace("/", "."): _read(f"/proc/sys/{name}") for name in _SYSCTLS},
+    }
+
+
+def engine_of(lab):
+    """What --io auto takes here, in the server's own words."""
+    try:
+        done = subprocess.run(
+            ["timeout", "-s", "INT", "0.5", lab.build / "h2server", "--h2c", "--host", "127.0.0.1",
+             "--port", "0", "--root", lab.root],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    except OSError as error:
+        return str(error)
+    found = re.search(r"^\s*engine\s+(.*)$", done.stdout, re.MULTILINE)
+    return found[1] if found else "not told"
+
+
+def binary(server):
+    """{name, version, path, sha256} of a server."""
+    path = server.path()
+    return {
+        "name": server.name,
+        "version": servers.version_of(server),
+        "path": str(path).replace(f"{servers.ROOT}/", ""),
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }

@@ -1,0 +1,136 @@
+"""lab/run: measures, and writes the report."""
+
+import argparse
+import datetime
+import os
+import pathlib
+import random
+import shlex
+import subprocess
+import sys
+
+from harness import experiments, machine, report, results, servers
+from harness.lab import MODES, Lab, measure, plan
+
+_ROUNDS_MIN = 5  # fewer show no spread; smoke runs show that it works, not how fast
+
+_EPILOG = """
+Without EXPERIMENT all of them run. A peer that is not installed is skipped with a line in the
+report; --install gets what Debian has. Ctrl-C ends the measuring and leaves a report of what is
+done. Exit status: 0, or 1 when a run failed or it was interrupted, 2 for wrong options.
+"""
+
+
+def _named(text):
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="lab/run", epilog=_EPILOG,
+        description="Measures h2server beside its peers and the floor, and writes a report.",
+    )  # fmt: skip
+    add = parser.add_argument
+    add("experiments", nargs="*", metavar="EXPERIMENT", help=f"of {', '.join(experiments.ALL)}")
+    add("--list", action="store_true", help="tell what the experiments ask, and how many runs they are")
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--quick", dest="mode", action="store_const", const="quick",
+                       help="fewer cells and shorter runs: minutes, not an hour")
+    modes.add_argument("--smoke", dest="mode", action="store_const", const="smoke",
+                       help="each procedure once with next to no load: shows that it works, no more")
+    add("--rounds", type=int, metavar="N", help=f"runs of each cell (default and least: {_ROUNDS_MIN})")
+    add("--out", type=pathlib.Path, metavar="DIR", help="where the report goes (default: build/lab/TIME)")
+    add("--build", type=pathlib.Path, default=servers.ROOT / "build/release", metavar="DIR",
+        help="where our binaries are (default: build/release)")
+    near, far = machine.default_cpus()
+    add("--server-cpus", default=near, metavar="LIST", help=f"processors of the servers (here: {near})")
+    add("--load-cpus", default=far, metavar="LIST", help=f"processors of the load (here: {far})")
+    add("--peer", type=_named, action="append", default=[], metavar="NAME=PATH",
+        help="take this binary for the peer: " + ", ".join(peer.name for peer in servers.PEER_LIST))
+    add("--server", type=_named, action="append", default=[], metavar="NAME=COMMAND",
+        help="one more server beside the peers, by its command line with {port}, {root}, {work}, "
+             "{threads}, {cert} and {key}; without {key} it is asked in cleartext")  # fmt: skip
+    add("--install", action="store_true", help="install missing peers and load generators first")
+    add("--seed", type=int, default=None, metavar="N", help="of the order of the runs")
+    parser.set_defaults(mode="full")
+    return parser
+
+
+def _peers(parser, replaced):
+    known = {peer.name: peer for peer in servers.PEER_LIST}
+    for name, path in replaced:
+        if name not in known:
+            parser.error(f"--peer {name}: no such peer; there are {', '.join(known)}")
+        known[name] = servers.with_binary(known[name], path)
+        if known[name].path() is None:
+            parser.error(f"--peer {name}: {path} is no program")
+    return list(known.values())
+
+
+def _chosen(parser, names):
+    for name in names:
+        if name not in experiments.ALL:
+            parser.error(f"no experiment {name!r}; there are {', '.join(experiments.ALL)}")
+    return [experiments.ALL[name] for name in experiments.ALL if not names or name in names]
+
+
+def _list(lab, definitions):
+    for definition in definitions:
+        _, runs = plan(lab, [definition], 1)
+        print(f"{definition.name:12} {len(runs):4} cells  {definition.title}")
+
+
+def _check(parser, options):
+    for name in ("h2server", "lab/floor", "lab/load", "lab/relay", "lab/stages"):
+        if not os.access(options.build / name, os.X_OK):
+            parser.exit(1, f"lab: {options.build / name} is not built: make build\n")
+    if options.rounds is not None and options.rounds < _ROUNDS_MIN and options.mode != "smoke":
+        parser.error(f"--rounds {options.rounds}: fewer than {_ROUNDS_MIN} show no spread")
+
+
+def main():
+    parser = _parser()
+    options = parser.parse_args()
+    if options.install and subprocess.run([servers.ROOT / "scripts/setup", "lab"], check=False).returncode:
+        parser.exit(1, "lab: what is missing could not be installed\n")
+    definitions = _chosen(parser, options.experiments)
+    peers = _peers(parser, options.peer)
+    _check(parser, options)
+    mode = MODES[options.mode]
+    guests = [servers.from_template(name, command) for name, command in options.server]
+    with Lab(options.build.resolve(), mode, options.server_cpus, options.load_cpus, peers, guests) as lab:
+        if options.list:
+            _list(lab, definitions)
+            return 0
+        return _run(lab, definitions, options)
+
+
+def _run(lab, definitions, options):
+    stamp = datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S")
+    folder = options.out or servers.ROOT / "build/lab" / stamp
+    folder.mkdir(parents=True, exist_ok=True)
+    seed = random.randrange(2**32) if options.seed is None else options.seed
+    command = shlex.join(["lab/run", *sys.argv[1:]])
+    found = measure(lab, definitions, options.rounds or lab.mode.rounds, command, seed)
+    results.save(found, folder)
+    page = report.write(found, folder, experiments.ALL)
+    return _tell(found, page)
+
+
+def _tell(found, page):
+    """Says where the report is and what is not in it; the exit status."""
+    for experiment in found.experiments:
+        for entry in experiment.skipped:
+            print(f"skipped  {experiment.name}: {entry['what']}: {entry['why']}")
+        for entry in experiment.failed:
+            print(f"FAILED   {experiment.name}: {entry['what']}: {entry['why']}")
+    print(f"report: {page}")
+    failed = any(experiment.failed for experiment in found.experiments)
+    return 1 if failed or found.interrupted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

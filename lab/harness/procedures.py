@@ -1,0 +1,258 @@
+"""What one run does: start a server, check what it says, put load on it, read the meters.
+
+A procedure is called with the Lab and yields an Outcome, or raises Failure; it leaves nothing
+running. under_load() is the usual one.
+"""
+
+import dataclasses
+import json
+import re
+import select
+import subprocess
+import tempfile
+import time
+
+from harness import meter, processes, spread
+from harness.loads import Target, reading_of
+from harness.processes import Failure
+from harness.servers import ROOT, Setting
+
+_LOAD_S_MAX = 300
+PERCENTILES = {"p50_ms": 50, "p90_ms": 90, "p99_ms": 99, "p999_ms": 99.9, "max_ms": 100}
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What a run yields."""
+
+    requests: int
+    measures: dict
+    command: str
+    histogram: list = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """A server and how it is run and asked."""
+
+    server: object  # servers.Server
+    protocol: str = "h1"  # h1 or h2
+    tls: bool = False
+    threads: int = 1
+    path: str = "/index.html"
+    options: tuple = ()
+    status: int = 200
+    checked: bool = True  # its answer is compared with the file
+
+
+def setting_of(lab, subject, work, port):
+    """The Setting that `subject` is run with."""
+    return Setting(
+        root=lab.root, work=work, port=port, protocol=subject.protocol, tls=subject.tls,
+        threads=subject.threads, file=lab.root / subject.path.lstrip("/").rpartition("/")[2],
+        certificate=lab.certificate, key=lab.key, options=subject.options,
+    )  # fmt: skip
+
+
+class Started:
+    """with Started(lab, subject) as started: the server listens; .pid, .target, .work"""
+
+    def __init__(self, lab, subject):
+        self._lab = lab
+        self._subject = subject
+        self._folder = tempfile.TemporaryDirectory(dir=lab.scratch)
+        self.work = lab.scratch / self._folder.name
+        self.port = processes.free_port()
+        self.target = Target(self.port, subject.path, subject.tls, subject.protocol, self.work)
+
+    def __enter__(self):
+        setting = setting_of(self._lab, self._subject, self.work, self.port)
+        self._running = self._subject.server.run(setting, self._lab.server_cpus)
+        self.pid = self._running.__enter__()
+        return self
+
+    def __exit__(self, *exception):
+        try:
+            return self._running.__exit__(*exception)
+        finally:
+            self._folder.cleanup()
+
+
+def check(lab, subject, started):
+    """Compares the server's answer with the file, once for each way of asking."""
+    key = (subject.server.name, subject.protocol, subject.tls, subject.path, subject.options)
+    if key in lab.checked:
+        return
+    protocol = {"h1": "--http1.1", "h2": "--http2" if subject.tls else "--http2-prior-knowledge"}
+    body = started.work / "answer"
+    done = subprocess.run(
+        ["curl", "-sk", protocol[subject.protocol], "-o", body, "-w", "%{http_code} %{http_version}",
+         "-m", "60", started.target.url],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    version = {"h1": "1.1", "h2": "2"}[subject.protocol]
+    if done.stdout != f"{subject.status} {version}":
+        raise Failure(f"asked with curl it answers {done.stdout!r} ({done.returncode})")
+    if subject.status == 200 and subject.checked:
+        expected = (lab.root / subject.path.lstrip("/").rpartition("/")[2]).read_bytes()
+        if body.read_bytes() != expected:
+            raise Failure(f"its body is not that of {subject.path}")
+    lab.checked.add(key)
+
+
+def under_load(subject, load, syscalls=False):
+    """The procedure that puts `load` on `subject`; see results for what is measured.
+
+    `syscalls`: counts system calls as well, in a short run of its own, in the first round.
+    """
+
+    def procedure(lab, round_number):
+        with Started(lab, subject) as started:
+            check(lab, subject, started)
+            _read(lab, load.warm_up(), started)
+            with meter.Meter(started.pid, subject.server.transient) as metered:
+                reading, client_s, command = _read(lab, load, started)
+        outcome = Outcome(
+            reading.requests, measures_of(reading, metered.usage, client_s), command,
+            reading.histogram,
+        )  # fmt: skip
+        if syscalls and round_number == 0:
+            outcome.measures.update(count_syscalls(lab, subject, load))
+        return outcome
+
+    return procedure
+
+
+def _read(lab, load, started):
+    """(Reading, the client's processor time in s, its command)."""
+    command = load.command(started.target)
+    output, client_s = processes.run_load(command, lab.load_cpus, _LOAD_S_MAX)
+    text = " ".join(command).replace(str(started.work), "WORK").replace(f"{ROOT}/", "")
+    return load.read(output, started.target), client_s, text
+
+
+def measures_of(reading, usage, client_s):
+    """The measures of a load on a server."""
+    requests, seconds = reading.requests, reading.seconds
+    measures = {
+        "cpu_us": usage.cpu_ns / 1000 / requests,
+        "rps": requests / seconds,
+        "mean_ms": reading.mean_us / 1000,
+        "server_cpu": usage.cpu_ns / 1e9 / seconds,
+        "client_cpu": client_s / seconds,
+        "rss_kib": usage.rss_kib,
+        "wire_bytes": usage.wire_bytes / requests,
+        "elapsed_s": seconds,
+    }
+    for name, percent in PERCENTILES.items():
+        measures[name] = spread.percentile(reading.histogram, percent) / 1000
+    if usage.switches is not None:
+        measures["switches"] = usage.switches / requests
+    if reading.more.get("body_bytes"):
+        measures["goodput_mb_s"] = reading.more["body_bytes"] / seconds / 1e6
+    return measures
+
+
+def count_syscalls(lab, subject, load):
+    """{"syscalls": a request}, under strace, of fewer requests; {} where strace is missing."""
+    if lab.strace is None:
+        return {}
+    load = load.with_requests(lab.counted_requests)
+    with Started(lab, subject) as started:
+        summary = started.work / "strace"
+        members = [f"--attach={pid}" for pid in meter.family(started.pid)]
+        tracer = subprocess.Popen(
+            [lab.strace, "-f", "-c", "-o", summary, *members], stderr=subprocess.PIPE, text=True
+        )
+        try:
+            for _ in members:
+                if "attached" not in tracer.stderr.readline():
+                    raise Failure("strace cannot watch the server")
+            reading, _, _ = _read(lab, load, started)
+        finally:
+            processes.interrupt(tracer)
+        total = re.findall(r"^100\.00.*?(\d+)(?:\s+\d+)? total$", summary.read_text(), re.MULTILINE)
+    if not total:
+        raise Failure("strace counted nothing")
+    return {"syscalls": int(total[0]) / reading.requests}
+
+
+def idle(subject, connections):
+    """The procedure that holds `connections` which have asked once, and measures the memory."""
+
+    def procedure(lab, _):
+        with Started(lab, subject) as started:
+            check(lab, subject, started)
+            _hold(lab, started, 16)  # what the first connections need is no connection's
+            before = meter.anonymous_kib(started.pid)
+            grown, said, command = _hold(lab, started, connections)
+            each = (grown - before) / connections
+        return Outcome(
+            connections, {"kib_per_connection": each, "rss_kib": grown}, command, said["histogram"]
+        )
+
+    return procedure
+
+
+def _hold(lab, started, connections):
+    """(the server's anonymous memory in KiB while they are open, the client's JSON, its command)."""
+    target = started.target
+    command = [str(lab.load_program), "idle", "--connections", str(connections), "--port",
+               str(target.port), "--path", target.path, "--protocol", target.protocol,
+               *(["--tls"] if target.tls else [])]  # fmt: skip
+    with subprocess.Popen(
+        processes.pinned(lab.load_cpus, command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True, start_new_session=True,
+    ) as client:  # fmt: skip
+        try:
+            if not select.select([client.stdout], [], [], _LOAD_S_MAX)[0]:
+                raise Failure("the idle connections did not come about")
+            if client.stdout.readline() != "ready\n":
+                raise Failure("an idle connection failed")
+            time.sleep(0.3)  # for what the server still has to do
+            grown = meter.anonymous_kib(started.pid)
+            output, _ = client.communicate()
+        except BaseException:
+            client.kill()
+            raise
+    said = json.loads(output.splitlines()[-1])
+    reading_of(said)  # no errors
+    return grown, said, " ".join(command[1:])
+
+
+def balance(subject, load):
+    """The procedure that measures how evenly processor time falls on the workers."""
+
+    def procedure(lab, _):
+        with Started(lab, subject) as started:
+            check(lab, subject, started)
+            with meter.Meter(started.pid) as metered:
+                reading, client_s, command = _read(lab, load, started)
+        measures = measures_of(reading, metered.usage, client_s)
+        busy = sorted(metered.usage.cpu_ns_by_thread.values(), reverse=True)[: subject.threads]
+        # The acceptor's and the main thread are no workers: they are the ones with least to do.
+        measures["imbalance"] = busy[0] / (sum(busy) / len(busy))
+        return Outcome(reading.requests, measures, command, reading.histogram)
+
+    return procedure
+
+
+def over_a_line(subject, load, rtt_ms):
+    """under_load(), through a relay with a round-trip time of `rtt_ms` on the load's processor."""
+
+    def procedure(lab, _):
+        with Started(lab, subject) as started:
+            near = processes.free_port()
+            relay = [lab.relay_program, "--port", near, "--to", started.port, "--rtt-ms", rtt_ms]
+            with processes.running(relay, lab.load_cpus, near, started.work, log="relay.log"):
+                far = dataclasses.replace(started.target, port=near)
+                with meter.Meter(started.pid, subject.server.transient) as metered:
+                    command = load.command(far)
+                    output, client_s = processes.run_load(command, lab.load_cpus, _LOAD_S_MAX)
+            reading = load.read(output, far)
+        text = " ".join(command).replace(f"{ROOT}/", "")
+        return Outcome(
+            reading.requests, measures_of(reading, metered.usage, client_s), text, reading.histogram
+        )
+
+    return procedure

@@ -1,0 +1,113 @@
+"""Processes that the lab starts: pinned to processors, stopped by their number."""
+
+import contextlib
+import os
+import pathlib
+import resource
+import signal
+import socket
+import subprocess
+import time
+
+_START_S = 15
+_STOP_S = 15
+
+
+class Failure(Exception):
+    """A run that does not count, and why."""
+
+
+def free_port():
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def pinned(cpus, command):
+    """`command`, kept on the processors `cpus`, as taskset writes them: "0", "0-3,6"."""
+    return ["taskset", "--cpu-list", cpus, *map(str, command)]
+
+
+@contextlib.contextmanager
+def running(command, cpus, port, folder, environment=None, log="server.log"):
+    """The pid of a process that accepts connections on `port`; it has ended afterwards.
+
+    What it says goes to the file `log` in `folder`, where it runs.
+    """
+    log = pathlib.Path(folder) / log
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            pinned(cpus, command),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,  # Ctrl-C is for the lab, which then ends the servers
+        )
+    try:
+        _await_port(process, port, log)
+        yield process.pid
+        if process.poll() is not None:
+            raise Failure(f"the server ended under load: {_tail(log)}")
+    finally:
+        stop(process)
+
+
+def stop(process):
+    """Ends it with SIGTERM, and by force where that takes too long."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def interrupt(process):
+    """Ends it as Ctrl-C does, so that it says what it knows, and waits for it."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    process.wait(_STOP_S)
+
+
+def _await_port(process, port, log):
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise Failure(f"the server did not start: {_tail(log)}")
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.01)
+    raise Failure(f"the server does not listen on port {port}: {_tail(log)}")
+
+
+def _tail(log):
+    return log.read_text(errors="replace").strip()[-300:] or "it said nothing"
+
+
+def run_load(command, cpus, timeout_s):
+    """(output, its processor time in s) of a load generator; Failure when it fails."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    try:
+        done = subprocess.run(
+            pinned(cpus, command),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"no end after {timeout_s} s: {' '.join(map(str, command))}") from error
+    # Nothing else is waited for meanwhile, so all of the difference is the load's.
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip())[-400:]
+        raise Failure(f"{pathlib.Path(command[0]).name} failed ({done.returncode}): {said}")
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return done.stdout, used

@@ -1,0 +1,56 @@
+"""The line that tells what is being measured, and how long it will still take."""
+
+import sys
+import time
+
+
+def duration(seconds):
+    """As one says it: 45 s, 3 min 20 s, 1 h 05 min."""
+    seconds = round(seconds)
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60:02} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
+
+
+class Progress:
+    """before(…) and after(…) each run. On a terminal one line that is rewritten, else one a minute."""
+
+    def __init__(self, total, output=sys.stderr, clock=time.monotonic):
+        self._total = total
+        self._output = output
+        self._clock = clock
+        self._done = 0
+        self._started = clock()
+        self._said = float("-inf")
+        self._failed = 0
+
+    def line(self, experiment, cell):
+        """What is said before a run."""
+        elapsed = self._clock() - self._started
+        left = elapsed / self._done * (self._total - self._done) if self._done else None
+        remaining = "" if left is None else f", {duration(left)} left"
+        failed = f", {self._failed} failed" if self._failed else ""
+        return f"{self._done + 1}/{self._total}{remaining}{failed} · {experiment}: {cell}"
+
+    def before(self, experiment, cell):
+        line = self.line(experiment, cell)
+        if self._output.isatty():
+            self._output.write(f"\r\x1b[K{line[:120]}")
+        elif self._clock() - self._said >= 60:
+            self._said = self._clock()
+            self._output.write(f"{line}\n")
+        self._output.flush()
+
+    def after(self, counts):
+        """A run has ended, and counts or has failed."""
+        self._done += 1
+        self._failed += not counts
+
+    def end(self):
+        if self._output.isatty():
+            self._output.write("\r\x1b[K")
+        took = duration(self._clock() - self._started)
+        self._output.write(f"{self._done} of {self._total} runs in {took}\n")
+        self._output.flush()

@@ -1,0 +1,2 @@
+def write(results, folder, definitions):
+    return folder

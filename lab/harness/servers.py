@@ -1,0 +1,209 @@
+"""The servers that are measured: ours, the floor, and peers with the configurations of lab/peers."""
+
+import contextlib
+import dataclasses
+import pathlib
+import re
+import shlex
+import shutil
+import string
+import subprocess
+
+from harness import processes
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PEERS = ROOT / "lab/peers"
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """How a server is to run: what its command and its configuration are made of."""
+
+    root: pathlib.Path  # the folder it serves
+    work: pathlib.Path  # its own files, of this run alone
+    port: int
+    protocol: str  # h1 or h2
+    tls: bool
+    threads: int
+    file: pathlib.Path  # what will be asked for; the floor knows nothing else
+    certificate: pathlib.Path
+    key: pathlib.Path
+    options: tuple = ()  # further ones, for ours and the floor
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """One row of a table."""
+
+    name: str
+    binary: str  # a path, or a command on the PATH
+    command: object  # (binary, Setting) -> [argument …]
+    version: tuple = ("--version",)  # the arguments that make it tell its version
+    transient: bool = False  # threads or processes come and go with connections
+    environment: object = None  # (Setting) -> {variable: value}
+    protocols: tuple = ("h1", "h1 TLS", "h2c", "h2")  # that it has, by their names in tables
+
+    def path(self):
+        """Where its binary is, or None."""
+        found = shutil.which(self.binary)
+        return pathlib.Path(found) if found else None
+
+    @contextlib.contextmanager
+    def run(self, setting, cpus):
+        """The pid of the server, listening; it has ended afterwards."""
+        environment = self.environment(setting) if self.environment else None
+        command = self.command(str(self.path()), setting)
+        with processes.running(command, cpus, setting.port, setting.work, environment) as pid:
+            yield pid
+
+
+def version_of(server):
+    """The first line with a number in it that the binary says of itself."""
+    if not server.version:
+        return ""
+    done = subprocess.run(
+        [server.path(), *server.version], capture_output=True, text=True, check=False, timeout=10
+    )
+    lines = (done.stdout + done.stderr).splitlines()
+    return next((line.strip() for line in lines if re.search(r"\d+\.\d+", line)), "")
+
+
+# Ours.
+
+
+def _our_command(binary, setting):
+    tls = ["--cert", setting.certificate, "--key", setting.key] if setting.tls else ["--h2c"]
+    return [binary, *tls, "--host", "127.0.0.1", "--port", setting.port, "--root", setting.root,
+            *setting.options]  # fmt: skip
+
+
+def ours(build, scheme="acceptor", engine="io_uring", name=None, options=()):
+    """h2server under a scheme and an engine. The pools take their size from Setting.threads."""
+    per_connection = scheme.endswith("-per-connection")
+
+    def command(binary, setting):
+        threads = [] if per_connection else ["--threads", setting.threads]
+        return [*_our_command(binary, setting), "--scheme", scheme, "--io", engine, *threads,
+                *options]  # fmt: skip
+
+    name = name or f"h2server {scheme} {engine}"
+    return Server(name, str(build / "h2server"), command, transient=per_connection)
+
+
+def stage(build, name, stage_name, scheme="reuseport"):
+    """The program that serves one file as a server does at a stage of its growth."""
+
+    def command(binary, setting):
+        tls = ["--cert", setting.certificate, "--key", setting.key] if setting.tls else []
+        return [binary, "--port", setting.port, "--stage", stage_name, "--scheme", scheme, *tls,
+                setting.root]  # fmt: skip
+
+    return Server(name, str(build / "lab/stages"), command, version=())
+
+
+def floor(build, engine="epoll", name="floor"):
+    """What answers without reading: the kernel's own cost."""
+
+    def command(binary, setting):
+        tls = ["--cert", setting.certificate, "--key", setting.key] if setting.tls else []
+        return [binary, "--port", setting.port, "--io", engine, "--threads", setting.threads,
+                "--body-file", setting.file, *tls, *setting.options]  # fmt: skip
+
+    return Server(name, str(build / "lab/floor"), command, version=())
+
+
+# Peers.
+
+
+def _configured(template, setting, **values):
+    """Writes lab/peers/TEMPLATE with its $names filled in; the path."""
+    text = (PEERS / template).read_text()
+    names = {
+        "port": setting.port, "root": setting.root, "work": setting.work,
+        "threads": setting.threads, **values,
+    }  # fmt: skip
+    path = setting.work / template
+    path.write_text(string.Template(text).substitute(names))
+    return path
+
+
+def _nginx(binary, setting):
+    listen = ("ssl " if setting.tls else "") + ("http2" if setting.protocol == "h2" else "")
+    tls = f"ssl_certificate {setting.certificate}; ssl_certificate_key {setting.key};"
+    config = _configured("nginx.conf", setting, listen=listen, tls=tls if setting.tls else "")
+    return [binary, "-p", setting.work, "-e", setting.work / "error.log", "-c", config]
+
+
+def _h2o(binary, setting):
+    tls = f"  ssl:\n    certificate-file: {setting.certificate}\n    key-file: {setting.key}"
+    config = _configured("h2o.conf", setting, tls=tls if setting.tls else "")
+    return [binary, "--mode", "worker", "--conf", config]
+
+
+def _lighttpd(binary, setting):
+    tls = (
+        f'ssl.engine = "enable"\nssl.pemfile = "{setting.certificate}"\n'
+        f'ssl.privkey = "{setting.key}"'
+    )
+    workers = f"server.max-worker = {setting.threads}\n" if setting.threads > 1 else ""
+    config = _configured(
+        "lighttpd.conf", setting,
+        modules='"mod_openssl"' if setting.tls else "",
+        tls=workers + (tls if setting.tls else ""),
+    )  # fmt: skip
+    return [binary, "-D", "-f", config]
+
+
+def _caddy(binary, setting):
+    scheme = "https" if setting.tls else "http"
+    config = _configured(
+        "Caddyfile", setting,
+        address=f"{scheme}://127.0.0.1:{setting.port}",
+        tls=f"tls {setting.certificate} {setting.key}" if setting.tls else "",
+    )  # fmt: skip
+    return [binary, "run", "--adapter", "caddyfile", "--config", config]
+
+
+def _caddy_environment(setting):
+    return {"GOMAXPROCS": str(setting.threads), "HOME": str(setting.work), "XDG_CONFIG_HOME": str(setting.work)}
+
+
+def _nghttpd(binary, setting):
+    tls = [setting.key, setting.certificate] if setting.tls else []
+    return [binary, "--address", "127.0.0.1", "--htdocs", setting.root,
+            "--workers", setting.threads, "--max-concurrent-streams", 1000,
+            "--window-bits", 24, "--connection-window-bits", 24,
+            *([] if setting.tls else ["--no-tls"]), setting.port, *tls]  # fmt: skip
+
+
+NGINX = Server("nginx", "nginx", _nginx, version=("-v",))
+NGHTTPD = Server("nghttpd", "nghttpd", _nghttpd, protocols=("h2c", "h2"))
+H2O = Server("h2o", "h2o", _h2o)
+LIGHTTPD = Server("lighttpd", "lighttpd", _lighttpd, version=("-v",))
+CADDY = Server("caddy", "caddy", _caddy, version=("version",), environment=_caddy_environment)
+PEER_LIST = (NGINX, NGHTTPD, H2O, LIGHTTPD, CADDY)
+
+
+def with_binary(server, path):
+    """The same server, from the binary at `path`."""
+    return dataclasses.replace(server, binary=path)
+
+
+def from_template(name, template):
+    """A server by its command line: "/opt/x/server --port {port} --root {root}".
+
+    Names in braces: port, root, work, threads, cert, key. NAME@h1, @h2c or @h2 tells what it speaks;
+    otherwise that is HTTP/2, with TLS where the command names a key.
+    """
+    name, _, protocol = name.partition("@")
+    words = shlex.split(template)
+
+    def command(binary, setting):
+        values = {
+            "port": setting.port, "root": setting.root, "work": setting.work,
+            "threads": setting.threads, "cert": setting.certificate, "key": setting.key,
+        }  # fmt: skip
+        return [binary, *(word.format(**values) for word in words[1:])]
+
+    protocol = protocol or ("h2" if "{key}" in template else "h2c")
+    return Server(name, words[0], command, protocols=(protocol,))
