@@ -22,6 +22,7 @@ class Cell:
     factors: dict
     procedure: object  # (Lab, round number) -> Outcome
     server: object  # servers.Server, which may be missing here
+    tool: str = "load"  # the load generator, which may be missing as well
 
     @property
     def name(self):
@@ -100,8 +101,7 @@ def missing(lab, cell):
     """Why the cell cannot be measured here, or None."""
     if cell.server.path() is None:
         return f"{cell.server.binary} is not installed"
-    tool = cell.factors.get("tool")
-    return f"{tool} is not installed" if tool in loads.missing_tools() else None
+    return f"{cell.tool} is not installed" if cell.tool in loads.missing_tools() else None
 
 
 def plan(lab, definitions, rounds):

@@ -2,6 +2,8 @@
 
 from harness.experiments.common import ours, own_load
 from harness.experiments.definition import Definition
+from harness.findings import compare_cells
+from harness.plots import Bars, Table
 from harness.lab import Cell
 from harness.procedures import Subject, balance
 
@@ -25,4 +27,29 @@ def _cells(lab):
     return cells
 
 
-DEFINITION = Definition("balance", "balance", "", _cells, [], lambda experiment: [])
+def _findings(experiment):
+    return [
+        compare_cells(
+            experiment, "imbalance", {"scheme": "acceptor", "skew": skew},
+            {"scheme": "reuseport", "skew": skew}, f"{WORKERS} workers, 64 connections, {skew}",
+            "Other numbers of connections: the kernel's hash evens out with more of them.",
+            ("The indirection table", "the kernel's choice (reuseport)"),
+        )
+        for skew in _SKEWS
+    ]  # fmt: skip
+
+
+DEFINITION = Definition(
+    "balance",
+    "Balance over workers",
+    "How evenly does processor time fall on four workers, when the acceptor deals connections out by "
+    "its table, and when the kernel hashes them? Heavy connections ask 20 times as often.",
+    _cells,
+    [
+        Bars("The busiest worker over the mean", "imbalance", "skew", "scheme",
+             order={"skew": list(_SKEWS)}),
+        Table("Balance", ("skew", "scheme"), ["imbalance", "cpu_us"], floor=None,
+              order={"skew": list(_SKEWS)}),
+    ],
+    _findings,
+)  # fmt: skip

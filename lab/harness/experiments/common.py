@@ -7,6 +7,9 @@ from harness.procedures import Subject, under_load
 
 # {name in tables: (protocol, TLS)}
 PROTOCOLS = {"h1": ("h1", False), "h1 TLS": ("h1", True), "h2c": ("h2", False), "h2": ("h2", True)}
+# What most tables show.
+TABLE = ["cpu_us", "rps", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "server_cpu", "client_cpu",
+         "rss_kib"]  # fmt: skip
 SMALL, LARGE = "-c100 -m10", "-c1000 -m100"  # the article's loads
 
 
@@ -43,6 +46,7 @@ def load_cell(server, protocol, load, factors, syscalls=False, **subject):
         {"server": server.name, "protocol": protocol, **factors},
         under_load(under, load, syscalls),
         server,
+        load.tool,
     )
 
 

@@ -2,6 +2,8 @@
 
 from harness.experiments.common import floor, load_cell, ours, own_load
 from harness.experiments.definition import Definition
+from harness.findings import compare_cells, ratio_to_floor
+from harness.plots import Lines, Table
 from harness.loads import Hey
 
 
@@ -23,10 +25,10 @@ def _cells(lab):
             for target, path, status in (("1 KB", small, 200), ("404", "/no-such-file", 404)):
                 cells.append(load_cell(
                     server, "h1", _churn(lab, concurrency, status),
-                    {"target": target, "concurrency": concurrency}, path=path, status=status))
+                    {"target": target, "concurrency": concurrency, "tool": "load"}, path=path, status=status))
         closing = floor(lab)
         cells.append(load_cell(closing, "h1", _churn(lab, concurrency, 200),
-                               {"target": "1 KB", "concurrency": concurrency}, path=small,
+                               {"target": "1 KB", "concurrency": concurrency, "tool": "load"}, path=small,
                                options=("--close",)))
     return cells + _as_they_did(lab, small) + _at_fixed_rates(lab, small)
 
@@ -55,8 +57,48 @@ def _at_fixed_rates(lab, path):
         few = ("--rate", rate // 2, "--seconds", 0.2, "--connections", 10)
         for server in [*_servers(lab), floor(lab)]:
             cells.append(load_cell(server, "h1", own_load(lab, "open", shape, few),
-                                   {"concurrency": 100, "rate": rate, "tool": "load"}, path=path))
+                                   {"concurrency": 100, "rate": rate, "tool": "open loop"}, path=path))
     return cells
 
 
-DEFINITION = Definition("connections", "connections", "", _cells, [], lambda experiment: [])
+def _findings(experiment):
+    found = []
+    steps = sorted({run.factors["concurrency"] for run in experiment.runs
+                    if run.factors["tool"] == "load"})
+    for concurrency in steps[len(steps) // 2:][:1] + steps[-1:]:
+        one = {"target": "1 KB", "concurrency": concurrency, "tool": "load"}
+        what = f"1 KB, a connection for each request, {concurrency} at once"
+        for peer in ("nginx", "h2o"):
+            for measure in ("cpu_us", "p99_ms"):
+                found.append(compare_cells(experiment, measure, {**one, "server": "h2server"},
+                                           {**one, "server": peer}, what))
+        found.append(ratio_to_floor(experiment, "cpu_us", {**one, "server": "h2server"}, what))
+    return found
+
+
+_COLUMNS = ["rps", "mean_ms", "p99_ms", "cpu_us", "client_cpu"]
+
+DEFINITION = Definition(
+    "connections",
+    "A connection for each request (zy-http's tables)",
+    "What does a short connection cost, for a file of 1 KB and for one that is not there, with 1 to "
+    "5 000 at once? And how does latency hold at fixed rates?",
+    _cells,
+    [
+        Lines("CPU per short connection, 1 KB", "concurrency", "cpu_us", "server",
+              {"target": "1 KB", "tool": "load"}, log_x=True),
+        Lines("p99 of short connections, 1 KB", "concurrency", "p99_ms", "server",
+              {"target": "1 KB", "tool": "load"}, log_x=True, log_y=True),
+        Table("1 KB", ("concurrency", "server"), _COLUMNS, {"target": "1 KB", "tool": "load"},
+              seed="zy-http/concurrency", ratio="cpu_us"),
+        Table("404", ("concurrency", "server"), _COLUMNS, {"target": "404"},
+              seed="zy-http/concurrency", ratio="cpu_us"),
+        Table("As its author measured, with hey", ("server",), _COLUMNS, {"tool": "hey"},
+              seed="zy-http/concurrency", floor=None),
+        Table("Fixed rates, 100 connections that are kept", ("rate", "server"), _COLUMNS,
+              {"tool": "open loop"}, seed="zy-http/rates", ratio="cpu_us",
+              note="Latency counts from when a request was due. The seed opened a connection for "
+                   "each request; these keep theirs."),
+    ],
+    _findings,
+)  # fmt: skip

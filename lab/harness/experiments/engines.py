@@ -1,7 +1,9 @@
 """New: every scheme on every engine it has, by load."""
 
-from harness.experiments.common import SMALL, floor, h1_load, h2_load, load_cell, ours, own_load
+from harness.experiments.common import SMALL, TABLE, floor, h1_load, h2_load, load_cell, ours, own_load
 from harness.experiments.definition import Definition
+from harness.findings import compare_cells, ratio_to_floor
+from harness.plots import HeatMap, Table
 
 PAIRS = [
     ("acceptor", "epoll"), ("acceptor", "io_uring"), ("reuseport", "epoll"),
@@ -43,4 +45,31 @@ def _cells(lab):
     return cells
 
 
-DEFINITION = Definition("engines", "engines", "", _cells, [], lambda experiment: [])
+def _findings(experiment):
+    found = []
+    loads = dict.fromkeys(run.factors["load"] for run in experiment.runs)
+    for load in loads:
+        one = {"load": load, "server": "h2server"}
+        for scheme in ("acceptor", "reuseport"):
+            found.append(compare_cells(
+                experiment, "cpu_us", {**one, "scheme": scheme, "engine": "io_uring"},
+                {**one, "scheme": scheme, "engine": "epoll"}, f"{scheme}, {load}",
+                "Other kernels: io_uring changes with each.", ("io_uring", "epoll")))  # fmt: skip
+        found.append(ratio_to_floor(
+            experiment, "cpu_us", {**one, "scheme": "reuseport", "engine": "io_uring"},
+            f"reuseport on io_uring, {load}"))  # fmt: skip
+    return found
+
+
+DEFINITION = Definition(
+    "engines",
+    "Every scheme on every engine",
+    "What does the same connection code cost under each scheme, on epoll, io_uring and blocking "
+    "calls? One worker, or as many threads as there are connections.",
+    _cells,
+    [
+        HeatMap("CPU µs per request", "load", ("server", "scheme", "engine"), "cpu_us"),
+        Table("All cells", ("load", "server", "scheme", "engine"), TABLE),
+    ],
+    _findings,
+)  # fmt: skip

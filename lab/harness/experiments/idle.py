@@ -2,6 +2,8 @@
 
 from harness.experiments.common import PROTOCOLS, floor, ours
 from harness.experiments.definition import Definition
+from harness.findings import best_of, compare_cells
+from harness.plots import Bars, Table
 from harness.lab import Cell
 from harness.procedures import Subject, idle
 
@@ -20,4 +22,29 @@ def _cells(lab):
     return cells
 
 
-DEFINITION = Definition("idle", "idle", "", _cells, [], lambda experiment: [])
+def _findings(experiment):
+    found = []
+    for protocol in PROTOCOLS:
+        found.append(best_of(experiment, "kib_per_connection", {"protocol": protocol},
+                             what=f"{protocol}, idle after one request"))
+        mine = {"server": "h2server", "protocol": protocol, "engine": "io_uring"}
+        for peer in ("nginx", "h2o"):
+            found.append(compare_cells(experiment, "kib_per_connection", mine,
+                                       {"server": peer, "protocol": protocol}, protocol))
+    return found
+
+
+DEFINITION = Definition(
+    "idle",
+    "Memory of an idle connection",
+    "What does a connection cost in the server's own memory after one request, while nothing happens "
+    "on it? The kernel's buffers are not counted.",
+    _cells,
+    [
+        Bars("KiB an idle connection", "kib_per_connection", "protocol", ("server", "engine"),
+             log_y=True),
+        Table("KiB an idle connection", ("protocol", "server", "engine"),
+              ["kib_per_connection", "rss_kib"]),
+    ],
+    _findings,
+)  # fmt: skip

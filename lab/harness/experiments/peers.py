@@ -1,7 +1,9 @@
 """The article's 4.2: beside other servers, on one thread and on several."""
 
-from harness.experiments.common import LARGE, SMALL, floor, h1_load, h2_load, load_cell, ours
+from harness.experiments.common import LARGE, SMALL, TABLE, floor, h1_load, h2_load, load_cell, ours
 from harness.experiments.definition import Definition
+from harness.findings import best_of, compare_cells, ratio_to_floor
+from harness.plots import Bars, Lines, Table
 
 _H1 = "-c100"
 
@@ -37,4 +39,45 @@ def _scaling(lab):
     return cells
 
 
-DEFINITION = Definition("peers", "peers", "", _cells, [], lambda experiment: [])
+_FIRST = [("h2c", SMALL), ("h2c", LARGE), ("h2", SMALL), ("h2", LARGE), ("h1", _H1), ("h1 TLS", _H1)]
+_OTHER_TASKS = "Other files, features that are turned off here, or other versions."
+
+
+def _findings(experiment):
+    found = []
+    for protocol, load in _FIRST:
+        one = {"protocol": protocol, "load": load, "threads": 1}
+        what = f"{protocol}, {load}"
+        found.append(best_of(experiment, "cpu_us", one, what=what, not_shown=_OTHER_TASKS))
+        for peer in ("nginx", "nghttpd", "h2o"):
+            found.append(compare_cells(experiment, "cpu_us", {**one, "server": "h2server"},
+                                       {**one, "server": peer}, what))
+        found.append(ratio_to_floor(experiment, "cpu_us", {**one, "server": "h2server"}, what))
+    return found
+
+
+def _tables():
+    columns = [*TABLE, "syscalls", "switches", "wire_bytes"]
+    for protocol, load in _FIRST:
+        yield Table(f"{protocol}, load {load}, one thread", ("server",), columns,
+                    {"protocol": protocol, "load": load, "threads": 1}, seed="article/peers")
+
+
+DEFINITION = Definition(
+    "peers",
+    "Beside other servers (the article's 4.2)",
+    "What does a request for a file of 158 bytes cost here, and on nginx, nghttpd, H2O, lighttpd and "
+    "Caddy, each with its configuration tuned for this (lab/peers)?",
+    _cells,
+    [
+        Bars("CPU per request, one thread", "cpu_us", ("protocol", "load"), "server",
+             {"threads": 1}, log_y=True),
+        *_tables(),
+        Lines("Threads, h2c", "threads", "cpu_us", "server",
+              {"protocol": "h2c", "load": SMALL, "server": ["h2server", "nghttpd"]}),
+        Table("Threads", ("protocol", "load", "server", "threads"), TABLE,
+              {"server": ["h2server", "nghttpd"], "protocol": ["h2", "h2c"]},
+              seed="article/scaling"),
+    ],
+    _findings,
+)  # fmt: skip

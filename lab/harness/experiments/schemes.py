@@ -1,7 +1,10 @@
 """The paper's figures 4, 5 and 6: time for all clients, by scheme and by number of workers."""
 
+from harness.cells import cells_of
 from harness.experiments.common import floor, load_cell, ours, own_load
 from harness.experiments.definition import Definition
+from harness.findings import Finding, compare_cells
+from harness.plots import Lines, Table
 
 MESSAGE_BYTES = 1204
 _PAPER = {
@@ -10,6 +13,7 @@ _PAPER = {
 }  # fmt: skip
 _LOOPS = [("acceptor", "epoll"), ("reuseport", "epoll"), ("acceptor", "io_uring"),
           ("reuseport", "io_uring")]  # fmt: skip
+# Factor "pool": "enough" where every client has a worker, "counted" where that is what varies.
 _ENOUGH = 160  # workers for every client: "sufficiently many", as in figure 4
 
 
@@ -36,11 +40,12 @@ def _cells(lab):
         for messages in (2, 20):
             for scheme in _PAPER:
                 cells.append(_cell(lab, ours(lab, scheme, "blocking"),
-                                   {"scheme": _PAPER[scheme]}, clients, messages, _ENOUGH))
+                                   {"scheme": _PAPER[scheme], "pool": "enough"}, clients, messages, _ENOUGH))
             for scheme, engine in lab.mode.pick(_LOOPS, _LOOPS[2:], _LOOPS[2:3]):
                 cells.append(_cell(lab, ours(lab, scheme, engine),
-                                   {"scheme": f"{scheme} {engine}"}, clients, messages))
-            cells.append(_cell(lab, floor(lab), {}, clients, messages))
+                                   {"scheme": f"{scheme} {engine}", "pool": "enough"},
+                                   clients, messages))
+            cells.append(_cell(lab, floor(lab), {"pool": "enough"}, clients, messages))
     return cells + _pools(lab)
 
 
@@ -52,9 +57,82 @@ def _pools(lab):
             for workers in lab.mode.pick([1, 2, 4, 8, 16, 32, 64, 100], [1, 4, 16, 64], []):
                 for scheme in ("thread-pool", "buffered-pool"):
                     cells.append(_cell(lab, ours(lab, scheme, "blocking"),
-                                       {"scheme": _PAPER[scheme], "workers": workers},
+                                       {"scheme": _PAPER[scheme], "pool": "counted",
+                                        "workers": workers},
                                        clients, messages, workers))
     return cells
 
 
-DEFINITION = Definition("schemes", "schemes", "", _cells, [], lambda experiment: [])
+_ENOUGH_WORSE = 1.1  # a pool is large enough where its time is within a tenth of the best
+
+
+def _findings(experiment):
+    found = []
+    clients = max((run.factors["clients"] for run in experiment.runs), default=0)
+    for messages in (2, 20):
+        one = {"clients": clients, "messages": messages}
+        what = f"{clients} clients, {messages} exchanges a connection"
+        found.append(_paper_compare(experiment, one, "TPR", "PPR", what))
+        found.append(_paper_compare(experiment, one, "TWPB", "PPR", what))
+        found.append(_paper_compare(experiment, one, "TWPB", "TWP", what))
+        found.append(_paper_compare(experiment, one, "acceptor io_uring", "TWPB", what))
+    return found + [_a_sixth(experiment, scheme) for scheme in ("TWP", "TWPB")]
+
+
+def _paper_compare(experiment, one, scheme, other, what):
+    """Figure 4's cells: those of pools with enough workers have no factor that says how many."""
+    def cell(name):
+        return {**one, "scheme": name, "pool": "enough"}
+
+    return compare_cells(experiment, "elapsed_s", cell(scheme), cell(other), what,
+                         "A line between client and server, or work other than answering.",
+                         (scheme, other))
+
+
+def _a_sixth(experiment, scheme):
+    """Does a pool still need a worker for every sixth connection?"""
+    cells = [cell for cell in cells_of(experiment, {"scheme": scheme, "messages": 20})
+             if "workers" in cell.factors]
+    clients = max((cell.factors["clients"] for cell in cells), default=0)
+    times = {cell.factors["workers"]: cell.median("elapsed_s")
+             for cell in cells if cell.factors["clients"] == clients}
+    if len(times) < 3:
+        return None
+    best = min(times.values())
+    enough = min(workers for workers, time in times.items() if time <= best * _ENOUGH_WORSE)
+    verdict = "does not hold" if enough < clients / 12 or enough > clients / 3 else "holds"
+    return Finding(
+        f"The paper's rule of a worker for every sixth connection {verdict} here for {scheme}: with "
+        f"{clients} clients and 20 exchanges a connection, {enough} worker{'s' * (enough > 1)} came "
+        f"within a tenth of the best time ({best:.2f} s; {clients / 6:.0f} would be a sixth).",
+        "note",
+        "Clients that think between their requests, or a line with a delay: there a worker waits.",
+    )
+
+
+DEFINITION = Definition(
+    "schemes",
+    "Who serves a connection (the paper's figures 4, 5 and 6)",
+    "How long does it take until all clients are served, by a process or a thread for each "
+    "connection (PPR, TPR), a pool whose threads accept (TWP), a pool with a buffer (TWPB), or event "
+    "loops? Each client connects some times and exchanges messages of 1 204 bytes on each connection.",
+    _cells,
+    [
+        Lines("Figure 4: 2 exchanges a connection", "clients", "elapsed_s", ("server", "scheme"),
+              {"messages": 2, "pool": "enough"}),
+        Lines("20 exchanges a connection", "clients", "elapsed_s", ("server", "scheme"),
+              {"messages": 20, "pool": "enough"}),
+        Lines("Figure 5: workers of a pool, 50 clients, 20 exchanges", "workers", "elapsed_s",
+              "scheme", {"clients": 50, "messages": 20, "pool": "counted"}, log_x=True),
+        Lines("Figure 6: workers of a pool, 100 clients, 20 exchanges", "workers", "elapsed_s",
+              "scheme", {"clients": 100, "messages": 20, "pool": "counted"}, log_x=True),
+        Lines("Workers of a pool, 100 clients, 2 exchanges", "workers", "elapsed_s",
+              "scheme", {"clients": 100, "messages": 2, "pool": "counted"}, log_x=True),
+        Table("Figure 4's cells", ("messages", "clients", "server", "scheme"),
+              ["elapsed_s", "cpu_us", "p50_ms", "p99_ms", "rss_kib", "client_cpu"],
+              {"pool": "enough"},
+              note="The paper gives curves, not numbers: TPR about 10 % below PPR, both pools under "
+                   "half of PPR, TWPB below TWP; from its text."),
+    ],
+    _findings,
+)  # fmt: skip

@@ -1,8 +1,10 @@
 """The article's 4.1: what each stage of a server's growth costs or saves."""
 
 from harness import servers
-from harness.experiments.common import LARGE, SMALL, floor, h2_load, load_cell
+from harness.experiments.common import LARGE, SMALL, TABLE, floor, h2_load, load_cell
 from harness.experiments.definition import Definition
+from harness.findings import compare_cells
+from harness.plots import Bars, Table
 
 _STAGES = {
     "prototype": ("read", "reuseport"),
@@ -27,4 +29,43 @@ def _cells(lab):
     return cells
 
 
-DEFINITION = Definition("stages", "stages", "", _cells, [], lambda experiment: [])
+def _findings(experiment):
+    def step(stage, before, protocol, what):
+        one = {"server": "h2server", "protocol": protocol, "load": SMALL}
+        return compare_cells(
+            experiment, "cpu_us", {**one, "stage": stage}, {**one, "stage": before},
+            f"{protocol}, {SMALL}", names=(what, f"the stage before ({before})"),
+        )  # fmt: skip
+
+    return [
+        step("mmap", "prototype", "h2c", "The file cache"),
+        step("router", "mmap", "h2c", "A route with a parameter"),
+        step("balancer", "router", "h2c", "An acceptor with a balancer"),
+        compare_cells(
+            experiment, "cpu_us",
+            {"stage": "mmap", "protocol": "h2", "load": SMALL},
+            {"stage": "mmap", "protocol": "h2c", "load": SMALL},
+            SMALL, "What a handshake costs: few connections are opened.",
+            ("The file cache over TLS", "that in cleartext"),
+        ),
+    ]  # fmt: skip
+
+
+_ORDER = {"stage": list(_STAGES)}
+
+DEFINITION = Definition(
+    "stages",
+    "Stages of growth (the article's 4.1)",
+    "What does each step of a server's growth cost or save: reading the file for each request, a "
+    "file cache, TLS, routes, a balancer? One worker on epoll, an index.html of 158 bytes.",
+    _cells,
+    [
+        Bars("CPU per request by stage", "cpu_us", ("load", "protocol"), ("server", "stage"),
+             order=_ORDER),
+        Table(f"Load {SMALL}", ("protocol", "server", "stage"), TABLE, {"load": SMALL},
+              seed="article/stages", order=_ORDER),
+        Table(f"Load {LARGE}", ("protocol", "server", "stage"), TABLE, {"load": LARGE},
+              seed="article/stages", order=_ORDER),
+    ],
+    _findings,
+)  # fmt: skip

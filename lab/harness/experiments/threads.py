@@ -1,7 +1,9 @@
 """The article's 4.1.1: a listener for each worker against one acceptor that hands over."""
 
-from harness.experiments.common import LARGE, SMALL, floor, h2_load, load_cell, ours
+from harness.experiments.common import LARGE, SMALL, TABLE, floor, h2_load, load_cell, ours
 from harness.experiments.definition import Definition
+from harness.findings import compare_cells
+from harness.plots import Lines, Table
 
 
 def _cells(lab):
@@ -17,4 +19,38 @@ def _cells(lab):
     return cells
 
 
-DEFINITION = Definition("threads", "threads", "", _cells, [], lambda experiment: [])
+def _findings(experiment):
+    found = []
+    for threads in (1, 4):
+        for protocol in ("h2c", "h2"):
+            one = {"protocol": protocol, "threads": threads, "load": SMALL}
+            found.append(compare_cells(
+                experiment, "cpu_us", {**one, "scheme": "acceptor"}, {**one, "scheme": "reuseport"},
+                f"{threads} threads, {protocol}, {SMALL}",
+                "More processors than the environment card says the servers had.",
+                ("An acceptor that hands over", "a listener for each worker"),
+            ))
+    return found
+
+
+def _tables():
+    return [
+        Table(f"{protocol}, load {load}", ("server", "scheme", "threads"), TABLE,
+              {"protocol": protocol, "load": load}, seed="article/schemes")
+        for protocol in ("h2", "h2c") for load in (SMALL, LARGE)
+    ]  # fmt: skip
+
+
+DEFINITION = Definition(
+    "threads",
+    "A listener for each worker, or one acceptor (the article's 4.1.1)",
+    "Does it matter who accepts connections, as the number of threads grows? Where the servers had "
+    "one processor, this shows what threads cost, not what they bring.",
+    _cells,
+    [
+        Lines("CPU per request by threads", "threads", "cpu_us", ("server", "scheme"),
+              {"load": SMALL, "protocol": "h2c"}),
+        *_tables(),
+    ],
+    _findings,
+)  # fmt: skip

@@ -2,6 +2,8 @@
 
 from harness.experiments.common import ours, own_load
 from harness.experiments.definition import Definition
+from harness.findings import compare_cells
+from harness.plots import Lines, Table
 from harness.lab import Cell
 from harness.procedures import Subject, over_a_line
 
@@ -36,4 +38,36 @@ def _cells(lab):
     return cells
 
 
-DEFINITION = Definition("uploads", "uploads", "", _cells, [], lambda experiment: [])
+def _findings(experiment):
+    found = []
+    for rtt_ms in sorted({run.factors["rtt_ms"] for run in experiment.runs}):
+        one = {"rtt_ms": rtt_ms}
+        ours_h2 = {**one, "server": "h2server", "protocol": "h2c"}
+        what = f"round trip {rtt_ms} ms"
+        found.append(compare_cells(
+            experiment, "goodput_mb_s", ours_h2, {**one, "server": "h2server", "protocol": "h1"}, what,
+            names=("An HTTP/2 upload", "an HTTP/1.1 upload to the same server")))  # fmt: skip
+        for peer in ("nginx", "nghttpd"):
+            found.append(compare_cells(
+                experiment, "goodput_mb_s", ours_h2, {**one, "server": peer, "protocol": "h2c"},
+                f"HTTP/2, {what}", _NO_TCP))  # fmt: skip
+    return found
+
+
+_NO_TCP = "What TCP does on such a line: the relay delays bytes, it loses none and has no windows."
+
+DEFINITION = Definition(
+    "uploads",
+    "Uploads over a long line",
+    "How fast is one upload when the other end is 10, 50 or 150 ms away? HTTP/2's flow-control window "
+    "bounds it: 64 KiB a round trip where a server leaves it as it is. A relay delays the bytes; "
+    "nghttpd throws the body away, the others store it in memory.",
+    _cells,
+    [
+        Lines("Goodput of one upload", "rtt_ms", "goodput_mb_s", ("server", "protocol"), log_y=True,
+              x_label="round-trip time, ms"),
+        Table("Goodput", ("rtt_ms", "server", "protocol"), ["goodput_mb_s", "elapsed_s"], floor=None,
+              note=_NO_TCP),
+    ],
+    _findings,
+)  # fmt: skip
