@@ -84,3 +84,12 @@ class Table:
     ratio: str = ""
     order: dict = dataclasses.field(default_factory=dict)
     note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Statements:
+    """What a seed says that is in no table of it: a name in seeds.STATEMENTS."""
+
+    title: str
+    seed: str
+    note: str = ""
