@@ -1,0 +1,135 @@
+"""Cells: the runs of an experiment that differ by nothing but their round, picked and put in order."""
+
+import dataclasses
+import re
+
+from . import measures, spread
+
+OURS = "h2server"
+FLOOR = "floor"
+SERVERS = [OURS, "nginx", "nghttpd", "h2o", "lighttpd", "caddy"]  # the floor comes last
+CLIENT_BOUND = 0.95  # client_cpu above it: the client was the limit
+
+
+@dataclasses.dataclass
+class Cell:
+    """All rounds of one load on one server."""
+
+    name: str
+    factors: dict
+    runs: list
+
+    def values(self, measure):
+        return spread.measured(run.measures.get(measure) for run in self.runs)
+
+    def spread(self, measure):
+        """A Spread, or None if it was not measured."""
+        return spread.spread(self.values(measure))
+
+    def median(self, measure):
+        found = self.spread(measure)
+        return found.median if found else None
+
+    @property
+    def client_bound(self):
+        return (self.median("client_cpu") or 0) > CLIENT_BOUND
+
+
+def cells_of(experiment, where=None):
+    """The Cells whose factors are as `where` says, each factor's value or one of several."""
+    found = {}
+    for run in experiment.runs:
+        if _fits(run.factors, where or {}):
+            found.setdefault(run.cell, Cell(run.cell, run.factors, [])).runs.append(run)
+    return list(found.values())
+
+
+def _fits(factors, where):
+    for factor, wanted in where.items():
+        several = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
+        if factor not in factors or factors[factor] not in several:
+            return False
+    return True
+
+
+def as_tuple(factors):
+    """The names in a factor or a tuple of factors."""
+    return (factors,) if isinstance(factors, str) else tuple(factors)
+
+
+def key_of(cell, factors):
+    return tuple(cell.factors.get(factor) for factor in factors)
+
+
+def telling_apart(cells, factors):
+    """`factors`, and those others without which two cells would look the same."""
+    factors = as_tuple(factors)
+    others = {name: None for cell in cells for name in cell.factors if name not in factors}
+    while len({key_of(cell, factors) for cell in cells}) < len(cells):
+        apart = {name: len({key_of(cell, (*factors, name)) for cell in cells}) for name in others}
+        best = max(apart, key=apart.get, default=None)
+        if best is None or apart[best] == len({key_of(cell, factors) for cell in cells}):
+            break  # not by their factors
+        factors = (*factors, best)
+        del others[best]
+    return factors
+
+
+def place(factor, value, order=None):
+    """A sort key: as `order` says, servers always alike, numbers by value, texts as one reads them."""
+    listed = (order or {}).get(factor, SERVERS if factor == "server" else [])
+    if value in listed:
+        return (0, listed.index(value))
+    if value is None:
+        return (4,)
+    if factor == "server" and value == FLOOR:
+        return (3,)
+    if isinstance(value, int | float):
+        return (1, value)
+    pieces = re.split(r"(\d+)", str(value))
+    return (2, *((int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces))
+
+
+def place_of(key, factors, order=None):
+    """The sort key of a tuple of values."""
+    return tuple(place(factor, value, order) for factor, value in zip(factors, key, strict=True))
+
+
+def in_order(cells, factors, order=None):
+    return sorted(cells, key=lambda cell: place_of(key_of(cell, factors), factors, order))
+
+
+def grouped(cells, factors, order=None):
+    """{values of `factors`: [Cell …]}, in order."""
+    groups = {}
+    for cell in in_order(cells, factors, order):
+        groups.setdefault(key_of(cell, factors), []).append(cell)
+    return groups
+
+
+def label(key, factors):
+    """The values in one line, numbers with the name of what they count: nginx · threads 4."""
+    words = []
+    for factor, value in zip(factors, key, strict=True):
+        if value is None:
+            continue
+        text = spread.number(value) if isinstance(value, float) else str(value)
+        words.append(f"{factor} {text}" if isinstance(value, int | float) else text)
+    return " · ".join(words) or "all"
+
+
+def floor_of(cell, cells, measure, floor=FLOOR):
+    """The cell of the floor with the same other factors, as far as it has them; else None.
+
+    The floor may be there several times, as on each engine: of those, the one that costs least.
+    """
+    if cell.factors.get("server") == floor:
+        return None
+    found = [
+        other for other in cells
+        if other.factors.get("server") == floor and other.values(measure)
+        and all(cell.factors.get(name, value) == value
+                for name, value in other.factors.items() if name != "server")
+    ]
+    best = max if measures.higher_is_better(measure) else min
+    return best(found, key=lambda other: other.median(measure), default=None)

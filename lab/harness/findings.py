@@ -1,0 +1,192 @@
+"""Findings: one sentence each, with its size, its spread and what it does not show.
+
+The helpers below write the sentence from the cells, so that it says what was measured, whichever way
+it went. Each returns None where a cell was not measured: no finding, and no failure.
+"""
+
+import dataclasses
+
+from . import cells, measures, spread
+
+KINDS = ("win", "loss", "even", "note")
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What the measurements say of h2server, good or bad."""
+
+    text: str
+    kind: str  # of KINDS: a win or a loss of h2server, no difference beyond the spread, neither
+    not_shown: str = ""  # what a reader might conclude, and must not
+
+
+def compare_cells(experiment, measure, ours, theirs, what="", not_shown="", names=None):
+    """h2server needs 0.71 × (0.68–0.75) the CPU per request of nginx: 7.40 µs against 10.4 µs (what).
+
+    `ours` and `theirs` are factors that each leave one cell. `names` are what to call the two, their
+    servers' names otherwise. Of two cells of one server, neither wins: the finding is a note.
+    """
+    one, other = only(experiment, ours, measure), only(experiment, theirs, measure)
+    if not one or not other:
+        return None
+    found = spread.ratio(one.values(measure), other.values(measure))
+    if not found:
+        return None
+    name, other_name = names or (_server(one), _server(other))
+    sizes = (f"{_with_unit(one.median(measure), measure)} against "
+             f"{_with_unit(other.median(measure), measure)}{_context(what)}")
+    verb, of_what = measures.words(measure)
+    if found.rounds < spread.ROUNDS_MIN or found.differs:
+        text = f"{name} {verb} {spread.times(found)} {of_what} of {other_name}: {sizes}"
+    else:
+        text = (f"{name} and {other_name} do not differ beyond the spread in "
+                f"{of_what.removeprefix('the ')}: {sizes}, {spread.times(found)}")
+    kind = _kind(found, measure, _server(one), _server(other))
+    return _finding(text, kind, measure, [one, other], not_shown)
+
+
+def best_of(experiment, measure, where=None, by="server", what="", not_shown=""):
+    """The best of several, by their `by`, and how far behind the next one and h2server are.
+
+    The floor does not compete. Where `by` is not the server, the finding is a note.
+    """
+    found = [cell for cell in cells.cells_of(experiment, where)
+             if cell.values(measure) and _server(cell) != cells.FLOOR]
+    by = cells.telling_apart(found, by)
+    better = -1 if measures.higher_is_better(measure) else 1
+    found.sort(key=lambda cell: better * cell.median(measure))
+    if len(found) < 2:
+        return None
+    best, second = found[:2]
+    best_name = cells.label(cells.key_of(best, by), by)
+    verb, of_what = measures.words(measure)
+    rank = "most" if better < 0 else "least"
+    text = (f"Of {len(found)}, {best_name} is best in {of_what.removeprefix('the ')} ({rank}): "
+            f"{_with_unit(best.median(measure), measure)}{_context(what)}; next is "
+            f"{cells.label(cells.key_of(second, by), by)}{_behind(second, best, measure)}")
+    ours = next((cell for cell in found if _server(cell) == cells.OURS), None)
+    if "server" not in by or not ours:
+        return _finding(text, "note", measure, [best, second], not_shown)
+    if ours not in (best, second):
+        text += (f", and {cells.label(cells.key_of(ours, by), by)} is in place "
+                 f"{found.index(ours) + 1}{_behind(ours, best, measure)}")
+    rival = next((cell for cell in found if _server(cell) != cells.OURS), None)
+    if not rival:
+        return _finding(text, "note", measure, [best, second], not_shown)
+    ratio = spread.ratio(ours.values(measure), rival.values(measure))
+    kind = _kind(ratio, measure, cells.OURS, _server(rival)) if ratio else "note"
+    return _finding(text, kind, measure, [best, second, ours], not_shown)
+
+
+def ratio_to_floor(experiment, measure, ours, what="", not_shown=""):
+    """How far the cell `ours` is from what answers without reading."""
+    one = only(experiment, ours, measure)
+    floor = one and cells.floor_of(one, cells.cells_of(experiment), measure)
+    found = floor and spread.ratio(one.values(measure), floor.values(measure))
+    if not found:
+        return None
+    verb, of_what = measures.words(measure)
+    text = (f"{_server(one)} {verb} {spread.times(found)} {of_what} of the floor, which answers "
+            f"without reading: {_with_unit(one.median(measure), measure)} against "
+            f"{_with_unit(floor.median(measure), measure)}{_context(what)}")
+    return _finding(text, "note", measure, [one, floor],
+                    not_shown or "Not that the floor can be reached: a server must read requests.")
+
+
+def knee_of(experiment, x, where, what="", not_shown="", p99="p99_ms", achieved="rps"):
+    """The offered rate, factor `x`, from which the server that `where` picks is overloaded."""
+    found = [cell for cell in cells.cells_of(experiment, where) if cell.values(p99)]
+    points = [(cell.factors[x], cell.median(p99), cell.median(achieved)) for cell in found
+              if x in cell.factors]
+    if len(points) < 2 or len({point[0] for point in points}) < len(points):
+        return None
+    rate, last = spread.knee(points), max(point[0] for point in points)
+    meaning = (f"p99 over {spread.KNEE_TIMES} × that at {spread.number(min(points)[0])}/s, or fewer "
+               f"than {spread.KEPT_UP:.0%} answered")
+    if rate is None:
+        text = f"{_server(found[0])} keeps up to {spread.number(last)}/s, the highest rate offered"
+    else:
+        text = f"{_server(found[0])} is overloaded from {spread.number(rate)}/s on"
+    return _finding(f"{text} ({meaning}){_context(what)}", "note", p99, found,
+                    not_shown or "Not where exactly: only the offered rates were tried.")
+
+
+def crossing_of(experiment, measure, x, one, other, names, what="", not_shown="", unit=""):
+    """Where, over the factor `x`, the curve of the cells `one` passes that of `other`."""
+    curves = []
+    for where in (one, other):
+        found = [cell for cell in cells.cells_of(experiment, where)
+                 if cell.values(measure) and isinstance(cell.factors.get(x), int | float)]
+        curve = {cell.factors[x]: cell.median(measure) for cell in found}
+        if len(curve) < len(found):
+            raise ValueError(f"{where} leaves several cells for one {x}")
+        curves.append(curve)
+    common = sorted(curves[0].keys() & curves[1].keys())
+    if len(common) < 2:
+        return None
+    of_what = measures.words(measure)[1].removeprefix("the ")
+    found = spread.crossing(*curves)
+    if not found:
+        side = "above" if curves[0][common[0]] > curves[1][common[0]] else "below"
+        text = (f"{names[0]} stays {side} {names[1]} in {of_what} from {spread.number(common[0])}"
+                f"{unit} to {spread.number(common[-1])}{unit}")
+    else:
+        before, at, after = found
+        side = "falls below" if curves[0][before] > curves[1][before] else "rises above"
+        text = (f"{names[0]} {side} {names[1]} in {of_what} at about {spread.number(at)}{unit}, "
+                f"between {spread.number(before)} and {spread.number(after)}{unit}")
+    return _finding(text + _context(what), "note", measure, [],
+                    not_shown or "Medians only: near the crossing the spreads overlap.")
+
+
+def only(experiment, where, measure):
+    """The one cell that `where` leaves; None if `measure` is in none."""
+    found = [cell for cell in cells.cells_of(experiment, where) if cell.values(measure)]
+    if len(found) > 1:
+        raise ValueError(f"{where} leaves {len(found)} cells of {experiment.name}: "
+                         + "; ".join(cell.name for cell in found))
+    return found[0] if found else None
+
+
+def _server(cell):
+    return cell.factors.get("server", cells.OURS)
+
+
+def _with_unit(value, measure):
+    return spread.number(value) + measures.unit_after(measure)
+
+
+def _context(what):
+    return f" ({what})" if what else ""
+
+
+def _behind(cell, best, measure):
+    found = spread.ratio(cell.values(measure), best.values(measure))
+    if not found:
+        return ""
+    return f" with {spread.times(found)}" + (
+        "" if found.differs or found.rounds < spread.ROUNDS_MIN else ", not beyond the spread")
+
+
+def _kind(found, measure, ours, theirs):
+    """Whose the better value is. One round or two have no spread that could tell."""
+    if ours == theirs or ours != cells.OURS or found.rounds < spread.ROUNDS_MIN:
+        return "note"
+    if not found.differs:
+        return "even"
+    return "win" if (found.value > 1) == measures.higher_is_better(measure) else "loss"
+
+
+def _finding(text, kind, measure, compared, not_shown):
+    """Adds what makes a comparison worth less than it looks."""
+    caveats = [not_shown or measures.not_shown(measure)]
+    bound = [cell for cell in compared if cell.client_bound]
+    if bound and measure not in ("cpu_us", "rss_kib", "syscalls", "wire_bytes", "switches"):
+        text += "; the client was the limit"
+        kind = "note"
+        caveats.insert(0, "Not which server could do more.")
+    rounds = [len(cell.values(measure)) for cell in compared]
+    if rounds and min(rounds) < spread.ROUNDS_MIN:
+        caveats.insert(0, f"Whether it would be so again: only {min(rounds)} "
+                          f"{'round' if min(rounds) == 1 else 'rounds'}.")
+    return Finding(text + ".", kind, " ".join(caveat for caveat in caveats if caveat))

@@ -1,0 +1,155 @@
+"""Statistics: of the rounds of a cell, of two cells, of histograms and of curves.
+
+Rounds are few, so nothing here supposes a distribution. A cell is its median with the lowest and the
+highest round. Two cells differ only if those ranges do not overlap: of 5 rounds each, that happens
+by chance once in 126 comparisons, of 3 rounds once in 10; see by_chance(). The ratio of two cells is
+that of their medians; its interval reaches from lowest/highest to highest/lowest, so it leaves 1.0
+out exactly when the ranges do not overlap.
+"""
+
+import dataclasses
+import math
+import statistics
+
+ROUNDS_MIN = 3  # of each side, before a difference is called one: 2 rounds differ by chance 1 in 3
+KNEE_TIMES = 10  # times the p99 at the lowest rate
+KEPT_UP = 0.95  # of the offered rate: below it, the server does not keep up
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """The rounds of one cell."""
+
+    median: float
+    low: float
+    high: float
+    quartile1: float
+    quartile3: float
+    rounds: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Ratio:
+    """One cell over another."""
+
+    value: float
+    low: float
+    high: float
+    rounds: int  # of the side with fewer
+
+    @property
+    def differs(self):
+        return self.rounds >= ROUNDS_MIN and not self.low <= 1 <= self.high
+
+
+def measured(values):
+    """Those that are finite numbers; what could not be measured is None or NaN, or absent."""
+    return [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
+
+
+def spread(values):
+    """The Spread of the rounds, or None if nothing was measured."""
+    values = sorted(measured(values))
+    if not values:
+        return None
+    if len(values) == 1:
+        return Spread(values[0], values[0], values[0], values[0], values[0], 1)
+    quartile1, _, quartile3 = statistics.quantiles(values, n=4, method="inclusive")
+    return Spread(statistics.median(values), values[0], values[-1], quartile1, quartile3, len(values))
+
+
+def ratio(above, below):
+    """The Ratio of two cells' rounds; None if one was not measured or the lower one is not positive."""
+    above, below = spread(above), spread(below)
+    if not above or not below or below.low <= 0 or above.low < 0:
+        return None
+    return Ratio(above.median / below.median, above.low / below.high, above.high / below.low,
+                 min(above.rounds, below.rounds))
+
+
+def by_chance(rounds, others):
+    """The probability that the ranges of equal cells do not overlap: one side wholly below."""
+    return min(1.0, 2 / math.comb(rounds + others, rounds))
+
+
+def merge(histograms):
+    """One histogram, [[µs, count] …] in order, of several."""
+    counts = {}
+    for histogram in histograms:
+        for upper_us, count in histogram:
+            counts[upper_us] = counts.get(upper_us, 0) + count
+    return [[upper_us, counts[upper_us]] for upper_us in sorted(counts)]
+
+
+def percentile(histogram, percent):
+    """The µs that `percent` of all requests did not exceed (nearest rank); None of no requests."""
+    rank = math.ceil(sum(count for _, count in histogram) * percent / 100)
+    seen = 0
+    for upper_us, count in sorted(histogram):
+        seen += count
+        if count and seen >= rank:
+            return upper_us
+    return None
+
+
+def percentile_curve(histogram):
+    """[(times, µs) …]: one request in `times` took longer than µs. Ends with the slowest one."""
+    total = sum(count for _, count in histogram)
+    points, seen = [], 0
+    for upper_us, count in sorted(histogram):
+        seen += count
+        if count:
+            points.append((total / max(total - seen, 1), upper_us))
+    return points
+
+
+def knee(points):
+    """The first offered rate that is too much, of [(offered, p99, achieved) …]; None if none is.
+
+    Too much: p99 exceeds KNEE_TIMES the p99 at the lowest rate, or the server answers fewer than
+    KEPT_UP of what is offered. `achieved` is None where it was not measured.
+    """
+    points = sorted((point for point in points if measured(point[:2]) == list(point[:2])),
+                    key=lambda point: point[0])
+    for offered, p99, achieved in points:
+        if p99 > KNEE_TIMES * points[0][1]:
+            return offered
+        if achieved is not None and achieved < KEPT_UP * offered:
+            return offered
+    return None
+
+
+def crossing(one, other):
+    """Where the curve `one` passes `other`: (x before, x of the crossing, x after), or None.
+
+    Both are {x: y}; only an x of both counts, and the crossing is that of straight lines between.
+    Where the curves only touch, they do not cross; of several crossings, the first.
+    """
+    before = None
+    for x in sorted(one.keys() & other.keys()):
+        gap = one[x] - other[x]
+        if gap == 0:
+            continue
+        if before and before[1] * gap < 0:
+            share = before[1] / (before[1] - gap)
+            return before[0], before[0] + share * (x - before[0]), x
+        before = x, gap
+    return None
+
+
+def number(value):
+    """Three digits that count, thousands apart (U+202F); a dash for what is not there."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    size = abs(value)
+    if size >= 99.95:
+        return f"{value:,.0f}".replace(",", "\u202f")
+    for limit, decimals in ((9.995, 1), (0.9995, 2)):
+        if size >= limit:
+            return f"{value:.{decimals}f}"
+    return f"{value:.3g}"
+
+
+def times(found):
+    """A Ratio in words: 0.71 × (0.68–0.75)."""
+    return f"{number(found.value)} × ({number(found.low)}–{number(found.high)})"

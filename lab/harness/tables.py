@@ -1,0 +1,163 @@
+"""Tables of the report: what stands in each field, before it becomes HTML."""
+
+import dataclasses
+
+from . import cells, measures, seeds, spread
+
+CLIENT_MARK, FLAG_MARK = "†", "‡"
+
+
+@dataclasses.dataclass
+class Value:
+    """What stands in one field."""
+
+    text: str
+    range: str = ""
+    kind: str = "ours"  # or ratio, or seed
+    mark: str = ""
+
+
+@dataclasses.dataclass
+class Row:
+    names: list
+    values: list
+    mark: str = ""
+    kind: str = ""  # "floor", or "seed" if there is nothing of ours in it
+
+
+@dataclasses.dataclass
+class Column:
+    """A measure, with its parts: ours, × floor, seed."""
+
+    measure: str
+    title: str
+    unit: str
+    parts: list
+
+
+@dataclasses.dataclass
+class View:
+    title: str
+    factors: list
+    columns: list
+    rows: list
+    notes: list  # below the table, a sentence or two each
+
+    @property
+    def parted(self):
+        return any(len(column.parts) > 1 for column in self.columns)
+
+
+@dataclasses.dataclass
+class _Entry:
+    """What a row is made of: a cell of ours (of the seed only, it has no runs), the seed's row."""
+
+    cell: cells.Cell
+    seed: seeds.Row | None
+    floor: cells.Cell | None = None
+
+
+def view(table, experiment):
+    """The View of a plots.Table; None if nothing of it was measured."""
+    picked = cells.cells_of(experiment, table.where)
+    if not picked:
+        return None
+    entries = _entries(table, picked, cells.cells_of(experiment))
+    factors = cells.telling_apart([entry.cell for entry in entries], table.rows)
+    entries.sort(key=lambda entry: cells.place_of(cells.key_of(entry.cell, factors), factors,
+                                                  table.order))
+    columns = [_column(measure, table, entries) for measure in table.columns]
+    rows = [_row(entry, factors, columns, table) for entry in entries]
+    return View(table.title, list(factors), columns, rows, _notes(table, entries, columns))
+
+
+def _ratio_of(table):
+    return table.ratio or table.columns[0]
+
+
+def _entries(table, picked, everything):
+    entries = []
+    for cell in picked:
+        seed = seeds.row_of(table.seed, cell.factors) if table.seed else None
+        floor = (cells.floor_of(cell, everything, _ratio_of(table), table.floor)
+                 if table.floor else None)
+        entries.append(_Entry(cell, seed, floor))
+    used = [id(entry.seed) for entry in entries]
+    with_server = any("server" in cell.factors for cell in picked)
+    for row in seeds.rows_within(table.seed, table.where) if table.seed else ():
+        if id(row) not in used:
+            own = {"server": cells.OURS} if with_server else {}
+            entries.append(_Entry(cells.Cell("", {**own, **row.factors}, []), row))
+    return entries
+
+
+def _column(measure, table, entries):
+    title, unit = measures.heading(measure)
+    parts = ["ours"]
+    if measure == _ratio_of(table) and any(entry.floor for entry in entries):
+        parts.append("ratio")
+    if any(entry.seed and measure in entry.seed.measures for entry in entries):
+        parts.append("seed")
+    return Column(measure, title, unit, parts)
+
+
+def _row(entry, factors, columns, table):
+    names = [_name(value) for value in cells.key_of(entry.cell, factors)]
+    values = [_VALUES[part](entry, column.measure) for column in columns for part in column.parts]
+    if not entry.cell.runs:
+        return Row(names, values, "", "seed")
+    kind = "floor" if table.floor and entry.cell.factors.get("server") == table.floor else ""
+    return Row(names, values, CLIENT_MARK if entry.cell.client_bound else "", kind)
+
+
+def _name(value):
+    if value is None:
+        return "–"
+    return spread.number(value) if isinstance(value, float) else str(value)
+
+
+def _own_value(entry, measure):
+    found = entry.cell.spread(measure)
+    if not found:
+        return Value("–")
+    span = f"{spread.number(found.low)}–{spread.number(found.high)}" if found.rounds > 1 else ""
+    return Value(spread.number(found.median), span)
+
+
+def _floor_ratio(entry, measure):
+    found = entry.floor and spread.ratio(entry.cell.values(measure), entry.floor.values(measure))
+    return Value(f"{spread.number(found.value)} ×" if found else "–", kind="ratio")
+
+
+def _seed_value(entry, measure):
+    value = entry.seed.measures.get(measure) if entry.seed else None
+    flag = FLAG_MARK if value is not None and entry.seed.flag else ""
+    return Value(spread.number(value), kind="seed", mark=flag)
+
+
+_VALUES = {"ours": _own_value, "ratio": _floor_ratio, "seed": _seed_value}
+
+
+def _notes(table, entries, columns):
+    rounds = sorted({len(entry.cell.runs) for entry in entries if entry.cell.runs})
+    count = f"{rounds[0]}" if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]}"
+    notes = [f"Median and range of {count} rounds." if rounds != [1] else "One round, so no spread."]
+    if any("ratio" in column.parts for column in columns):
+        notes.append(f"× floor: {measures.heading(_ratio_of(table))[0]} over that of the floor under "
+                     "the same load.")
+    if any(entry.cell.client_bound for entry in entries):
+        notes.append(f"{CLIENT_MARK} The client was the limit: it kept more than "
+                     f"{cells.CLIENT_BOUND} processors busy. Throughput and latency are the client’s "
+                     "as much as the server’s.")
+    shown = [column.measure for column in columns if "seed" in column.parts]
+    return notes + (_seed_notes(table, entries, shown) if shown else [])
+
+
+def _seed_notes(table, entries, shown):
+    source = seeds.TABLES[table.seed].source
+    note = (f"Seed: {source.title}, by {source.author} ({source.where}). Measured there: "
+            f"{source.machine}. {seeds.TABLES[table.seed].note}")
+    if "cpu_us" in shown:
+        note += " Its CPU a request is computed here, from its CPU usage and its QPS."
+    flags = dict.fromkeys(entry.seed.flag for entry in entries if entry.seed and entry.seed.flag)
+    return [note.strip(), *(f"{FLAG_MARK} Evidently wrong in the source: {flag}." for flag in flags)]
