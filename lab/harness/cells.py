@@ -3,7 +3,7 @@
 import dataclasses
 import re
 
-from . import measures, spread
+from harness import measures, spread
 
 OURS = "h2server"
 FLOOR = "floor"

@@ -10,7 +10,7 @@ matplotlib.use("svg")
 
 from matplotlib import colormaps, colors, pyplot, ticker  # noqa: E402
 
-from . import cells, measures, plots, seeds, spread  # noqa: E402
+from harness import cells, measures, plots, seeds, spread  # noqa: E402
 
 # Okabe and Ito's colours, which the colour-blind tell apart; a server has its own everywhere.
 _SERVER_COLOURS = {

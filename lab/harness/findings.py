@@ -6,7 +6,7 @@ it went. Each returns None where a cell was not measured: no finding, and no fai
 
 import dataclasses
 
-from . import cells, measures, spread
+from harness import cells, measures, spread
 
 KINDS = ("win", "loss", "even", "note")
 

@@ -144,7 +144,7 @@ def measure(lab, definitions, rounds, command, seed):
     found.experiments, runs = plan(lab, definitions, rounds)
     found.environment = machine.environment(lab)
     seen = {cell.server.name: cell.server for _, cell, _ in runs}
-    found.binaries = [machine.binary(server) for server in seen.values()]
+    found.binaries = [machine.binary(lab, server) for server in seen.values()]
     progress = Progress(len(runs))
     try:
         for experiment, cell, number in in_shuffled_rounds(runs, seed):

@@ -106,12 +106,14 @@ def engine_of(lab):
     return found[1] if found else "not told"
 
 
-def binary(server):
-    """{name, version, path, sha256} of a server."""
+def binary(lab, server):
+    """{name, version, path, sha256, flags} of a server; the flags of what we did not build: none."""
     path = server.path()
+    ours = path.resolve().is_relative_to(lab.build)
     return {
         "name": server.name,
         "version": servers.version_of(server),
         "path": str(path).replace(f"{servers.ROOT}/", ""),
+        "flags": _compile_flags(lab.build) if ours else "",
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
     }

@@ -1,6 +1,6 @@
 """How measures are called in a report, in headings and in sentences."""
 
-from .results import UNITS
+from harness.results import UNITS
 
 TITLES = {
     "cpu_us": "CPU a request",

@@ -9,8 +9,8 @@ import traceback
 import jinja2
 import markupsafe
 
-from . import cells, drawing, findings, plots, seeds, spread, tables
-from .results import UNITS
+from harness import cells, drawing, findings, plots, seeds, spread, tables
+from harness.results import UNITS
 
 # A word and a sign each, so that none stands back where colours are missing.
 BADGES = {"win": "▲ win", "loss": "▼ loss", "even": "＝ even", "note": "• note"}

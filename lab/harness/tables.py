@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from . import cells, measures, seeds, spread
+from harness import cells, measures, seeds, spread
 
 CLIENT_MARK, FLAG_MARK = "†", "‡"
 
