@@ -1,0 +1,57 @@
+// The one response of the floor, as bytes, made once: for HTTP/1.1 many times in a row, so that any
+// number of responses is a piece of it; for HTTP/2 with places where the stream's number goes.
+// Never changes after it was made; every thread reads the same one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace h2server::lab::floor {
+
+constexpr std::size_t h2_frame_bytes_max = 16 * 1024;  // RFC 9113, 6.5.2: what every client takes
+constexpr std::size_t h2_header_bytes = 9;             // of a frame (4.1)
+
+// A frame's header (4.1).
+using FrameHeader = std::array<char, h2_header_bytes>;
+FrameHeader frame_header(std::size_t payload_bytes, std::uint8_t type, std::uint8_t flags,
+                         std::uint32_t stream) noexcept;
+FrameHeader data_header(std::size_t payload_bytes, bool last, std::uint32_t stream) noexcept;
+
+class Answers {
+ public:
+  // `close`: HTTP/1.1 connections end after one response.
+  Answers(std::string body, bool close);
+
+  [[nodiscard]] bool close() const noexcept { return close_; }
+  [[nodiscard]] std::string_view body() const noexcept { return body_; }
+
+  // HTTP/1.1: one response or more, each this long.
+  [[nodiscard]] std::string_view h1() const noexcept { return h1_; }
+  [[nodiscard]] std::size_t h1_bytes() const noexcept { return h1_bytes_; }
+
+  // HTTP/2: HEADERS, with all of DATA when the body is so small that a copy of it is cheaper than
+  // references to it.
+  [[nodiscard]] bool h2_is_whole() const noexcept { return whole_; }
+  [[nodiscard]] std::size_t h2_bytes() const noexcept { return h2_.size(); }
+  // Writes h2_bytes() bytes.
+  void write_h2(char* to, std::uint32_t stream) const noexcept;
+  // HEADERS alone.
+  [[nodiscard]] std::size_t h2_headers_bytes() const noexcept { return headers_bytes_; }
+  void write_h2_headers(char* to, std::uint32_t stream) const noexcept;
+
+ private:
+  std::string body_;
+  bool close_;
+  bool whole_;
+  std::string h1_;
+  std::size_t h1_bytes_ = 0;
+  std::string h2_;
+  std::size_t headers_bytes_ = 0;           // of h2_
+  std::vector<std::size_t> stream_places_;  // in h2_
+};
+
+}  // namespace h2server::lab::floor

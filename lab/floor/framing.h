@@ -1,0 +1,68 @@
+// Where requests end in what a client sends, and nothing else of it: no line and no field is read.
+// Both readers take a client's bytes however they were cut. A request's body is not supported: with
+// HTTP/1.1 it would be counted as part of the next request, with HTTP/2 it is skipped and the
+// client's window for it never opens again.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace h2server::lab::floor {
+
+// RFC 9113, 3.4
+constexpr std::string_view h2_preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+// HTTP/1.1: counts the empty lines that end requests.
+class H1Framing {
+ public:
+  // How many requests end in these bytes.
+  std::size_t count(std::string_view bytes) noexcept;
+
+ private:
+  bool step(char byte) noexcept;
+
+  unsigned matched_ = 0;  // bytes of CRLFCRLF that the input ended with so far
+};
+
+// HTTP/2 after the preface: frame headers, and the payloads that an answer depends on.
+class H2Framing {
+ public:
+  enum class What {
+    nothing,        // the input is used up
+    request,        // stream: its field section is complete (RFC 9113, 6.2 and 6.10)
+    reset,          // stream (6.4)
+    setting,        // identifier and value (6.5.1)
+    settings_end,   // to be acknowledged (6.5.3)
+    ping,           // payload, to be acknowledged (6.7)
+    window_update,  // stream, value (6.9)
+  };
+  struct Event {
+    What what = What::nothing;
+    std::uint32_t stream = 0;
+    std::uint16_t identifier = 0;
+    std::uint32_t value = 0;
+    std::string_view payload;  // eight bytes, valid until the next call
+  };
+
+  // Takes from the front of `input` up to the next event.
+  Event next(std::string_view& input);
+
+ private:
+  enum class State { header, skip, settings, ping, window_update };
+
+  const char* take(std::string_view& input, std::size_t bytes);
+  bool read_header(std::string_view& input, Event& event);
+  bool read_setting(std::string_view& input, Event& event);
+  bool read_unit(std::string_view& input, std::size_t bytes, Event& event);
+  void skip(std::string_view& input);
+
+  State state_ = State::header;
+  std::uint32_t stream_ = 0;
+  std::uint32_t left_ = 0;  // bytes of the frame's payload that were not taken yet
+  std::uint8_t held_ = 0;   // bytes in part_
+  std::array<char, 9> part_{};
+};
+
+}  // namespace h2server::lab::floor
