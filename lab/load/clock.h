@@ -1,0 +1,25 @@
+// The clock that everything here is measured by.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+
+namespace h2server::lab::load {
+
+constexpr std::int64_t ns_per_us = 1'000;
+constexpr std::int64_t ns_per_ms = 1'000'000;
+constexpr std::int64_t ns_per_s = 1'000'000'000;
+
+// Nanoseconds since some fixed point; never goes back.
+[[nodiscard]] inline std::int64_t now_ns() noexcept {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);  // can't fail for this clock
+  return time.tv_sec * ns_per_s + time.tv_nsec;
+}
+
+// Nanoseconds to the nearest microsecond, for histograms.
+[[nodiscard]] constexpr std::uint64_t to_us(std::int64_t ns) noexcept {
+  return ns <= 0 ? 0 : static_cast<std::uint64_t>((ns + ns_per_us / 2) / ns_per_us);
+}
+
+}  // namespace h2server::lab::load

@@ -1,0 +1,111 @@
+// Connections that do nothing: each is opened and answered once, then all are held until the
+// standard input ends. Whoever measures the server waits for the line "ready".
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+
+#include "load/clock.h"
+#include "load/mode.h"
+
+namespace h2server::lab::load {
+
+namespace {
+
+constexpr std::size_t opening_at_once = 128;  // no server's backlog is shorter
+
+// Waits for the end of the standard input.
+class InputEnd final : public Handler {
+ public:
+  void wait(Loop& loop) {
+    ::fcntl(STDIN_FILENO, F_SETFL, ::fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
+    // A file can't be waited for (EPERM), and need not: it is read at once.
+    if (loop.add(STDIN_FILENO, *this)) return;
+    while (!reached_) turn(0);
+  }
+  bool reached() const noexcept { return reached_; }
+
+  void turn(std::uint32_t) override {
+    std::array<char, 4096> dropped;
+    ssize_t size = 0;
+    do {
+      size = ::read(STDIN_FILENO, dropped.data(), dropped.size());
+    } while (size > 0 || (size < 0 && errno == EINTR));
+    // Any error but "not yet" is an end as well.
+    reached_ = size == 0 || errno != EAGAIN;
+  }
+
+ private:
+  bool reached_ = false;
+};
+
+class IdleMode final : public Mode {
+ public:
+  using Mode::Mode;
+
+  void start() override;
+  bool finished() const override { return failed_ || input_.reached(); }
+  std::vector<ReportField> fields() const override;
+
+  void opened(Session& session) override;
+  void ended(Session& session, const Exchange& exchange, const Outcome& outcome) override;
+  void closed(Session& session, ErrorKind error) override;
+
+ private:
+  void settle();
+
+  InputEnd input_;
+  std::size_t settled_ = 0;  // connections that were answered, or have failed
+  std::size_t held_ = 0;
+  bool failed_ = false;  // before all were ready
+};
+
+void IdleMode::start() {
+  tally_.start();
+  open_sessions(std::min<std::size_t>(options_.connections, opening_at_once));
+}
+
+void IdleMode::opened(Session& session) {
+  ++held_;
+  session.submit(
+      {.number = session.index(), .intended_ns = session.now_ns(), .sent_ns = session.now_ns()});
+}
+
+void IdleMode::ended(Session& session, const Exchange& exchange, const Outcome& outcome) {
+  if (count(outcome)) tally_.latency.record(to_us(session.now_ns() - exchange.sent_ns));
+  settle();
+}
+
+void IdleMode::settle() {
+  ++settled_;
+  if (settled_ < options_.connections) {
+    open_sessions(std::min<std::size_t>(options_.connections, settled_ + opening_at_once));
+    return;
+  }
+  tally_.stop();
+  failed_ = tally_.errors.total() > 0;
+  if (failed_) return;
+  std::fputs("ready\n", stdout);
+  std::fflush(stdout);
+  input_.wait(setting_.loop);
+}
+
+void IdleMode::closed(Session& session, ErrorKind error) {
+  if (session.has_opened()) --held_;
+  tally_.errors.add(error == ErrorKind::none ? ErrorKind::closed : error);
+  if (!session.has_opened()) settle();
+}
+
+std::vector<ReportField> IdleMode::fields() const { return {{"held", fmt::format("{}", held_)}}; }
+
+}  // namespace
+
+std::unique_ptr<Mode> make_idle(const Options& options, SessionSetting& setting) {
+  return std::make_unique<IdleMode>(options, setting);
+}
+
+}  // namespace h2server::lab::load

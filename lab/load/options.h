@@ -1,0 +1,55 @@
+// The command line, checked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "h2server/result.h"
+#include "load/schedule.h"
+
+namespace h2server::lab::load {
+
+enum class ModeName : std::uint8_t { closed, open, exchange, churn, idle };
+
+struct Options {
+  ModeName mode = ModeName::closed;
+
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 0;
+  std::string path = "/";
+  bool h2 = false;
+  bool tls = false;
+  std::uint32_t connections = 1;
+  std::uint32_t streams = 1;  // under way at once on a connection; HTTP/1.1: 1
+  unsigned window_bits = 30;  // HTTP/2: windows of 2^30 - 1 bytes, so that ours never limit
+  int status = 200;           // expected
+  std::optional<std::uint64_t> body_bytes;  // expected
+  double timeout_s = 30;                    // without a byte
+  std::string hgrm_file;
+
+  std::string method = "GET";
+  std::optional<std::uint64_t> upload_bytes;
+  bool multipart = false;
+
+  std::uint64_t requests = 1;     // closed
+  std::vector<unsigned> weights;  // closed
+  Pace pace;                      // open
+  std::uint32_t clients = 1;      // exchange: at once
+  std::uint32_t connections_each = 1;
+  std::uint32_t messages = 1;  // on each connection
+  std::uint32_t message_bytes = 1204;
+  std::uint32_t concurrency = 1;  // churn
+  bool resets = false;            // churn: closes by RST
+};
+
+// Why the program ends before it begins; with status 0 `text` is for standard output.
+struct Stop {
+  int status = 0;
+  std::string text;
+};
+
+Result<Options, Stop> parse_options(int argc, const char* const* argv);
+
+}  // namespace h2server::lab::load
