@@ -90,7 +90,7 @@ def ratio_to_floor(experiment, measure, ours, what="", not_shown=""):
             f"without reading: {_with_unit(one.median(measure), measure)} against "
             f"{_with_unit(floor.median(measure), measure)}{_context(what)}")
     return _finding(text, "note", measure, [one, floor],
-                    not_shown or "Not that the floor can be reached: a server must read requests.")
+                    not_shown or "How near a server could come: it must read requests.")
 
 
 def knee_of(experiment, x, where, what="", not_shown="", p99="p99_ms", achieved="rps"):
@@ -108,7 +108,7 @@ def knee_of(experiment, x, where, what="", not_shown="", p99="p99_ms", achieved=
     else:
         text = f"{_server(found[0])} is overloaded from {spread.number(rate)}/s on"
     return _finding(f"{text} ({meaning}){_context(what)}", "note", p99, found,
-                    not_shown or "Not where exactly: only the offered rates were tried.")
+                    not_shown or "Where exactly: only the offered rates were tried.")
 
 
 def crossing_of(experiment, measure, x, one, other, names, what="", not_shown="", unit=""):
@@ -136,7 +136,7 @@ def crossing_of(experiment, measure, x, one, other, names, what="", not_shown=""
         text = (f"{names[0]} {side} {names[1]} in {of_what} at about {spread.number(at)}{unit}, "
                 f"between {spread.number(before)} and {spread.number(after)}{unit}")
     return _finding(text + _context(what), "note", measure, [],
-                    not_shown or "Medians only: near the crossing the spreads overlap.")
+                    not_shown or "Where exactly: these are medians, and only the measured points.")
 
 
 def only(experiment, where, measure):
@@ -184,7 +184,7 @@ def _finding(text, kind, measure, compared, not_shown):
     if bound and measure not in ("cpu_us", "rss_kib", "syscalls", "wire_bytes", "switches"):
         text += "; the client was the limit"
         kind = "note"
-        caveats.insert(0, "Not which server could do more.")
+        caveats.insert(0, "Which server could do more.")
     rounds = [len(cell.values(measure)) for cell in compared]
     if rounds and min(rounds) < spread.ROUNDS_MIN:
         caveats.insert(0, f"Whether it would be so again: only {min(rounds)} "

@@ -45,12 +45,12 @@ _WORDS = {
 }
 
 _NOT_SHOWN = {
-    "cpu_us": "Not latency, and not how it scales over more processors.",
-    "rps": "Not what a request costs: who answers more may keep more processors busy.",
-    "rss_kib": "Not what an idle connection holds: this is the highest while under load.",
-    "syscalls": "Not their cost: one call that moves more may cost more.",
+    "cpu_us": "Latency, and how it scales over more processors.",
+    "rps": "What a request costs: who answers more may keep more processors busy.",
+    "rss_kib": "What an idle connection holds: this is the highest while under load.",
+    "syscalls": "Their cost: one call that moves more may cost more.",
 }
-_NOT_SHOWN_LATENCY = "Not what a network adds: both ends ran on one machine."
+_NOT_SHOWN_LATENCY = "What a network adds: both ends ran on one machine."
 
 
 def heading(measure):

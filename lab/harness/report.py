@@ -13,7 +13,7 @@ from harness import cells, drawing, findings, plots, seeds, spread, tables
 from harness.results import UNITS
 
 # A word and a sign each, so that none stands back where colours are missing.
-BADGES = {"win": "▲ win", "loss": "▼ loss", "even": "＝ even", "note": "• note"}
+BADGES = {"win": "▲ win", "loss": "▼ loss", "even": "= even", "note": "• note"}
 _HASH_DIGITS = 12
 
 

@@ -78,7 +78,7 @@ def _article(text, names, factors, flags=None):
         measures["rps"] = values["qps"]
         measures["server_cpu"] = round(values["cpu"] / 100, 6)
         measures["cpu_us"] = values["cpu"] / 100 / values["qps"] * 1e6
-        measures["rss_kib"] = round(values["mib"] * 1024, 1)
+        measures["rss_kib"] = values["mib"] * 1024
         flag = (flags or {}).get((own.get("stage"), own.get("protocol")), "")
         rows.append(Row({**factors, **own}, measures, flag))
     return rows

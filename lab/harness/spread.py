@@ -152,4 +152,9 @@ def number(value):
 
 def times(found):
     """A Ratio in words: 0.71 × (0.68–0.75)."""
-    return f"{number(found.value)} × ({number(found.low)}–{number(found.high)})"
+    return f"{share(found.value)} × ({share(found.low)}–{share(found.high)})"
+
+
+def share(value):
+    """A ratio: two decimals are more than its spread is worth."""
+    return f"{value:.2f}" if 0.0995 <= value < 9.995 else number(value)

@@ -85,10 +85,20 @@ def _entries(table, picked, everything):
     used = [id(entry.seed) for entry in entries]
     with_server = any("server" in cell.factors for cell in picked)
     for row in seeds.rows_within(table.seed, table.where) if table.seed else ():
-        if id(row) not in used:
+        if id(row) not in used and _beside(row, table, picked):
             own = {"server": cells.OURS} if with_server else {}
             entries.append(_Entry(cells.Cell("", {**own, **row.factors}, []), row))
     return entries
+
+
+def _beside(row, table, picked):
+    """Whether a seed's row that has none of ours beside it belongs into the table.
+
+    It may have values of its own in what the rows are about; in all else it must be as some of ours.
+    """
+    return all(name in cells.as_tuple(table.rows)
+               or value in [cell.factors.get(name) for cell in picked]
+               for name, value in row.factors.items())
 
 
 def _column(measure, table, entries):
@@ -126,7 +136,7 @@ def _own_value(entry, measure):
 
 def _floor_ratio(entry, measure):
     found = entry.floor and spread.ratio(entry.cell.values(measure), entry.floor.values(measure))
-    return Value(f"{spread.number(found.value)} ×" if found else "–", kind="ratio")
+    return Value(f"{spread.share(found.value)} ×" if found else "–", kind="ratio")
 
 
 def _seed_value(entry, measure):

@@ -84,7 +84,7 @@ def definitions():
     def of_peers(experiment):
         found = findings.compare_cells(
             experiment, "cpu_us", {"server": "h2server"}, {"server": "nginx"}, "h2c, one thread",
-            "Not latency.")
+            "Latency.")
         return [found]
 
     return {

@@ -1,0 +1,250 @@
+"""The report, from canned data: what it says, that it is valid, offline, and the same every time."""
+
+import collections
+import copy
+import csv
+import html.parser
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+import canned
+from harness import drawing, plots, report, results
+
+VOID = {"meta", "link", "br", "hr", "img", "input", "path", "use"}  # the SVG's close themselves
+
+
+class Page(html.parser.HTMLParser):
+    """Refuses what is not balanced; collects ids, what is referred to, and the text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.references, self.tags = [], [], [], collections.Counter()
+        self.words = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.handle_startendtag(tag, attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags[tag] += 1
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("href", "src", "xlink:href", "srcset", "action", "data"):
+                self.references.append(value)
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
+
+    def handle_data(self, data):
+        if not self.open or self.open[-1] != "style":
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return re.sub(r"[ \n]+", " ", " ".join(self.words))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    report.write(canned.whole(), folder, canned.definitions())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    return Page((folder / "report.html").read_text())
+
+
+def page_of(measured, tmp_path, definitions=None):
+    return Page(report.write(measured, tmp_path, definitions or {}).read_text())
+
+
+def test_it_is_valid_and_offline(page, folder):
+    assert len(page.ids) == len(set(page.ids))
+    for reference in page.references:
+        assert not re.match(r"(https?:)?//", reference)
+        if reference.startswith("#"):
+            assert reference[1:] in page.ids
+    assert page.tags["script"] == page.tags["link"] == page.tags["img"] == 0
+    assert "@import" not in (folder / "report.html").read_text()
+
+
+def test_it_leads_with_the_findings(page):
+    text = page.text
+    places = [text.index(words) for words in (
+        "38 of 66 runs were done", "Findings ▲ win: 1 ▼ loss: 0",
+        "h2server needs 0.71 × (0.66–0.75) the CPU per request of nginx: 7.40 µs against 10.4 µs",
+        "What it does not show: Latency.", "governor performance", "0123456789ab", "A number is the median",
+        "Which server needs the least?", "lab/run peers --rounds 5")]
+    assert places == sorted(places)
+    assert "0123456789abc" not in text
+
+
+def test_it_says_what_is_missing(page):
+    assert "Interrupted: 38 of 66 runs were done." in page.text
+    assert "Against its peers : 2 of 22 runs" in page.text
+    assert "caddy : not installed" in page.text
+    assert 'h2o, round 1 : exit status 1: "<broken> & gone"' in page.text
+
+
+def test_a_whole_report_has_no_banner(tmp_path):
+    measured = canned.whole()
+    measured.interrupted = False
+    measured.experiments = [canned.rates()]
+    assert "were done" not in page_of(measured, tmp_path, canned.definitions()).text
+
+
+def test_the_table_has_median_range_floor_and_seed(page):
+    row = re.search(r"h2server 7\.40 .*?nginx 10\.4", page.text)[0]
+    for words in ("7.20–7.60", "3.70 ×", "5.14", "135\u202f135", "192\u202f896", "6.70"):
+        assert words in row
+    assert "nghttpd †" in page.text
+    assert "† The client was the limit" in page.text
+    assert "Median and range of 5 rounds." in page.text
+    assert "Seed: H2 Server (chapter 4, Benchmark)" in page.text
+
+
+def test_names_are_escaped(page, folder):
+    assert "Sizes <script>\"&" in page.text
+    assert "<b>&\"x" in page.text
+    assert "6.1 <test>" in page.text
+    source = (folder / "report.html").read_text()
+    assert "<script" not in source and "<b>" not in source and "<this>" not in source
+
+
+def test_plots_are_files_of_well_formed_svg_without_pixels(folder):
+    files = sorted((folder / "plots").iterdir())
+    assert [file.name for file in files] == [
+        "peers-2.svg", "peers-3.svg", "rates-1.svg", "sizes-1.svg", "sizes-2.svg"]
+    for file in files:
+        tree = ElementTree.parse(file)
+        tags = {element.tag.rpartition("}")[2] for element in tree.iter()}
+        assert "text" in tags and "image" not in tags and "metadata" not in tags
+    words = " ".join(ElementTree.parse(files[4]).getroot().itertext())
+    assert "CPU <&> $x$" in words and '<b>&"x' in words
+
+
+def test_all_runs_are_in_the_csv(folder):
+    with (folder / "runs.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 38
+    first = rows[0]
+    assert (first["experiment"], first["server"], first["round"]) == ("peers", "h2server", "0")
+    assert (first["cpu_us"], first["rate"]) == ("7.4", "")
+    assert first["command"].startswith("h2load")
+
+
+def test_equal_data_gives_equal_bytes(folder, tmp_path):
+    report.write(canned.whole(), tmp_path, canned.definitions())
+    names = ["report.html", "runs.csv", *(f"plots/{p.name}" for p in (folder / "plots").iterdir())]
+    for name in names:
+        assert (folder / name).read_bytes() == (tmp_path / name).read_bytes(), name
+
+
+def test_a_later_report_leaves_no_plot_of_an_earlier_one(tmp_path):
+    report.write(canned.whole(), tmp_path, canned.definitions())
+    measured = canned.whole()
+    measured.experiments = measured.experiments[:1]
+    report.write(measured, tmp_path, canned.definitions())
+    assert [file.name for file in sorted((tmp_path / "plots").iterdir())] == [
+        "peers-2.svg", "peers-3.svg"]
+
+
+def test_nothing_measured_is_a_report_too(tmp_path):
+    measured = results.Results("smoke", "2026-01-02T03:04:05", interrupted=True)
+    measured.experiments = [results.Experiment(name, "lab/run", 5)
+                            for name in canned.definitions()]
+    text = page_of(measured, tmp_path, canned.definitions()).text
+    assert "None: too little was measured." in text
+    assert "Nothing was measured for this." in text
+
+
+def test_without_a_definition_all_is_shown(tmp_path):
+    text = page_of(canned.whole(), tmp_path).text
+    assert "All that was measured" in text
+    assert "120000 118\u202f800" in text and "66.0 60.0–72.0" in text
+
+
+def test_a_figure_that_fails_costs_nothing_but_itself(tmp_path):
+    definitions = canned.definitions()
+    definitions["peers"].figures.insert(0, plots.Table("Broken", "server", ["cpu_us"], seed="none"))
+
+    def findings_that_fail(_):
+        raise KeyError("gone")
+
+    definitions["rates"].findings = findings_that_fail
+    text = page_of(canned.whole(), tmp_path, definitions).text
+    assert "could not be drawn: KeyError: 'none'" in text
+    assert "The findings of rates could not be written: KeyError: 'gone'" in text
+    assert "7.20–7.60" in text
+
+
+def test_names_that_look_alike_keep_their_ids_apart(tmp_path):
+    measured = canned.whole()
+    twin = copy.deepcopy(measured.experiments[0])
+    twin.name = "peers!"
+    third = copy.deepcopy(twin)
+    third.name = "peers 2"
+    measured.experiments += [twin, third]
+    definitions = canned.definitions()
+    definitions["peers!"] = definitions["peers 2"] = definitions["peers"]
+    page = page_of(measured, tmp_path, definitions)
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_only_the_seeds_rows_that_ours_could_stand_beside_are_added(page):
+    # 4.2.2 has 32 rows; the table is about servers, and was measured with h2c, one thread, one load.
+    assert page.text.count("205\u202f406") == 1  # nghttpd's of the same load
+    assert "375\u202f828" not in page.text  # of the other load
+
+
+def test_a_flagged_row_of_the_seed_is_marked(tmp_path):
+    experiment = results.Experiment("stages", "lab/run stages", 1, [canned.run(
+        {"server": "h2server", "stage": "router", "protocol": "h2c", "load": canned.LOAD}, 0,
+        cpu_us=5.0, p99_ms=7.0)])
+    definition = canned.Definition("Stages", "", [plots.Table(
+        "4.1", ("stage", "protocol"), ["cpu_us", "p99_ms"], seed="article/stages",
+        order={"stage": ["prototype", "mmap", "router", "balancer"]})], lambda _: [])
+    measured = results.Results("quick", "2026-01-02", experiments=[experiment])
+    text = page_of(measured, tmp_path, {"stages": definition}).text
+    assert "0.00633 ‡" in text.replace("0.00633‡", "0.00633 ‡")
+    assert "‡ Evidently wrong in the source: only its QPS can be its own" in text
+    assert text.index("prototype") < text.index("balancer")  # of the seed only, and still in place
+
+
+@pytest.mark.parametrize("figure", [
+    plots.Lines("t", "rate", "p99_ms"), plots.Bars("t", "p99_ms", "rate"),
+    plots.HeatMap("t", "rate", "server", "p99_ms"), plots.Percentiles("t")])
+def test_missing_measures_break_no_figure(figure):
+    experiment = canned.rates()
+    svg = drawing.draw(figure, experiment, {"server=nginx rate=50000": []}, "x")
+    assert (svg is None) == isinstance(figure, plots.Percentiles)
+    experiment.runs = []
+    assert drawing.draw(figure, experiment, {}, "x") is None
+
+
+def test_a_server_has_one_colour_whatever_stands_beside_it():
+    svg = {where: drawing.draw(plots.Bars("t", "cpu_us", "protocol", where={"server": list(where)}),
+                               canned.peers(), {}, "x")
+           for where in (("nginx", "floor"), ("h2server", "nginx", "nghttpd"))}
+    assert all("#009e73" in text for text in svg.values())
+
+
+def test_the_program_writes_a_report_again(tmp_path):
+    measured = canned.whole()
+    results.save(measured, tmp_path)
+    done = subprocess.run([sys.executable, canned.LAB / "report", tmp_path], check=True,
+                          capture_output=True, text=True)
+    assert done.stdout.strip() == str(tmp_path / "report.html")
+    assert "h2server" in (tmp_path / "report.html").read_text()

@@ -1,0 +1,111 @@
+"""Statistics, of numbers whose answers are known."""
+
+import math
+
+import pytest
+
+import canned  # noqa: F401  puts lab/ on the path
+from harness import spread
+
+NAN = float("nan")
+
+
+def test_spread_of_rounds():
+    found = spread.spread([5.0, 1.0, 3.0, 2.0, 4.0])
+    assert (found.median, found.low, found.high) == (3.0, 1.0, 5.0)
+    assert (found.quartile1, found.quartile3, found.rounds) == (2.0, 4.0, 5)
+
+
+def test_an_even_number_of_rounds_and_a_single_one():
+    assert spread.spread([1, 2, 3, 10]).median == 2.5
+    alone = spread.spread([7])
+    assert (alone.median, alone.low, alone.quartile1, alone.high, alone.rounds) == (7, 7, 7, 7, 1)
+
+
+def test_what_was_not_measured_is_left_out():
+    assert spread.spread([None, NAN, math.inf, 2.0]).rounds == 1
+    assert spread.spread([]) is None
+    assert spread.spread([None, NAN]) is None
+
+
+def test_ratio_and_its_interval():
+    found = spread.ratio([2.0, 1.0, 3.0], [4.0, 8.0, 5.0])
+    assert (found.value, found.low, found.high) == (2 / 5, 1 / 8, 3 / 4)
+    assert found.differs
+
+
+@pytest.mark.parametrize(("ours", "theirs", "differs"), [
+    ([1, 2, 3], [4, 5, 6], True),
+    ([4, 5, 6], [1, 2, 3], True),
+    ([1, 2, 3], [3, 4, 5], False),  # they touch
+    ([1, 5, 9], [4, 5, 6], False),  # one lies within the other
+    ([1, 2], [5, 6], False),  # too few to tell
+    ([1], [9], False),
+])
+def test_cells_differ_only_if_their_ranges_do_not_overlap(ours, theirs, differs):
+    assert spread.ratio(ours, theirs).differs is differs
+
+
+def test_no_ratio_without_both_sides():
+    assert spread.ratio([], [1.0]) is None
+    assert spread.ratio([1.0], [NAN]) is None
+    assert spread.ratio([1.0], [0.0, 1.0]) is None
+
+
+def test_how_often_equal_cells_would_differ():
+    assert spread.by_chance(5, 5) == pytest.approx(1 / 126)
+    assert spread.by_chance(3, 3) == pytest.approx(1 / 10)
+    assert spread.by_chance(1, 1) == 1.0
+
+
+def test_histograms_are_merged_by_bucket():
+    assert spread.merge([[[100, 1], [300, 2]], [[200, 5], [100, 4]]]) == [
+        [100, 5], [200, 5], [300, 2]]
+    assert spread.merge([]) == []
+
+
+@pytest.mark.parametrize(("percent", "upper_us"), [
+    (0, 100), (50, 100), (90, 100), (90.1, 200), (99, 200), (99.9, 400), (100, 1600)])
+def test_percentiles_of_a_histogram(percent, upper_us):
+    assert spread.percentile(canned.HISTOGRAM, percent) == upper_us
+
+
+def test_no_percentile_of_no_requests():
+    assert spread.percentile([], 50) is None
+    assert spread.percentile([[100, 0]], 50) is None
+
+
+def test_percentile_curve_ends_with_the_slowest():
+    assert spread.percentile_curve(canned.HISTOGRAM) == [
+        (10, 100), (100, 200), (1000, 400), (1000, 1600)]
+
+
+def test_the_knee_is_where_latency_leaves():
+    assert spread.knee([(30, 11.0, 30), (10, 1.0, 10), (20, 9.9, 20)]) == 30
+    assert spread.knee([(10, 1.0, None), (20, 10.0, None)]) is None  # ten times is not over it
+
+
+def test_the_knee_is_where_the_server_does_not_keep_up():
+    assert spread.knee([(10, 1.0, 10), (20, 1.1, 18.9), (30, 50.0, 19)]) == 20
+    assert spread.knee([(10, 1.0, 9.5), (20, NAN, 1)]) is None
+    assert spread.knee([]) is None
+
+
+def test_crossing_of_two_curves():
+    assert spread.crossing({1: 0.0, 2: 1.0, 3: 4.0}, {1: 2.0, 2: 2.0, 3: 2.0}) == (
+        2, pytest.approx(7 / 3), 3)
+    assert spread.crossing({1: 1.0, 2: 2.0}, {1: 2.0, 2: 3.0}) is None
+    assert spread.crossing({1: 1.0, 2: 2.0, 3: 1.0}, {1: 2.0, 2: 2.0, 3: 2.0}) is None  # touch
+    assert spread.crossing({1: 1.0, 2: 2.0, 4: 3.0}, {1: 2.0, 2: 2.0, 4: 2.0}) == (1, 2.5, 4)
+    assert spread.crossing({1: 1.0}, {2: 1.0}) is None
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (7.4, "7.40"), (10.44, "10.4"), (99.96, "100"), (192895.77, "192\u202f896"), (0.0123, "0.0123"),
+    (9.996, "10.0"), (0.99961, "1.00"), (0, "0"), (NAN, "–"), (None, "–"), (-12.34, "-12.3")])
+def test_numbers_have_three_digits_that_count(value, text):
+    assert spread.number(value) == text
+
+
+def test_a_ratio_in_words():
+    assert spread.times(spread.ratio([7.4], [10.4])) == "0.71 × (0.71–0.71)"
