@@ -21,7 +21,7 @@ class Finding:
 
 
 def compare_cells(experiment, measure, ours, theirs, what="", not_shown="", names=None):
-    """h2server needs 0.71 × (0.68–0.75) the CPU per request of nginx: 7.4 µs against 10.4 µs (what).
+    """h2server needs 0.71 × (0.68–0.75) the CPU per request of nginx: 7.4 µs against 10.4 µs (…).
 
     `ours` and `theirs` are factors that each leave one cell. `names` are what to call the two,
     their servers' names otherwise. Of two cells of one server, neither wins: the finding is a note.

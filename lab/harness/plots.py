@@ -72,9 +72,10 @@ class Table:
     """Median (min–max) of each measure in `columns`, and the first one's ratio to the floor's row.
 
     The floor's row is that of the server `floor` with the same other factors, as far as it has
-    them; of several, the one that costs least. `ratio` names another measure than the first. Rows are put
-    in order by their factors from left to right: with "server" last, a seed's server stands under
-    ours of the same load. A seed's row without one of ours is added, if it could stand beside one.
+    them; of several, the one that costs least. `ratio` names another measure than the first.
+    Rows are put in order by their factors from left to right: with "server" last, a seed's server
+    stands under ours of the same load. A seed's row without one of ours is added, if it could stand
+    beside one.
     """
 
     title: str

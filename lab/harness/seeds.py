@@ -362,7 +362,7 @@ STATEMENTS = {
                   {"workers/connections": 1 / 6}),
         Statement(PAPER, "With 2 exchanges a connection, the number of workers hardly matters."),
         Statement(PAPER, "Its figures are plots; the text gives no other numbers. Clients "
-                         "connected 100 times each (20 in figure 5), messages were of 1 204 bytes."),
+                         "connected 100 times each (20 in figure 5); messages had 1 204 bytes."),
     ],
     "content size": [
         Statement(SIZES, "From 21 bytes to 20 kB, HTTP/1.1 (nginx) hardly slows down."),

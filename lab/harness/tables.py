@@ -151,7 +151,7 @@ _VALUES = {"ours": _own_value, "ratio": _floor_ratio, "seed": _seed_value}
 def _notes(table, entries, columns):
     rounds = sorted({len(entry.cell.runs) for entry in entries if entry.cell.runs})
     count = f"{rounds[0]}" if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]}"
-    notes = ["One round, so no spread." if rounds == [1] else f"Median and range of {count} rounds."]
+    notes = ["One round, no spread." if rounds == [1] else f"Median and range of {count} rounds."]
     if any("ratio" in column.parts for column in columns):
         notes.append(f"× floor: {measures.heading(_ratio_of(table))[0]} over that of the floor "
                      "under the same load.")
