@@ -81,7 +81,7 @@ class _Looks:
     def __init__(self, keys, factors):
         self._keys = list(keys)
         varying = [place for place in range(len(factors))
-                   if len({key[place] for key in self._keys}) > 1] or [0]
+                   if len({key[place] for key in self._keys}) > 1] or list(range(len(factors)))
         servers = [place for place in varying if factors[place] == "server"]
         self._place = (servers or varying)[0]
         self._servers = factors[self._place] == "server"

@@ -141,8 +141,12 @@ def _floor_ratio(entry, measure):
 
 def _seed_value(entry, measure):
     value = entry.seed.measures.get(measure) if entry.seed else None
-    flag = FLAG_MARK if value is not None and entry.seed.flag else ""
-    return Value(spread.number(value), kind="seed", mark=flag)
+    if value is None:
+        return Value("–", kind="seed")
+    text = spread.number(value)
+    if value < 100:
+        text = min(text, f"{value:g}", key=len)  # 0.2 stays 0.2, as the seed has it
+    return Value(text, kind="seed", mark=FLAG_MARK if entry.seed.flag else "")
 
 
 _VALUES = {"ours": _own_value, "ratio": _floor_ratio, "seed": _seed_value}
