@@ -1,4 +1,4 @@
-"""Cells: the runs of an experiment that differ by nothing but their round, picked and put in order."""
+"""Cells: runs of an experiment that differ by nothing but their round, picked and in order."""
 
 import dataclasses
 import re
@@ -76,7 +76,7 @@ def telling_apart(cells, factors):
 
 
 def place(factor, value, order=None):
-    """A sort key: as `order` says, servers always alike, numbers by value, texts as one reads them."""
+    """A sort key: as `order` says, servers always alike, numbers by value, texts as one reads."""
     listed = (order or {}).get(factor, SERVERS if factor == "server" else [])
     if value in listed:
         return (0, listed.index(value))

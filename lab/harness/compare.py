@@ -125,7 +125,7 @@ def _chance(found):
     few = sum(change.ratio.rounds < spread.ROUNDS_MIN for change in found)
     lines = ["", f"Of equal servers, about {spread.number(expected)} would differ so by chance."]
     if few:
-        lines.append(f"{few} have fewer than {spread.ROUNDS_MIN} rounds, of which nothing can be told.")
+        lines.append(f"{few} have fewer than {spread.ROUNDS_MIN} rounds: nothing is told of them.")
     return lines if found else []
 
 

@@ -55,7 +55,7 @@ def draw(figure, experiment, histograms, prefix):
 
 
 def _tidy(svg, prefix, title):
-    """One <svg> element: without prolog and metadata, with ids that are unique in a whole report."""
+    """One <svg> element: without prolog and metadata, with ids that are unique in a report."""
     svg = svg[svg.index("<svg"):]
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
@@ -76,34 +76,29 @@ def _attribute(text):
 
 
 class _Looks:
-    """Colour by server, marker and dash by the rest; by everything where there is one server only."""
+    """Colour by server, or by the first factor that varies; marker, dash and hatch by the rest."""
 
     def __init__(self, keys, factors):
         self._keys = list(keys)
-        self._factors = factors
-        servers = {self._server(key) for key in self._keys} - {None}
-        self._by_server = len(servers) > 1 or not self._rests() or self._rests() == [()]
-
-    def _server(self, key):
-        return key[self._factors.index("server")] if "server" in self._factors else None
+        varying = [place for place in range(len(factors))
+                   if len({key[place] for key in self._keys}) > 1] or list(range(len(factors)))
+        servers = [place for place in varying if factors[place] == "server"]
+        self._place = (servers or varying)[0]
+        self._servers = factors[self._place] == "server"
+        self._values = list(dict.fromkeys(key[self._place] for key in self._keys))
+        self._rests = list(dict.fromkeys(self._rest(key) for key in self._keys))
 
     def _rest(self, key):
-        return tuple(value for factor, value in zip(self._factors, key, strict=True)
-                     if factor != "server")
-
-    def _rests(self):
-        return list(dict.fromkeys(self._rest(key) for key in self._keys))
+        return key[: self._place] + key[self._place + 1 :]
 
     def of(self, key):
         """(colour, marker, dash)"""
-        place = self._keys.index(key)
-        if not self._by_server or "server" not in self._factors:
-            return _COLOURS[place % len(_COLOURS)], _MARKERS[place % len(_MARKERS)], "-"
-        rest = self._rests().index(self._rest(key))
-        servers = list(dict.fromkeys(self._server(one) for one in self._keys))
-        marker = rest if len(self._rests()) > 1 else servers.index(self._server(key))
-        return (server_colour(self._server(key), servers), _MARKERS[marker % len(_MARKERS)],
-                _DASHES[rest % len(_DASHES)])
+        value, rest = key[self._place], self._rests.index(self._rest(key))
+        place = self._values.index(value)
+        colour = (server_colour(value, self._values) if self._servers
+                  else _COLOURS[place % len(_COLOURS)])
+        marker = rest if len(self._rests) > 1 else place
+        return colour, _MARKERS[marker % len(_MARKERS)], _DASHES[rest % len(_DASHES)]
 
 
 def server_colour(server, servers):
@@ -119,6 +114,9 @@ def _legend(canvas, axes):
     if not handles:
         return
     columns = max(1, min(len(names), _LEGEND_CHARACTERS // (max(map(len, names)) + 8)))
+    lines = -(-len(names) // columns)
+    columns = -(-len(names) // lines)  # as many in each line
+    canvas.set_size_inches(_WIDTH_IN, _HEIGHT_IN + 0.2 * (lines - 1))
     canvas.legend(handles, names, loc="outside lower center", ncols=columns)
 
 
@@ -178,14 +176,14 @@ def _seed_lines(figure, axes):
     """What the seed measured, dashed and grey: on another machine, so only its shape compares."""
     found = {}
     for row in seeds.rows_within(figure.seed, figure.where):
-        if figure.x in row.factors and figure.y in row.measures:
+        if figure.x in row.factors and figure.y in row.measures and not row.flag:
             key = tuple((name, value) for name, value in row.factors.items() if name != figure.x)
             found.setdefault(key, {})[row.factors[figure.x]] = row.measures[figure.y]
     for place, (key, points) in enumerate(found.items()):
         x = sorted(points)
         axes.plot(x, [points[one] for one in x], color="#888888", linewidth=1.2, markersize=4,
                   linestyle=(0, (2 + 2 * place, 2)), marker=_MARKERS[-1 - place % len(_MARKERS)],
-                  label="seed: " + cells.label([value for _, value in key], [name for name, _ in key]))
+                  label="seed: " + cells.label(*zip(*[(value, name) for name, value in key])))
 
 
 def _lines_axes(figure, axes, xs):
@@ -249,7 +247,8 @@ def _one_bar(axes, x, values, width, look, name, numbered):
 
 
 def _heat_map(figure, canvas, axes, experiment, _):
-    picked = [cell for cell in cells.cells_of(experiment, figure.where) if cell.values(figure.value)]
+    picked = [cell for cell in cells.cells_of(experiment, figure.where)
+              if cell.values(figure.value)]
     if not picked:
         return False
     x_by = cells.as_tuple(figure.x)
@@ -294,7 +293,8 @@ def _luminance(shade):
 
 
 def _percentiles(figure, canvas, axes, experiment, histograms):
-    picked = [cell for cell in cells.cells_of(experiment, figure.where) if histograms.get(cell.name)]
+    picked = [cell for cell in cells.cells_of(experiment, figure.where)
+              if histograms.get(cell.name)]
     if not picked:
         return False
     factors = cells.telling_apart(picked, figure.series)

@@ -1,7 +1,7 @@
 """Findings: one sentence each, with its size, its spread and what it does not show.
 
-The helpers below write the sentence from the cells, so that it says what was measured, whichever way
-it went. Each returns None where a cell was not measured: no finding, and no failure.
+The helpers below write the sentence from the cells, so that it says what was measured, whichever
+way it went. Each returns None where a cell was not measured: no finding, and no failure.
 """
 
 import dataclasses
@@ -21,10 +21,10 @@ class Finding:
 
 
 def compare_cells(experiment, measure, ours, theirs, what="", not_shown="", names=None):
-    """h2server needs 0.71 × (0.68–0.75) the CPU per request of nginx: 7.40 µs against 10.4 µs (what).
+    """h2server needs 0.71 × (0.68–0.75) the CPU per request of nginx: 7.4 µs against 10.4 µs (…).
 
-    `ours` and `theirs` are factors that each leave one cell. `names` are what to call the two, their
-    servers' names otherwise. Of two cells of one server, neither wins: the finding is a note.
+    `ours` and `theirs` are factors that each leave one cell. `names` are what to call the two,
+    their servers' names otherwise. Of two cells of one server, neither wins: the finding is a note.
     """
     one, other = only(experiment, ours, measure), only(experiment, theirs, measure)
     if not one or not other:
@@ -59,7 +59,7 @@ def best_of(experiment, measure, where=None, by="server", what="", not_shown="")
         return None
     best, second = found[:2]
     best_name = cells.label(cells.key_of(best, by), by)
-    verb, of_what = measures.words(measure)
+    of_what = measures.words(measure)[1]
     rank = "most" if better < 0 else "least"
     text = (f"Of {len(found)}, {best_name} is best in {of_what.removeprefix('the ')} ({rank}): "
             f"{_with_unit(best.median(measure), measure)}{_context(what)}; next is "
@@ -101,8 +101,9 @@ def knee_of(experiment, x, where, what="", not_shown="", p99="p99_ms", achieved=
     if len(points) < 2 or len({point[0] for point in points}) < len(points):
         return None
     rate, last = spread.knee(points), max(point[0] for point in points)
-    meaning = (f"p99 over {spread.KNEE_TIMES} × that at {spread.number(min(points)[0])}/s, or fewer "
-               f"than {spread.KEPT_UP:.0%} answered")
+    lowest = min(point[0] for point in points)
+    meaning = (f"p99 over {spread.KNEE_TIMES} × that at {spread.number(lowest)}/s, or fewer than "
+               f"{spread.KEPT_UP:.0%} answered")
     if rate is None:
         text = f"{_server(found[0])} keeps up to {spread.number(last)}/s, the highest rate offered"
     else:

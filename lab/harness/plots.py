@@ -2,8 +2,8 @@
 
 `where` picks runs by their factors: {"protocol": "h2c"} or {"protocol": ["h1", "h2c"]}; a run
 without the factor is not picked. `series`, `bars`, `group` and `rows` are a factor or a tuple of
-factors. Should they not tell two cells apart, the factors that do are added to them: different cells
-are never averaged. `order` puts a factor's values in order, {"stage": ["prototype", "mmap"]};
+factors. Should they not tell two cells apart, the factors that do are added to them: different
+cells are never averaged. `order` puts a factor's values in order, {"stage": ["prototype", "mmap"]};
 numbers are ordered by value, servers always alike, other texts by name. `seed` is a name in
 seeds.TABLES, whose numbers are shown beside ours where the factors of both agree.
 """
@@ -71,8 +71,11 @@ class Percentiles:
 class Table:
     """Median (min–max) of each measure in `columns`, and the first one's ratio to the floor's row.
 
-    The floor's row is that of the server `floor` with the same other factors, as far as it has them;
-    of several, the one that costs least. `ratio` names another measure than the first.
+    The floor's row is that of the server `floor` with the same other factors, as far as it has
+    them; of several, the one that costs least. `ratio` names another measure than the first.
+    Rows are put in order by their factors from left to right: with "server" last, a seed's server
+    stands under ours of the same load. A seed's row without one of ours is added, if it could stand
+    beside one.
     """
 
     title: str

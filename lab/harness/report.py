@@ -145,7 +145,12 @@ def _write_runs(path, results):
         writer.writerow(["experiment", "cell", "round", *factors, "requests", *ordered, "command"])
         for name, run in runs:
             writer.writerow([name, run.cell, run.round, *(run.factors.get(key) for key in factors),
-                             run.requests, *(run.measures.get(key) for key in ordered), run.command])
+                             run.requests, *(_field(run, key) for key in ordered), run.command])
+
+
+def _field(run, measure):
+    value = run.measures.get(measure)
+    return value if spread.measured([value]) else ""
 
 
 def _render(results, parts):

@@ -5,9 +5,15 @@ rows of one table stand to each other. Factors and measures have the names and u
 (results.py): QPS is rps, 100 % of CPU is server_cpu 1.0, memory is rss_kib. `cpu_us` is not the
 seeds' own: it is their CPU usage divided by their QPS. What a seed states without a number in a
 table, because it is in a plot or in the text, is in STATEMENTS.
+
+Factors: server (the article's own program where a row has none), protocol ("h2" over TLS, "h2c"),
+load ("-c100 -m10", "-c1000 -m100"), threads, scheme ("acceptor", "reuseport"), stage ("prototype",
+"mmap", "router", "balancer"), concurrency, target ("404", "1 KB"), rate.
 """
 
 import dataclasses
+
+from . import cells
 
 
 @dataclasses.dataclass(frozen=True)
@@ -308,8 +314,8 @@ def _concurrency():
             concurrency, *values = line.split()
             for target, three in (("404", values[:3]), ("1 KB", values[3:])):
                 rps, mean_ms, p99_ms = map(float, three)
-                rows.append(Row({"server": server, "target": target, "concurrency": int(concurrency)},
-                                {"rps": rps, "mean_ms": mean_ms, "p99_ms": p99_ms}))
+                factors = {"server": server, "target": target, "concurrency": int(concurrency)}
+                rows.append(Row(factors, {"rps": rps, "mean_ms": mean_ms, "p99_ms": p99_ms}))
     return rows
 
 
@@ -325,8 +331,8 @@ def _rates():
 TABLES = {
     "article/stages": SeedTable(
         ARTICLE, _stages(),
-        "Its 4.1. Before the mmap cache, -c1000 -m100 ran out of file descriptors until their limit "
-        "was raised."),
+        "Its 4.1. Before the mmap cache, -c1000 -m100 ran out of file descriptors until their "
+        "limit was raised."),
     "article/schemes": SeedTable(
         ARTICLE, _schemes(), "Its 4.1.1, measured before the balancer was there."),
     "article/peers": SeedTable(
@@ -335,8 +341,8 @@ TABLES = {
         ARTICLE, _scaling(), "Its 4.2.2. nghttpd with 8 threads needed more file descriptors."),
     "zy-http/concurrency": SeedTable(
         ZY_HTTP, _concurrency(),
-        "A connection for each request, 15 s. nginx 1.24.0 sends a body of 153 to 179 bytes with its "
-        "404, zy-http sends none."),
+        "A connection for each request, 15 s. nginx 1.24.0 sends a body of 153 to 179 bytes with "
+        "its 404, zy-http sends none."),
     "zy-http/rates": SeedTable(
         ZY_HTTP, _rates(),
         "Concurrency 100. It says that its processors were all busy from a set rate of 40 000 on."),
@@ -355,8 +361,8 @@ STATEMENTS = {
                          "sixth of the simultaneous connections gain nothing (50 and 100 clients).",
                   {"workers/connections": 1 / 6}),
         Statement(PAPER, "With 2 exchanges a connection, the number of workers hardly matters."),
-        Statement(PAPER, "Its figures are plots; the text gives no other numbers. Clients connected "
-                         "100 times each (20 in figure 5), messages were of 1 204 bytes."),
+        Statement(PAPER, "Its figures are plots; the text gives no other numbers. Clients "
+                         "connected 100 times each (20 in figure 5); messages had 1 204 bytes."),
     ],
     "content size": [
         Statement(SIZES, "From 21 bytes to 20 kB, HTTP/1.1 (nginx) hardly slows down."),
@@ -365,8 +371,8 @@ STATEMENTS = {
         Statement(SIZES, "It explains this by system calls: nginx answers HTTP/1.1 with one writev "
                          "and one sendfile at any of these sizes, while nghttpd reads pieces of "
                          "4 086 bytes and writes them in pieces.", {"piece_bytes": 4086}),
-        Statement(SIZES, "SPDY's nginx reads and writes several times only from 30 kB on, so system "
-                         "calls alone do not explain its curve, as the author says.",
+        Statement(SIZES, "SPDY's nginx reads and writes several times only from 30 kB on, so "
+                         "system calls alone do not explain its curve, as the author says.",
                   {"spdy_piece_bytes": 30000}),
         Statement(SIZES, "Its figure is a plot; the text gives no other numbers."),
     ],
@@ -379,7 +385,7 @@ def row_of(name, factors):
     A row that names no server is of the seed's own program, which stands beside ours, not a peer.
     """
     for row in TABLES[name].rows:
-        wanted = {"server": "h2server", **row.factors} if "server" in factors else row.factors
+        wanted = {"server": cells.OURS, **row.factors} if "server" in factors else row.factors
         if all(key in factors and factors[key] == value for key, value in wanted.items()):
             return row
     return None

@@ -1,10 +1,10 @@
 """Statistics: of the rounds of a cell, of two cells, of histograms and of curves.
 
-Rounds are few, so nothing here supposes a distribution. A cell is its median with the lowest and the
-highest round. Two cells differ only if those ranges do not overlap: of 5 rounds each, that happens
-by chance once in 126 comparisons, of 3 rounds once in 10; see by_chance(). The ratio of two cells is
-that of their medians; its interval reaches from lowest/highest to highest/lowest, so it leaves 1.0
-out exactly when the ranges do not overlap.
+Rounds are few, so nothing here supposes a distribution. A cell is its median with the lowest and
+the highest round. Two cells differ only if those ranges do not overlap: of 5 rounds each, that
+happens by chance once in 126 comparisons, of 3 rounds once in 10; see by_chance(). The ratio of two
+cells is that of their medians; its interval reaches from lowest/highest to highest/lowest, so it
+leaves 1.0 out exactly when the ranges do not overlap.
 """
 
 import dataclasses
@@ -55,11 +55,12 @@ def spread(values):
     if len(values) == 1:
         return Spread(values[0], values[0], values[0], values[0], values[0], 1)
     quartile1, _, quartile3 = statistics.quantiles(values, n=4, method="inclusive")
-    return Spread(statistics.median(values), values[0], values[-1], quartile1, quartile3, len(values))
+    median = statistics.median(values)
+    return Spread(median, values[0], values[-1], quartile1, quartile3, len(values))
 
 
 def ratio(above, below):
-    """The Ratio of two cells' rounds; None if one was not measured or the lower one is not positive."""
+    """The Ratio of two cells' rounds; None if one was not measured or `below` is not positive."""
     above, below = spread(above), spread(below)
     if not above or not below or below.low <= 0 or above.low < 0:
         return None
@@ -138,16 +139,18 @@ def crossing(one, other):
 
 
 def number(value):
-    """Three digits that count, thousands apart (U+202F); a dash for what is not there."""
+    """Three digits that count, an int in full; thousands apart (U+202F); a dash for nothing."""
     if value is None or not math.isfinite(value):
         return "–"
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", "\u202f")
     size = abs(value)
     if size >= 99.95:
         return f"{value:,.0f}".replace(",", "\u202f")
     for limit, decimals in ((9.995, 1), (0.9995, 2)):
         if size >= limit:
             return f"{value:.{decimals}f}"
-    return f"{value:.3g}"
+    return f"{value:#.3g}" if value else "0"
 
 
 def times(found):

@@ -94,7 +94,7 @@ def _entries(table, picked, everything):
 def _beside(row, table, picked):
     """Whether a seed's row that has none of ours beside it belongs into the table.
 
-    It may have values of its own in what the rows are about; in all else it must be as some of ours.
+    It may have values of its own in what the rows are about; in all else, only values of ours.
     """
     return all(name in cells.as_tuple(table.rows)
                or value in [cell.factors.get(name) for cell in picked]
@@ -141,8 +141,12 @@ def _floor_ratio(entry, measure):
 
 def _seed_value(entry, measure):
     value = entry.seed.measures.get(measure) if entry.seed else None
-    flag = FLAG_MARK if value is not None and entry.seed.flag else ""
-    return Value(spread.number(value), kind="seed", mark=flag)
+    if value is None:
+        return Value("–", kind="seed")
+    text = spread.number(value)
+    if value < 100:
+        text = min(text, f"{value:g}", key=len)  # 0.2 stays 0.2, as the seed has it
+    return Value(text, kind="seed", mark=FLAG_MARK if entry.seed.flag else "")
 
 
 _VALUES = {"ours": _own_value, "ratio": _floor_ratio, "seed": _seed_value}
@@ -151,14 +155,14 @@ _VALUES = {"ours": _own_value, "ratio": _floor_ratio, "seed": _seed_value}
 def _notes(table, entries, columns):
     rounds = sorted({len(entry.cell.runs) for entry in entries if entry.cell.runs})
     count = f"{rounds[0]}" if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]}"
-    notes = [f"Median and range of {count} rounds." if rounds != [1] else "One round, so no spread."]
+    notes = ["One round, no spread." if rounds == [1] else f"Median and range of {count} rounds."]
     if any("ratio" in column.parts for column in columns):
-        notes.append(f"× floor: {measures.heading(_ratio_of(table))[0]} over that of the floor under "
-                     "the same load.")
+        notes.append(f"× floor: {measures.heading(_ratio_of(table))[0]} over that of the floor "
+                     "under the same load.")
     if any(entry.cell.client_bound for entry in entries):
         notes.append(f"{CLIENT_MARK} The client was the limit: it kept more than "
-                     f"{cells.CLIENT_BOUND} processors busy. Throughput and latency are the client’s "
-                     "as much as the server’s.")
+                     f"{cells.CLIENT_BOUND} processors busy. Throughput and latency are the "
+                     "client’s as much as the server’s.")
     shown = [column.measure for column in columns if "seed" in column.parts]
     return notes + (_seed_notes(table, entries, shown) if shown else [])
 
@@ -170,4 +174,5 @@ def _seed_notes(table, entries, shown):
     if "cpu_us" in shown:
         note += " Its CPU a request is computed here, from its CPU usage and its QPS."
     flags = dict.fromkeys(entry.seed.flag for entry in entries if entry.seed and entry.seed.flag)
-    return [note.strip(), *(f"{FLAG_MARK} Evidently wrong in the source: {flag}." for flag in flags)]
+    wrong = [f"{FLAG_MARK} Evidently wrong in the source: {flag}." for flag in flags]
+    return [note.strip(), *wrong]

@@ -1,4 +1,4 @@
-"""The report, from canned data: what it says, that it is valid, offline, and the same every time."""
+"""The report, from canned data: what it says; valid, offline, and the same every time."""
 
 import collections
 import copy
@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 import canned
-from harness import drawing, plots, report, results
+from harness import drawing, plots, report, results, tables
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "path", "use"}  # the SVG's close themselves
 
@@ -85,7 +85,8 @@ def test_it_leads_with_the_findings(page):
     places = [text.index(words) for words in (
         "38 of 66 runs were done", "Findings ▲ win: 1 ▼ loss: 0",
         "h2server needs 0.71 × (0.66–0.75) the CPU per request of nginx: 7.40 µs against 10.4 µs",
-        "What it does not show: Latency.", "governor performance", "0123456789ab", "A number is the median",
+        "What it does not show: Latency.", "governor performance", "0123456789ab",
+        "A number is the median",
         "Which server needs the least?", "lab/run peers --rounds 5")]
     assert places == sorted(places)
     assert "0123456789abc" not in text
@@ -115,6 +116,20 @@ def test_the_table_has_median_range_floor_and_seed(page):
     assert "Seed: H2 Server (chapter 4, Benchmark)" in page.text
 
 
+def test_the_floor_is_found_even_where_the_table_leaves_it_out():
+    found = tables.view(plots.Table("t", "server", ["rps", "cpu_us"], where={"server": "nginx"},
+                                    ratio="cpu_us"), canned.peers())
+    assert [column.parts for column in found.columns] == [["ours"], ["ours", "ratio"]]
+    assert [value.text for value in found.rows[0].values] == ["96\u202f154", "10.4", "5.20 ×"]
+
+
+def test_cells_are_never_mixed():
+    experiment = canned.rates()
+    found = tables.view(plots.Table("t", "server", ["p99_ms"], where={"server": "h2server"}),
+                        experiment)
+    assert found.factors == ["server", "rate"] and len(found.rows) == 4
+
+
 def test_names_are_escaped(page, folder):
     assert "Sizes <script>\"&" in page.text
     assert "<b>&\"x" in page.text
@@ -142,6 +157,7 @@ def test_all_runs_are_in_the_csv(folder):
     first = rows[0]
     assert (first["experiment"], first["server"], first["round"]) == ("peers", "h2server", "0")
     assert (first["cpu_us"], first["rate"]) == ("7.4", "")
+    assert "nan" not in (folder / "runs.csv").read_text()
     assert first["command"].startswith("h2load")
 
 
@@ -204,7 +220,7 @@ def test_names_that_look_alike_keep_their_ids_apart(tmp_path):
 
 
 def test_only_the_seeds_rows_that_ours_could_stand_beside_are_added(page):
-    # 4.2.2 has 32 rows; the table is about servers, and was measured with h2c, one thread, one load.
+    # 4.2.2 has 32 rows; the table is about servers, measured with h2c, one thread, one load.
     assert page.text.count("205\u202f406") == 1  # nghttpd's of the same load
     assert "375\u202f828" not in page.text  # of the other load
 

@@ -102,7 +102,8 @@ def test_crossing_of_two_curves():
 
 @pytest.mark.parametrize(("value", "text"), [
     (7.4, "7.40"), (10.44, "10.4"), (99.96, "100"), (192895.77, "192\u202f896"), (0.0123, "0.0123"),
-    (9.996, "10.0"), (0.99961, "1.00"), (0, "0"), (NAN, "–"), (None, "–"), (-12.34, "-12.3")])
+    (9.996, "10.0"), (0.99961, "1.00"), (0, "0"), (0.0, "0"), (0.9, "0.900"), (7, "7"),
+    (50_000, "50\u202f000"), (NAN, "–"), (None, "–"), (-12.34, "-12.3")])
 def test_numbers_have_three_digits_that_count(value, text):
     assert spread.number(value) == text
 

@@ -23,11 +23,12 @@ HISTOGRAM = [[100, 900], [200, 90], [400, 9], [1600, 1]]
 
 def run(factors, number, **measures):
     cell = " ".join(f"{name}={value}" for name, value in factors.items())
-    return results.Run(cell, factors, number, f"h2load {LOAD} http://127.0.0.1:8080/", 10_000, measures)
+    command = f"h2load {LOAD} http://127.0.0.1:8080/"
+    return results.Run(cell, factors, number, command, 10_000, measures)
 
 
 def peers():
-    """Four servers, five rounds; nghttpd's client is at its limit. One peer missing, one run failed."""
+    """Four servers, five rounds; nghttpd's client is at its limit. One is skipped, one failed."""
     runs = []
     for server, costs in CPU_US.items():
         factors = {"server": server, "protocol": "h2c", "load": LOAD, "threads": 1}
