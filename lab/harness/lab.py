@@ -79,8 +79,9 @@ class Lab:
         self.certificate, self.key = self.scratch / "server.crt", self.scratch / "server.key"
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-             "-nodes", "-days", "30", "-subj", "/CN=localhost", "-keyout", self.key,
-             "-out", self.certificate],
+             "-nodes", "-days", "30", "-subj", "/CN=localhost",
+             "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+             "-keyout", self.key, "-out", self.certificate],
             check=True, capture_output=True,
         )  # fmt: skip
         return self

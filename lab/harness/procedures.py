@@ -12,6 +12,8 @@ import subprocess
 import tempfile
 import time
 
+import numpy
+
 from harness import meter, processes, spread
 from harness.loads import Target, reading_of
 from harness.processes import Failure
@@ -171,10 +173,12 @@ def count_syscalls(lab, subject, load):
             reading, _, _ = _read(lab, load, started)
         finally:
             processes.interrupt(tracer)
-        total = re.findall(r"^100\.00.*?(\d+)(?:\s+\d+)? total$", summary.read_text(), re.MULTILINE)
+        counted = summary.read_text()
+    # The columns: % time, seconds, usecs/call, calls, errors (which may be empty), syscall.
+    total = re.search(r"^\S+\s+\S+\s+\S+\s+(\d+)(?:\s+\d+)?\s+total$", counted, re.MULTILINE)
     if not total:
-        raise Failure("strace counted nothing")
-    return {"syscalls": int(total[0]) / reading.requests}
+        raise Failure(f"strace counted nothing: {counted[-200:]}")
+    return {"syscalls": int(total[1]) / reading.requests}
 
 
 def idle(subject, connections):
@@ -237,8 +241,28 @@ def balance(subject, load):
     return procedure
 
 
-def over_a_line(subject, load, rtt_ms):
-    """under_load(), through a relay with a round-trip time of `rtt_ms` on the load's processor."""
+def pattern(size):
+    """The body that lab/load uploads."""
+    offsets = numpy.arange(size, dtype=numpy.int64)
+    return ((offsets * 131 + (offsets >> 8)) & 255).astype(numpy.uint8).tobytes()
+
+
+def _check_stored(lab, subject, started, stored, size):
+    """Compares what an upload became, the file `stored` (a pattern) in the server's folder."""
+    key = (subject.server.name, subject.protocol, stored)
+    if not stored or key in lab.checked:
+        return
+    files = list(started.work.glob(stored))
+    if len(files) != 1 or files[0].read_bytes() != pattern(size):
+        raise Failure(f"what it stored as {stored} is not what was uploaded")
+    lab.checked.add(key)
+
+
+def upload_over_a_line(subject, load, rtt_ms, size, stored):
+    """The procedure that uploads `size` bytes through a relay, which runs beside the load.
+
+    `stored` is the file, in the server's folder, that they become; empty: they become none.
+    """
 
     def procedure(lab, _):
         with Started(lab, subject) as started:
@@ -250,6 +274,7 @@ def over_a_line(subject, load, rtt_ms):
                     command = load.command(far)
                     output, client_s = processes.run_load(command, lab.load_cpus, _LOAD_S_MAX)
             reading = load.read(output, far)
+            _check_stored(lab, subject, started, stored, size)
         text = " ".join(command).replace(f"{ROOT}/", "")
         return Outcome(
             reading.requests, measures_of(reading, metered.usage, client_s), text, reading.histogram

@@ -1,0 +1,178 @@
+"""Starting, metering and planning, on processes of the test's own."""
+
+import dataclasses
+import io
+import os
+import socket
+import sys
+import threading
+import time
+
+import pytest
+
+from harness import meter, processes
+from harness.lab import MODES, Cell, in_shuffled_rounds, measure_once, plan
+from harness.processes import Failure
+from harness.progress import Progress, duration
+from harness.results import Experiment, Results
+from harness.servers import Server
+
+CPU = str(min(os.sched_getaffinity(0)))
+
+# Listens, keeps a processor busy for 0.3 s in a thread and a child, and waits.
+BUSY = """
+import os, socket, sys, threading, time
+def spin():
+    end = time.thread_time() + 0.1
+    while time.thread_time() < end: pass
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+listener.accept()[0].recv(1)  # the probe that asks whether we listen
+connection = listener.accept()[0]
+spin()
+thread = threading.Thread(target=lambda: (spin(), time.sleep(60)), daemon=True)
+thread.start()
+child = os.fork()
+if child == 0:
+    spin(); connection.send(b"."); time.sleep(60)
+time.sleep(60)
+"""
+
+
+def test_meter_counts_threads_and_children(tmp_path):
+    port = processes.free_port()
+    with processes.running([sys.executable, "-c", BUSY, port], CPU, port, tmp_path) as pid:
+        with meter.Meter(pid) as metered:
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                assert connection.recv(1) == b"."  # the child is done; the thread may not be
+                time.sleep(0.3)
+        family = meter.family(pid)
+        for child in family[1:]:
+            os.kill(child, 9)
+    assert len(family) == 2
+    assert metered.usage.cpu_ns >= 0.29e9
+    assert metered.usage.cpu_ns < 3e9
+    assert len(metered.usage.cpu_ns_by_thread) >= 3
+    assert metered.usage.switches > 0
+    assert metered.usage.rss_kib > 1000
+
+
+def test_loopback_bytes_are_those_that_were_sent():
+    sent = bytes(1_000_000)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname())
+        server, _ = listener.accept()
+        with client, server:
+            before = meter.loopback_bytes()
+            writer = threading.Thread(target=client.sendall, args=(sent,))
+            writer.start()
+            received = 0
+            while received < len(sent):
+                received += len(server.recv(65536))
+            writer.join()
+            assert meter.loopback_bytes() - before >= len(sent)
+
+
+def test_a_server_that_does_not_start_says_why(tmp_path):
+    port = processes.free_port()
+    command = [sys.executable, "-c", "raise SystemExit('no such root')"]
+    with pytest.raises(Failure, match="no such root"), processes.running(command, CPU, port, tmp_path):
+        pass
+
+
+def test_a_server_that_ends_under_load_fails_the_run(tmp_path):
+    port = processes.free_port()
+    script = f"import socket; socket.create_server(('127.0.0.1', {port})).accept(); print('crashed')"
+    with pytest.raises(Failure, match="crashed"):
+        with processes.running([sys.executable, "-c", script], CPU, port, tmp_path) as pid:
+            while os.path.exists(f"/proc/{pid}/stat") and b" Z " not in open(
+                f"/proc/{pid}/stat", "rb"
+            ).read():
+                time.sleep(0.01)
+
+
+def test_a_load_that_fails_says_why():
+    with pytest.raises(Failure, match="no route"):
+        processes.run_load([sys.executable, "-c", "raise SystemExit('no route')"], CPU, 10)
+
+
+def test_a_load_that_hangs_is_ended():
+    with pytest.raises(Failure, match="no end after"):
+        processes.run_load([sys.executable, "-c", "import time; time.sleep(60)"], CPU, 0.2)
+
+
+def test_the_time_of_a_load_is_its_own():
+    script = "import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass"
+    _, used_s = processes.run_load([sys.executable, "-c", script], CPU, 30)
+    assert 0.2 <= used_s < 2
+
+
+@dataclasses.dataclass
+class FakeLab:
+    mode: object = MODES["smoke"]
+
+
+@dataclasses.dataclass
+class FakeDefinition:
+    name: str
+    of_cells: list
+
+    def cells(self, _):
+        return self.of_cells
+
+
+def cell(name, binary=sys.executable, procedure=None):
+    return Cell({"server": name}, procedure, Server(name, binary, None))
+
+
+def test_a_server_that_is_missing_is_skipped_with_a_line():
+    definition = FakeDefinition("one", [cell("here"), cell("gone", "no-such-binary")])
+    (experiment,), runs = plan(FakeLab(), [definition], 5)
+    assert experiment.planned == 5 == len(runs)
+    assert experiment.skipped == [{"what": "server gone", "why": "no-such-binary is not installed"}]
+
+
+def test_rounds_follow_each_other_and_cells_change_places():
+    cells = [cell(str(number)) for number in range(20)]
+    _, runs = plan(FakeLab(), [FakeDefinition("one", cells), FakeDefinition("two", cells)], 5)
+    shuffled = in_shuffled_rounds(runs, seed=1)
+    assert sorted(map(id, shuffled)) == sorted(map(id, runs))
+    assert [(run[0].name, run[2]) for run in shuffled] == [
+        (name, number) for name in ("one", "two") for number in range(5) for _ in cells
+    ]
+    orders = {
+        tuple(run[1].name for run in shuffled[first : first + 20]) for first in range(0, 200, 20)
+    }
+    assert len(orders) == 10
+    assert in_shuffled_rounds(runs, seed=1) == shuffled
+
+
+def test_a_failed_run_is_noted_and_does_not_count():
+    def fails(lab, number):
+        raise Failure("3 errors")
+
+    experiment, found = Experiment("one", "lab/run one", 1), Results("smoke", "now")
+    assert not measure_once(FakeLab(), found, experiment, cell("x", procedure=fails), 2)
+    assert experiment.runs == []
+    assert experiment.failed == [{"what": "server x, round 3", "why": "3 errors"}]
+
+
+@pytest.mark.parametrize(
+    "seconds, text", [(0.4, "0 s"), (59, "59 s"), (200, "3 min 20 s"), (3900, "1 h 05 min")]
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_progress_tells_what_is_left():
+    now = [0.0]
+    output = io.StringIO()
+    progress = Progress(4, output, lambda: now[0])
+    assert progress.line("peers", "nginx") == "1/4 · peers: nginx"
+    progress.before("peers", "nginx")
+    now[0] = 30.0
+    progress.after(counts=True)
+    assert progress.line("peers", "h2o") == "2/4, 1 min 30 s left · peers: h2o"
+    progress.after(counts=False)
+    assert "1 failed" in progress.line("idle", "h2o")
+    progress.end()
+    assert output.getvalue().splitlines() == ["1/4 · peers: nginx", "2 of 4 runs in 30 s"]

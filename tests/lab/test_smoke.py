@@ -1,0 +1,127 @@
+"""Every experiment, each procedure once or twice with next to no load, by the real command line."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("H2SERVER_BUILD_DIR", ROOT / "build/release"))
+
+
+def lab_run(*arguments):
+    return subprocess.run(
+        [ROOT / "lab/run", "--build", BUILD, "--smoke", *map(str, arguments)],
+        capture_output=True, text=True, check=False, timeout=280,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    """(the finished process, its folder) of one run of everything."""
+    folder = tmp_path_factory.mktemp("lab")
+    return lab_run("--out", folder, "--seed", 7), folder
+
+
+@pytest.fixture(scope="module")
+def measured(smoke):
+    done, folder = smoke
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((folder / "results.json").read_text())
+
+
+def test_nothing_fails(measured):
+    failed = [entry for experiment in measured["experiments"] for entry in experiment["failed"]]
+    assert failed == []
+
+
+def test_each_experiment_measures_ours(measured):
+    of_ours = {
+        experiment["name"]
+        for experiment in measured["experiments"]
+        for run in experiment["runs"]
+        if run["factors"]["server"] == "h2server"
+    }
+    assert of_ours == {
+        "stages", "threads", "peers", "schemes", "connections", "sizes", "engines", "uploads",
+        "idle", "balance", "latency",
+    }  # fmt: skip
+
+
+def test_a_load_has_all_its_measures(measured):
+    runs = [
+        run
+        for experiment in measured["experiments"] if experiment["name"] == "peers"
+        for run in experiment["runs"] if run["factors"]["server"] == "h2server"
+    ]  # fmt: skip
+    assert {run["factors"]["protocol"] for run in runs} == {"h1", "h1 TLS", "h2c", "h2"}
+    for run in runs:
+        measures = run["measures"]
+        for name in ("cpu_us", "rps", "p50_ms", "max_ms", "server_cpu", "client_cpu", "rss_kib"):
+            assert measures[name] > 0, (run["cell"], name)
+        # Over the wire went the file of 158 bytes and its fields, not much more.
+        assert 158 < measures["wire_bytes"] < 5000, run["cell"]
+        assert 0 < measures["syscalls"] < 50, run["cell"]
+        assert measures["p50_ms"] <= measures["p90_ms"] <= measures["p99_ms"] <= measures["max_ms"]
+
+
+def test_uploads_take_the_round_trip(measured):
+    """300 000 bytes over a line of 10 ms cannot have come faster than one round trip."""
+    experiment = next(item for item in measured["experiments"] if item["name"] == "uploads")
+    for run in experiment["runs"]:
+        assert run["measures"]["elapsed_s"] >= 0.01, run["cell"]
+
+
+def test_the_report_shows_each_experiment(smoke, measured):
+    page = (smoke[1] / "report.html").read_text()
+    for experiment in measured["experiments"]:
+        assert experiment["command"] in page, experiment["name"]
+    assert "Linux" in page
+    assert (smoke[1] / "runs.csv").read_text().count("\n") > 50
+
+
+def test_an_interrupted_run_leaves_a_report(tmp_path):
+    process = subprocess.Popen(
+        [ROOT / "lab/run", "--build", BUILD, "--smoke", "--out", tmp_path, "--rounds", "50", "peers"],
+        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    process.stderr.readline()  # the first run has begun
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "report:" in output
+    measured = json.loads((tmp_path / "results.json").read_text())
+    assert measured["interrupted"]
+    assert "Incomplete" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["no-such"], "no experiment 'no-such'"),
+        (["--peer", "apache=/bin/true"], "no such peer"),
+        (["--peer", "nginx=/no/such/binary"], "is no program"),
+        (["--server", "nameless"], "is not NAME=VALUE"),
+        (["--rounds", "2", "--quick"], "fewer than 5"),
+    ],
+)
+def test_wrong_options(arguments, said):
+    mode = [] if "--quick" in arguments else ["--smoke"]
+    done = subprocess.run(
+        [ROOT / "lab/run", "--build", BUILD, *mode, *arguments],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_one_more_server_by_its_command_line(tmp_path):
+    guest = f"guest@h1={BUILD}/h2server --h2c --host 127.0.0.1 --port {{port}} --root {{root}}"
+    done = lab_run("--out", tmp_path, "--server", guest, "peers")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (experiment,) = json.loads((tmp_path / "results.json").read_text())["experiments"]
+    protocols = [r["factors"]["protocol"] for r in experiment["runs"] if r["factors"]["server"] == "guest"]
+    assert protocols == ["h1"]
