@@ -17,7 +17,7 @@ _STAGES = {
 def _cells(lab):
     cells = []
     path = {"read": "/index.html", "cache": "/index.html", "router": "/files/images/index.html"}
-    for load in lab.mode.pick([SMALL, LARGE], [SMALL, LARGE], [SMALL]):
+    for load in lab.mode.pick([SMALL, LARGE], [SMALL], [SMALL]):
         for protocol in ("h2c", "h2"):
             for name, (stage, scheme) in _STAGES.items():
                 if (name, protocol) == ("prototype", "h2"):
