@@ -304,11 +304,13 @@ TEST(FloorSession, StopsWhereTheWindowEnds) {
                             frame(0, 0, 1, "he") + response_headers(3, 5) + frame(0, 0, 3, "he");
   EXPECT_EQ(said(answers, start, 1000), begin);
   // Its own window, then both by the setting, then none of a stream that was reset.
-  EXPECT_EQ(said(answers, start + window_update(3, 9), 75), begin + frame(0, 1, 3, "llo"));
-  EXPECT_EQ(said(answers, start + initial_window(4), 75),
+  EXPECT_EQ(said(answers, start + window_update(3, 9), start.size()),
+            begin + frame(0, 1, 3, "llo"));
+  EXPECT_EQ(said(answers, start + initial_window(4), start.size()),
             begin + acknowledgement + frame(0, 0, 1, "ll") + frame(0, 0, 3, "ll"));
-  EXPECT_EQ(said(answers, start + frame(3, 0, 1, "\x00\x00\x00\x08"s) + initial_window(9), 75),
-            begin + acknowledgement + frame(0, 1, 3, "llo"));
+  EXPECT_EQ(
+      said(answers, start + frame(3, 0, 1, "\x00\x00\x00\x08"s) + initial_window(9), start.size()),
+      begin + acknowledgement + frame(0, 1, 3, "llo"));
 }
 
 // Bytes of DATA in all frames of `text`, which may not be longer than a frame may be.
