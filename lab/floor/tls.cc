@@ -71,8 +71,9 @@ TlsChannel::TlsChannel(const net::TlsContext& context, TlsScratch& scratch)
   SSL_set_bio(ssl, bio, bio);
   SSL_set_accept_state(ssl);
   SSL_set_read_ahead(ssl, 1);  // all that was received is taken at once
-  // The context is the server's, which gives idle connections' buffers back: that costs time.
-  SSL_clear_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
+  // The context is the server's. What it does for idle connections' memory costs time, and an
+  // SSL_write() here is never partial.
+  SSL_clear_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE);
   scratch_.received.resize(record_bytes_max);
 }
 
@@ -118,12 +119,11 @@ void TlsChannel::fill(Session& session, Output& output) {
   session.fill(plain, tls_limits);
   target_ = &output;
   while (plain.bytes() > 0) {
-    for (const iovec& piece : plain.pieces()) {
-      const int bytes = static_cast<int>(piece.iov_len);
-      // It writes all of it, to memory.
-      ASSERT(SSL_write(ssl, piece.iov_base, bytes) == bytes);
-      plain.sent(piece.iov_len);
-    }
+    const iovec piece = plain.pieces().front();
+    const int bytes = static_cast<int>(piece.iov_len);
+    const int written = SSL_write(ssl, piece.iov_base, bytes);
+    ASSERT(written == bytes);  // all of it, to memory
+    plain.sent(piece.iov_len);
   }
   if (session.finished() && !closed_) {
     closed_ = true;

@@ -1,0 +1,349 @@
+// The floor without sockets: framing, answers and flow control by tables of bytes, each delivered
+// whole and one byte at a time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "floor/answers.h"
+#include "floor/framing.h"
+#include "floor/output.h"
+#include "floor/session.h"
+
+namespace h2server::lab::floor {
+namespace {
+
+using namespace std::literals;
+
+// --- HTTP/1.1 ---------------------------------------------------------------------------------
+
+struct H1Row {
+  std::string_view bytes;
+  std::size_t requests;
+};
+
+const H1Row h1_rows[] = {
+    {"", 0},
+    {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 1},
+    {"GET / HTTP/1.1\r\nHost: a\r\n\r", 0},
+    {"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n", 2},
+    {"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nA: b\r\n\r\nGET", 2},
+    {"\r\n\r\n\r\n\r\n", 2},
+    {"\r\r\n\r\n", 1},
+    {"a\r\n\r\r\n\r\n", 1},
+    {"ab\r\r\n\r\n", 1},
+    {"abc\r\n\n\r\n\r\n", 1},
+    {"abcd\r\n\r\nx\r\n\r\n", 2},
+    {"\n\n\n\r\n\r", 0},
+};
+
+TEST(FloorH1Framing, CountsRequestEnds) {
+  for (const H1Row& row : h1_rows) {
+    H1Framing whole;
+    EXPECT_EQ(whole.count(row.bytes), row.requests) << row.bytes;
+    for (std::size_t cut = 0; cut <= row.bytes.size(); ++cut) {
+      H1Framing halves;
+      const std::size_t first = halves.count(row.bytes.substr(0, cut));
+      EXPECT_EQ(first + halves.count(row.bytes.substr(cut)), row.requests) << row.bytes << cut;
+    }
+    H1Framing bytewise;
+    std::size_t found = 0;
+    for (const char& byte : row.bytes) found += bytewise.count({&byte, 1});
+    EXPECT_EQ(found, row.requests) << row.bytes;
+  }
+}
+
+// --- HTTP/2 frames ----------------------------------------------------------------------------
+
+std::string frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream,
+                  std::string_view payload) {
+  const FrameHeader header = frame_header(payload.size(), type, flags, stream);
+  return std::string(header.data(), header.size()).append(payload);
+}
+
+std::string headers(std::uint32_t stream) { return frame(1, 5, stream, "\x82\x86\x84"); }
+std::string settings(std::string_view payload) { return frame(4, 0, 0, payload); }
+
+std::string window_update(std::uint32_t stream, std::uint32_t increment) {
+  const std::string payload{static_cast<char>(increment >> 24), static_cast<char>(increment >> 16),
+                            static_cast<char>(increment >> 8), static_cast<char>(increment)};
+  return frame(8, 0, stream, payload);
+}
+
+std::string initial_window(std::uint32_t bytes) {
+  return settings("\x00\x04"s + window_update(0, bytes).substr(h2_header_bytes));
+}
+
+std::string text_of(const H2Framing::Event& event) {
+  using What = H2Framing::What;
+  const std::string stream = std::to_string(event.stream);
+  const std::string value = std::to_string(event.value);
+  switch (event.what) {
+    case What::nothing:
+      return "nothing";
+    case What::request:
+      return "request " + stream;
+    case What::reset:
+      return "reset " + stream;
+    case What::setting:
+      return "setting " + std::to_string(event.identifier) + "=" + value;
+    case What::settings_end:
+      return "settings end";
+    case What::ping:
+      return "ping " + std::string(event.payload);
+    case What::window_update:
+      return "window " + stream + "+" + value;
+  }
+  return "?";
+}
+
+std::vector<std::string> events_of(std::string_view bytes, std::size_t step) {
+  H2Framing framing;
+  std::vector<std::string> events;
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(step, bytes.size()))) {
+    std::string_view input = bytes.substr(0, step);
+    while (true) {
+      const H2Framing::Event event = framing.next(input);
+      if (event.what == H2Framing::What::nothing) break;
+      events.push_back(text_of(event));
+    }
+    EXPECT_TRUE(input.empty());
+  }
+  return events;
+}
+
+struct H2Row {
+  std::string bytes;
+  std::vector<std::string> events;
+};
+
+const H2Row h2_rows[] = {
+    {headers(1), {"request 1"}},
+    {headers(1) + headers(3), {"request 1", "request 3"}},
+    {frame(1, 1, 5, "abc") + frame(9, 0, 5, "d") + frame(9, 4, 5, "e"), {"request 5"}},
+    {frame(1, 5, 0x80000007, ""), {"request 7"}},
+    {frame(0, 0, 1, std::string(20'000, 'x')) + headers(3), {"request 3"}},
+    {settings(""), {"settings end"}},
+    {settings("\x00\x03\x00\x00\x00\x64\x00\x04\x00\x01\x00\x00"s),
+     {"setting 3=100", "setting 4=65536", "settings end"}},
+    {settings("\x00\x03\x00"s) + headers(1), {"settings end", "request 1"}},
+    {frame(4, 1, 0, "") + headers(1), {"request 1"}},
+    {frame(6, 0, 0, "12345678"), {"ping 12345678"}},
+    {frame(6, 1, 0, "12345678") + headers(1), {"request 1"}},
+    {frame(6, 0, 0, "1234") + headers(1), {"request 1"}},
+    {window_update(0, 0x7fffffff), {"window 0+2147483647"}},
+    {window_update(9, 1) + headers(11), {"window 9+1", "request 11"}},
+    {frame(3, 0, 3, "\x00\x00\x00\x08"s), {"reset 3"}},
+    {frame(2, 0, 3, "12345") + frame(7, 0, 0, "12345678") + frame(99, 255, 1, "?") + headers(1),
+     {"request 1"}},
+};
+
+TEST(FloorH2Framing, ReadsFrames) {
+  for (const H2Row& row : h2_rows) {
+    EXPECT_EQ(events_of(row.bytes, row.bytes.size()), row.events);
+    EXPECT_EQ(events_of(row.bytes, 1), row.events);
+    EXPECT_EQ(events_of(row.bytes, 7), row.events);
+  }
+}
+
+// --- output -----------------------------------------------------------------------------------
+
+std::string text_of(Output& output) {
+  std::string text;
+  for (const iovec& piece : output.pieces()) {
+    text.append(static_cast<const char*>(piece.iov_base), piece.iov_len);
+  }
+  return text;
+}
+
+TEST(FloorOutput, KeepsTheOrderWhateverWasSent) {
+  constexpr std::string_view all = "copied again|referred|copied|referred|end";
+  for (std::size_t cut = 0; cut <= all.size(); ++cut) {
+    Output output;
+    output.copy("copied ");
+    output.copy("again|");
+    output.refer("referred|");
+    output.copy("copied|");
+    output.refer("referred|");
+    output.copy("");
+    output.copy("end");
+    EXPECT_EQ(output.pieces().size(), 5);
+    output.sent(cut);
+    EXPECT_EQ(text_of(output), all.substr(cut));
+    output.copy("+");
+    EXPECT_EQ(text_of(output), std::string(all.substr(cut)) + "+");
+    output.sent(output.bytes());
+    EXPECT_EQ(output.pieces().size(), 0);
+  }
+}
+
+TEST(FloorOutput, GrowsWithoutLosingWhatIsThere) {
+  Output output;
+  std::string expected;
+  for (int i = 0; i < 100; ++i) {
+    const std::string part(5'000, static_cast<char>('a' + i % 26));
+    output.copy(part);
+    expected += part;
+  }
+  EXPECT_EQ(text_of(output), expected);
+}
+
+// --- sessions ---------------------------------------------------------------------------------
+
+// All that a session says when the client's bytes come `step` at a time; `limit` per fill.
+std::string said(const Answers& answers, std::string_view bytes, std::size_t step,
+                 FillLimits limits = {}) {
+  Session session(answers);
+  std::string text;
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(step, bytes.size()))) {
+    session.receive(bytes.substr(0, step));
+    while (true) {
+      Output output;
+      session.fill(output, limits);
+      if (output.bytes() == 0) break;
+      text += text_of(output);
+    }
+  }
+  return text;
+}
+
+TEST(FloorSession, AnswersHttp1) {
+  const std::string request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string response =
+      "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello";
+  const Answers answers("hello", false);
+  for (const std::size_t step : {std::size_t{1}, std::size_t{5}, std::size_t{1000}}) {
+    EXPECT_EQ(said(answers, request, step), response);
+    EXPECT_EQ(said(answers, request + request, step), response + response);
+    // It begins like the preface of HTTP/2.
+    EXPECT_EQ(said(answers, "PRI * HTTP/1.1\r\n\r\n", step), response);
+    EXPECT_EQ(said(answers, "P\r\n\r\n", step), response);
+  }
+}
+
+TEST(FloorSession, AnswersAnyNumberOfHttp1RequestsInAnyPieces) {
+  const Answers answers("hello", false);
+  const std::string request = "GET / HTTP/1.1\r\n\r\n";
+  std::string requests;
+  std::string responses;
+  const std::string response = said(answers, request, 1);
+  for (int i = 0; i < 3000; ++i) {
+    requests += request;
+    responses += response;
+  }
+  EXPECT_EQ(said(answers, requests, requests.size()), responses);
+  EXPECT_EQ(said(answers, requests, 10'000, {.bytes_max = 777}), responses);
+}
+
+TEST(FloorSession, EndsAfterOneResponseWhenAsked) {
+  const Answers answers("hello", true);
+  const std::string request = "GET / HTTP/1.1\r\n\r\n";
+  const std::string text = said(answers, request + request + request, 20);
+  EXPECT_NE(text.find("Connection: close\r\n"), std::string::npos);
+  EXPECT_EQ(text.size(), answers.h1_bytes());
+  Session session(answers);
+  EXPECT_FALSE(session.finished());
+  session.receive(request);
+  EXPECT_FALSE(session.finished());  // not said yet
+  Output output;
+  session.fill(output, {});
+  EXPECT_TRUE(session.finished());
+}
+
+const std::string server_settings = frame(4, 0, 0, "\x00\x03\x00\x10\x00\x00"s);
+const std::string acknowledgement = frame(4, 1, 0, "");
+
+// HEADERS of a response with a body of fewer than ten bytes.
+std::string response_headers(std::uint32_t stream, std::size_t body_bytes) {
+  return frame(1, body_bytes == 0 ? 5 : 4, stream,
+               "\x88\x0f\x10\x09text/html\x0f\x0d\x01"s + std::to_string(body_bytes));
+}
+
+struct SessionRow {
+  std::string body;
+  std::string received;  // after the preface
+  std::string said;
+};
+
+const SessionRow session_rows[] = {
+    {"hello", "", server_settings},
+    {"hello", settings(""), server_settings + acknowledgement},
+    {"hello", frame(6, 0, 0, "12345678"), server_settings + frame(6, 1, 0, "12345678")},
+    {"hello", headers(1), server_settings + response_headers(1, 5) + frame(0, 1, 1, "hello")},
+    {"hello", headers(1) + headers(3),
+     server_settings + response_headers(1, 5) + frame(0, 1, 1, "hello") + response_headers(3, 5) +
+         frame(0, 1, 3, "hello")},
+    {"", headers(1), server_settings + response_headers(1, 0)},
+    {"hello", initial_window(0) + headers(1) + window_update(1, 5),
+     server_settings + acknowledgement + response_headers(1, 5) + frame(0, 1, 1, "hello")},
+};
+
+TEST(FloorSession, AnswersHttp2) {
+  for (const SessionRow& row : session_rows) {
+    const Answers answers(row.body, false);
+    const std::string received = std::string(h2_preface) + row.received;
+    EXPECT_EQ(said(answers, received, received.size()), row.said);
+  }
+}
+
+TEST(FloorSession, AnswersHttp2BytewiseToo) {
+  const Answers answers("hello", false);
+  const std::string received = std::string(h2_preface) + settings("") + headers(1) + headers(3);
+  EXPECT_EQ(said(answers, received, 1), server_settings + acknowledgement + response_headers(1, 5) +
+                                            frame(0, 1, 1, "hello") + response_headers(3, 5) +
+                                            frame(0, 1, 3, "hello"));
+}
+
+TEST(FloorSession, StopsWhereTheWindowEnds) {
+  const Answers answers("hello", false);
+  const std::string start = std::string(h2_preface) + initial_window(2) + headers(1) + headers(3);
+  const std::string begin = server_settings + acknowledgement + response_headers(1, 5) +
+                            frame(0, 0, 1, "he") + response_headers(3, 5) + frame(0, 0, 3, "he");
+  EXPECT_EQ(said(answers, start, 1000), begin);
+  // Its own window, then both by the setting, then none of a stream that was reset.
+  EXPECT_EQ(said(answers, start + window_update(3, 9), start.size()),
+            begin + frame(0, 1, 3, "llo"));
+  EXPECT_EQ(said(answers, start + initial_window(4), start.size()),
+            begin + acknowledgement + frame(0, 0, 1, "ll") + frame(0, 0, 3, "ll"));
+  EXPECT_EQ(
+      said(answers, start + frame(3, 0, 1, "\x00\x00\x00\x08"s) + initial_window(9), start.size()),
+      begin + acknowledgement + frame(0, 1, 3, "llo"));
+}
+
+// Bytes of DATA in all frames of `text`, which may not be longer than a frame may be.
+std::string data_of(std::string_view text) {
+  std::string data;
+  while (text.size() >= h2_header_bytes) {
+    const auto at = [&](int i) { return std::size_t{static_cast<std::uint8_t>(text[i])}; };
+    const std::size_t bytes = at(0) << 16 | at(1) << 8 | at(2);
+    EXPECT_LE(bytes, h2_frame_bytes_max);
+    if (at(3) == 0) data += text.substr(h2_header_bytes, bytes);
+    text.remove_prefix(h2_header_bytes + bytes);
+  }
+  EXPECT_TRUE(text.empty());
+  return data;
+}
+
+TEST(FloorSession, SendsLargeBodiesInTurns) {
+  std::string body;
+  while (body.size() < 1'000'000) body += std::to_string(body.size());
+  const Answers answers(body, false);
+  EXPECT_FALSE(answers.h2_is_whole());
+  const std::string start = std::string(h2_preface) + initial_window(0x7fffffff);
+  const std::string open = start + window_update(0, 0x70000000) + headers(1);
+  for (const bool refer : {false, true}) {
+    const FillLimits limits{.bytes_max = 100'000, .refer_to_body = refer};
+    EXPECT_EQ(data_of(said(answers, open, 1000, limits)), body);
+    // The connection's window, in two steps.
+    const std::string narrow = start + headers(1);
+    EXPECT_EQ(data_of(said(answers, narrow, 1000, limits)), body.substr(0, 65'535));
+    EXPECT_EQ(data_of(said(answers, narrow + window_update(0, 100), narrow.size(), limits)),
+              body.substr(0, 65'635));
+  }
+}
+
+}  // namespace
+}  // namespace h2server::lab::floor
