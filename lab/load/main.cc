@@ -1,13 +1,13 @@
 // load: options, the parts of a run, the run, its report.
 //
 // Exit status: 0 when every request was answered as expected, 1 otherwise, 2 for a wrong option.
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 
-#include "base/log.h"
 #include "load/clock.h"
 #include "load/mode.h"
 
@@ -59,7 +59,7 @@ std::unique_ptr<Mode> make_mode(const Options& options, SessionSetting& setting)
 }
 
 int fail(int status, std::string_view text) {
-  base::log_error("{}", text);
+  fmt::print(stderr, "load: {}\n", text);
   return status;
 }
 
