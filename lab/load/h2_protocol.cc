@@ -238,22 +238,15 @@ int H2Protocol::on_data(nghttp2_session* session, std::uint8_t, std::int32_t str
 
 int H2Protocol::on_frame(nghttp2_session* session, const nghttp2_frame* frame, void* self) {
   auto& protocol = *static_cast<H2Protocol*>(self);
-  switch (frame->hd.type) {
-    case NGHTTP2_SETTINGS:
-      if ((frame->hd.flags & NGHTTP2_FLAG_ACK) == 0) protocol.ready_ = true;
-      break;
-    case NGHTTP2_GOAWAY:
-      protocol.going_away_ = true;
-      break;
-    case NGHTTP2_HEADERS:
-    case NGHTTP2_DATA: {
-      Slot* const slot = slot_of(session, frame->hd.stream_id);
-      const bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-      if (slot != nullptr && last) slot->answered = true;
-      break;
-    }
-    default:
-      break;  // frames of other types are nghttp2's own business
+  const auto type = frame->hd.type;  // all others are nghttp2's own business
+  if (type == NGHTTP2_SETTINGS && (frame->hd.flags & NGHTTP2_FLAG_ACK) == 0) {
+    protocol.ready_ = true;
+  } else if (type == NGHTTP2_GOAWAY) {
+    protocol.going_away_ = true;
+  } else if (type == NGHTTP2_HEADERS || type == NGHTTP2_DATA) {
+    Slot* const slot = slot_of(session, frame->hd.stream_id);
+    const bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (slot != nullptr && last) slot->answered = true;
   }
   return 0;
 }

@@ -32,7 +32,8 @@ RequestSpec make_spec(const Options& options) {
   spec.path = options.path;
   spec.authority = options.host + ":" + std::to_string(options.port);
   spec.scheme = options.tls ? "https" : "http";
-  spec.has_upload = options.upload_bytes.has_value();
+  // RFC 9110, 8.6: a method that has a use for a body tells its length, be it 0.
+  spec.has_upload = options.method == "POST" || options.method == "PUT";
   spec.upload_bytes = options.upload_bytes.value_or(0);
   spec.multipart = options.multipart;
   spec.closes = options.mode == ModeName::churn;
