@@ -12,23 +12,11 @@ namespace h2server::lab::load {
 
 namespace {
 
-// Of a recv or a send: would_block, or failed for all that a peer can cause.
+// Of a recv or a send. What a peer or the network can cause ends the connection: ECONNRESET, EPIPE,
+// ETIMEDOUT, EHOSTUNREACH and the like, and want of memory (ENOBUFS, ENOMEM).
 Step step_of_errno(int code) noexcept {
-  switch (code) {
-    case EAGAIN:
-      return Step::would_block;
-    case ECONNRESET:
-    case EPIPE:
-    case ETIMEDOUT:
-    case EHOSTUNREACH:
-    case ENETUNREACH:
-    case ENOBUFS:
-    case ENOMEM:
-      return Step::failed;
-    default:
-      break;
-  }
-  ASSERT(code == ECONNABORTED || code == ECONNREFUSED || code == ENETDOWN);
+  if (code == EAGAIN) return Step::would_block;
+  ASSERT(code != EBADF && code != EFAULT && code != EINVAL && code != ENOTCONN && code != ENOTSOCK);
   return Step::failed;
 }
 

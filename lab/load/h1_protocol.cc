@@ -13,15 +13,15 @@ class H1Protocol final : public Protocol {
  public:
   H1Protocol(RequestPlan& plan, ProtocolUser& user) : plan_(plan), user_(user) {}
 
-  void begin(base::BufferChain&) override {}
+  void begin() override {}
   bool ready() const noexcept override { return true; }
   std::size_t room() const noexcept override { return busy_ || over_ ? 0 : 1; }
   std::size_t under_way() const noexcept override { return busy_ ? 1 : 0; }
   bool over() const noexcept override { return over_; }
 
   void submit(const Exchange& exchange, base::BufferChain& out) override;
-  ErrorKind receive(std::string_view bytes, base::BufferChain& out) override;
-  void produce(base::BufferChain& out) override;
+  ErrorKind receive(std::string_view bytes) override;
+  ErrorKind produce(base::BufferChain& out) override;
   ErrorKind end() override;
   void fail(ErrorKind error) override;
 
@@ -46,7 +46,7 @@ void H1Protocol::submit(const Exchange& exchange, base::BufferChain& out) {
   busy_ = true;
 }
 
-void H1Protocol::produce(base::BufferChain& out) {
+ErrorKind H1Protocol::produce(base::BufferChain& out) {
   while (busy_ && upload_.left() > 0 && out.size() < out_bytes_max) {
     const Upload::Piece piece = upload_.take(out_bytes_max);
     if (piece.lasting) {
@@ -55,9 +55,10 @@ void H1Protocol::produce(base::BufferChain& out) {
       out.append(piece.bytes);
     }
   }
+  return ErrorKind::none;
 }
 
-ErrorKind H1Protocol::receive(std::string_view bytes, base::BufferChain&) {
+ErrorKind H1Protocol::receive(std::string_view bytes) {
   if (bytes.empty()) return ErrorKind::none;
   if (!busy_) return ErrorKind::malformed;  // nobody asked for it
   switch (response_.receive(bytes)) {

@@ -1,10 +1,10 @@
 // HTTP/2 by libnghttp2: as many exchanges at once as both ends allow.
-#include <fmt/format.h>
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <string>
 #include <vector>
 
 #include "base/assert.h"
@@ -22,13 +22,13 @@ class H2Protocol final : public Protocol {
  public:
   H2Protocol(RequestPlan& plan, ProtocolUser& user, const Http2Options& options);
 
-  void begin(base::BufferChain& out) override;
+  void begin() override;
   bool ready() const noexcept override { return ready_; }
   std::size_t room() const noexcept override;
   std::size_t under_way() const noexcept override { return slots_.size() - free_.size(); }
   void submit(const Exchange& exchange, base::BufferChain& out) override;
-  ErrorKind receive(std::string_view bytes, base::BufferChain& out) override;
-  void produce(base::BufferChain& out) override;
+  ErrorKind receive(std::string_view bytes) override;
+  ErrorKind produce(base::BufferChain& out) override;
   ErrorKind end() override;
   void fail(ErrorKind error) override;
   bool over() const noexcept override { return going_away_ && under_way() == 0; }
@@ -111,7 +111,7 @@ const nghttp2_session_callbacks* H2Protocol::callbacks() {
   return made.get();
 }
 
-void H2Protocol::begin(base::BufferChain& out) {
+void H2Protocol::begin() {
   const std::uint32_t window = (1U << options_.window_bits) - 1;
   const std::array<nghttp2_settings_entry, 2> settings{{
       {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
@@ -124,7 +124,6 @@ void H2Protocol::begin(base::BufferChain& out) {
   failure = nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0,
                                                   static_cast<std::int32_t>(window));
   ASSERT(failure == 0);
-  produce(out);
 }
 
 std::size_t H2Protocol::room() const noexcept {
@@ -151,12 +150,12 @@ void H2Protocol::submit(const Exchange& exchange, base::BufferChain&) {
                                    field("user-agent", "h2server-lab")};
   std::size_t count = 5;
   nghttp2_data_provider body{};
-  fmt::format_int length(0);
+  std::string length;
   if (spec.has_upload) {
     slot.upload = plan_.upload(exchange.number);
-    length = fmt::format_int(slot.upload.size());
+    length = std::to_string(slot.upload.size());
     fields[count++] = field("content-type", plan_.content_type());
-    fields[count++] = field("content-length", {length.data(), length.size()});
+    fields[count++] = field("content-length", length);
     body.source.ptr = &slot;
     body.read_callback = read_upload;
   }
@@ -166,13 +165,15 @@ void H2Protocol::submit(const Exchange& exchange, base::BufferChain&) {
   ASSERT(slot.stream > 0);
 }
 
-ErrorKind H2Protocol::receive(std::string_view bytes, base::BufferChain&) {
+ErrorKind H2Protocol::receive(std::string_view bytes) {
   const ssize_t taken = nghttp2_session_mem_recv(
       session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   return taken < 0 ? ErrorKind::malformed : ErrorKind::none;
 }
 
-void H2Protocol::produce(base::BufferChain& out) {
+// nghttp2 answers a peer that breaks the protocol by GOAWAY, and then wants nothing any more; so it
+// does, too, when both ends are done after the peer's GOAWAY.
+ErrorKind H2Protocol::produce(base::BufferChain& out) {
   out_ = &out;
   while (out.size() < out_bytes_max) {
     const std::uint8_t* bytes = nullptr;
@@ -182,6 +183,9 @@ void H2Protocol::produce(base::BufferChain& out) {
     out.append(text_of(bytes, static_cast<std::size_t>(size)));
   }
   out_ = nullptr;
+  const bool ended = nghttp2_session_want_read(session_.get()) == 0 &&
+                     nghttp2_session_want_write(session_.get()) == 0;
+  return ended && !over() ? ErrorKind::malformed : ErrorKind::none;
 }
 
 ErrorKind H2Protocol::end() {
@@ -234,22 +238,15 @@ int H2Protocol::on_data(nghttp2_session* session, std::uint8_t, std::int32_t str
 
 int H2Protocol::on_frame(nghttp2_session* session, const nghttp2_frame* frame, void* self) {
   auto& protocol = *static_cast<H2Protocol*>(self);
-  switch (frame->hd.type) {
-    case NGHTTP2_SETTINGS:
-      if ((frame->hd.flags & NGHTTP2_FLAG_ACK) == 0) protocol.ready_ = true;
-      break;
-    case NGHTTP2_GOAWAY:
-      protocol.going_away_ = true;
-      break;
-    case NGHTTP2_HEADERS:
-    case NGHTTP2_DATA: {
-      Slot* const slot = slot_of(session, frame->hd.stream_id);
-      const bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-      if (slot != nullptr && last) slot->answered = true;
-      break;
-    }
-    default:
-      break;  // frames of other types are nghttp2's own business
+  const auto type = frame->hd.type;  // all others are nghttp2's own business
+  if (type == NGHTTP2_SETTINGS && (frame->hd.flags & NGHTTP2_FLAG_ACK) == 0) {
+    protocol.ready_ = true;
+  } else if (type == NGHTTP2_GOAWAY) {
+    protocol.going_away_ = true;
+  } else if (type == NGHTTP2_HEADERS || type == NGHTTP2_DATA) {
+    Slot* const slot = slot_of(session, frame->hd.stream_id);
+    const bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (slot != nullptr && last) slot->answered = true;
   }
   return 0;
 }

@@ -45,7 +45,8 @@ class InputEnd final : public Handler {
 
 class IdleMode final : public Mode {
  public:
-  using Mode::Mode;
+  IdleMode(const Options& options, SessionSetting& setting)
+      : Mode(options, setting), answered_(options.connections) {}
 
   void start() override;
   bool finished() const override { return failed_ || input_.reached(); }
@@ -59,7 +60,8 @@ class IdleMode final : public Mode {
   void settle();
 
   InputEnd input_;
-  std::size_t settled_ = 0;  // connections that were answered, or have failed
+  std::vector<bool> answered_;  // by the session's index
+  std::size_t settled_ = 0;     // connections that were answered, or have failed
   std::size_t held_ = 0;
   bool failed_ = false;  // before all were ready
 };
@@ -76,7 +78,10 @@ void IdleMode::opened(Session& session) {
 }
 
 void IdleMode::ended(Session& session, const Exchange& exchange, const Outcome& outcome) {
-  if (count(outcome)) tally_.latency.record(to_us(session.now_ns() - exchange.sent_ns));
+  if (count(outcome)) {
+    tally_.latency.record(to_us(session.now_ns() - exchange.sent_ns));
+    answered_[session.index()] = true;
+  }
   settle();
 }
 
@@ -96,7 +101,11 @@ void IdleMode::settle() {
 
 void IdleMode::closed(Session& session, ErrorKind error) {
   if (session.has_opened()) --held_;
-  tally_.errors.add(error == ErrorKind::none ? ErrorKind::closed : error);
+  if (error != ErrorKind::none) {
+    tally_.errors.add(error);
+  } else if (answered_[session.index()]) {
+    tally_.errors.add(ErrorKind::closed);  // else its request has told
+  }
   if (!session.has_opened()) settle();
 }
 

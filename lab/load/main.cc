@@ -1,13 +1,13 @@
 // load: options, the parts of a run, the run, its report.
 //
 // Exit status: 0 when every request was answered as expected, 1 otherwise, 2 for a wrong option.
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 
-#include "base/log.h"
 #include "load/clock.h"
 #include "load/mode.h"
 
@@ -32,7 +32,8 @@ RequestSpec make_spec(const Options& options) {
   spec.path = options.path;
   spec.authority = options.host + ":" + std::to_string(options.port);
   spec.scheme = options.tls ? "https" : "http";
-  spec.has_upload = options.upload_bytes.has_value();
+  // RFC 9110, 8.6: a method that has a use for a body tells its length, be it 0.
+  spec.has_upload = options.method == "POST" || options.method == "PUT";
   spec.upload_bytes = options.upload_bytes.value_or(0);
   spec.multipart = options.multipart;
   spec.closes = options.mode == ModeName::churn;
@@ -59,7 +60,7 @@ std::unique_ptr<Mode> make_mode(const Options& options, SessionSetting& setting)
 }
 
 int fail(int status, std::string_view text) {
-  base::log_error("{}", text);
+  fmt::print(stderr, "load: {}\n", text);
   return status;
 }
 

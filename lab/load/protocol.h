@@ -46,8 +46,8 @@ class Protocol {
 
   virtual ~Protocol() = default;
 
-  // What a connection begins with.
-  virtual void begin(base::BufferChain& out) = 0;
+  // The connection is open: produce() has what it begins with.
+  virtual void begin() = 0;
   // Whether the peer has said what it takes.
   [[nodiscard]] virtual bool ready() const noexcept = 0;
   // How many exchanges it would take now.
@@ -55,9 +55,10 @@ class Protocol {
   [[nodiscard]] virtual std::size_t under_way() const noexcept = 0;
   virtual void submit(const Exchange& exchange, base::BufferChain& out) = 0;
   // An error is one of the connection.
-  [[nodiscard]] virtual ErrorKind receive(std::string_view bytes, base::BufferChain& out) = 0;
-  // Appends more of what waits to be sent, while `out` is short.
-  virtual void produce(base::BufferChain& out) = 0;
+  [[nodiscard]] virtual ErrorKind receive(std::string_view bytes) = 0;
+  // Appends more of what waits to be sent, while `out` is short. An error is one of the connection,
+  // of which the peer is told with what was appended.
+  [[nodiscard]] virtual ErrorKind produce(base::BufferChain& out) = 0;
   // The peer has ended the connection: completes what ends so. Otherwise the exchanges under way
   // stay, and the answer is what has happened to them; none when there are none.
   [[nodiscard]] virtual ErrorKind end() = 0;

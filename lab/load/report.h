@@ -1,4 +1,19 @@
 // The result as one line of JSON.
+//
+//     requests               answered as expected; all others are counted in `errors`, by kind
+//     errors                 {"status": 3, …}: see errors.h; `connect`, `tls` and `alpn` count
+//                            connections, whose requests are `unsent` or `unanswered`
+//     seconds, cpu_seconds   of the measured time: how long, and what it cost the client itself
+//     body_bytes_in/_out     of responses and uploads
+//     bytes_in/_out          on the wire above TCP, from the first connection to the last
+//     histogram              [[upper end of a bucket in µs, count], …], with mean_us, max_us,
+//     p50_us,
+//                            p90_us, p99_us, p999_us
+//     closed                 connect_seconds, reconnects
+//     open                   rate_intended, rate_done, late_us_max (by our own fault), reconnects,
+//                            warmup_requests, service_histogram (from when they were sent)
+//     exchange               connections, connect_histogram
+//     idle                   held: connections that were open at the end
 #pragma once
 
 #include <string>

@@ -1,11 +1,11 @@
 #include "load/session.h"
 
+#include <fmt/format.h>
 #include <sys/epoll.h>
 
 #include <array>
 
 #include "base/assert.h"
-#include "base/log.h"
 #include "load/clock.h"
 
 namespace h2server::lab::load {
@@ -37,7 +37,7 @@ void Session::open() {
   if (opened) return;
   // Told in a turn of its own, so that an owner that opens it again is not called by itself.
   static bool said = false;
-  if (!said) base::log_error("{}", opened.error().message());
+  if (!said) fmt::print(stderr, "load: {}\n", opened.error().message());
   said = true;
   break_off(ErrorKind::connect);
   ask_for_turn();
@@ -103,8 +103,8 @@ bool Session::establish(std::uint32_t events) {
     return false;
   }
   state_ = State::open;
-  more_to_read_ = true;  // TLS may have read the first bytes already
-  protocol_->begin(connection_.out());
+  more_to_read_ = tls != nullptr;  // it may have read the first bytes already
+  protocol_->begin();
   return true;
 }
 
@@ -123,8 +123,7 @@ bool Session::receive_once(bool to_the_end) {
   switch (got.step) {
     case Step::done: {
       progress_ns_ = now_ns_;
-      const ErrorKind error =
-          protocol_->receive({shared_room().data(), got.size}, connection_.out());
+      const ErrorKind error = protocol_->receive({shared_room().data(), got.size});
       if (error != ErrorKind::none) break_off(error);
       return error == ErrorKind::none && (to_the_end || !got.drained);
     }
@@ -147,7 +146,8 @@ void Session::send() {
   }
   more_to_send_ = false;
   for (int i = 0; i < rounds_per_turn; ++i) {
-    protocol_->produce(connection_.out());
+    const ErrorKind error = protocol_->produce(connection_.out());
+    if (error != ErrorKind::none) break_off(error);
     if (connection_.out().empty()) return;
     const std::size_t before = connection_.out().size();
     const Step step = connection_.flush();

@@ -10,7 +10,15 @@ namespace h2server::lab::load {
 namespace {
 // Several records a read(2): without it OpenSSL reads each record's head by a call of its own.
 constexpr std::size_t read_ahead_bytes = 64 * 1024;
-constexpr std::size_t record_bytes_max = 17 * 1024;  // a part of one may lie in the buffer already
+// Called around each read(2): notes whether it brought all that was asked for.
+long note_read(BIO* bio, int call, const char*, std::size_t asked, int, long, int result,
+               std::size_t* got) {
+  if (call == (BIO_CB_READ | BIO_CB_RETURN) && result > 0) {
+    *reinterpret_cast<bool*>(BIO_get_callback_arg(bio)) = *got == asked;
+  }
+  return result;
+}
+
 }  // namespace
 
 void TlsContext::Free::operator()(ssl_ctx_st* context) const noexcept { SSL_CTX_free(context); }
@@ -46,6 +54,8 @@ Tls::Tls(const TlsContext& context, int socket) : ssl_(SSL_new(context.get())) {
   const int attached = SSL_set_fd(ssl_.get(), socket);
   ASSERT(attached == 1);
   SSL_set_connect_state(ssl_.get());
+  BIO_set_callback_ex(SSL_get_rbio(ssl_.get()), note_read);
+  BIO_set_callback_arg(SSL_get_rbio(ssl_.get()), reinterpret_cast<char*>(&filled_));
 }
 
 Step Tls::step_of(int result) const noexcept {
@@ -77,11 +87,9 @@ std::string_view Tls::protocol() const noexcept {
 Transfer Tls::read(std::span<char> room) noexcept {
   ERR_clear_error();
   std::size_t size = 0;
-  const std::uint64_t before = bytes_in();
   const int result = SSL_read_ex(ssl_.get(), room.data(), room.size(), &size);
-  // OpenSSL's buffer was not full, so the socket is empty; asking again would be a call for EAGAIN.
-  const bool drained =
-      SSL_has_pending(ssl_.get()) == 0 && bytes_in() - before < read_ahead_bytes - record_bytes_max;
+  // After a short read(2) the socket is empty, and asking again a call for EAGAIN.
+  const bool drained = !filled_ && SSL_has_pending(ssl_.get()) == 0;
   return {step_of(result), size, drained};
 }
 

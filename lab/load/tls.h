@@ -44,6 +44,8 @@ class Tls {
  public:
   // The socket stays the caller's and outlives this.
   Tls(const TlsContext& context, int socket);
+  Tls(const Tls&) = delete;  // OpenSSL knows where it is
+  Tls& operator=(const Tls&) = delete;
 
   [[nodiscard]] Step handshake() noexcept;
   // What ALPN chose; empty when the server chose nothing.
@@ -64,6 +66,7 @@ class Tls {
     void operator()(ssl_st* ssl) const noexcept;
   };
   std::unique_ptr<ssl_st, Free> ssl_;
+  bool filled_ = false;  // the last read(2) brought all that was asked for: there may be more
 };
 
 }  // namespace h2server::lab::load
