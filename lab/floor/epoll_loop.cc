@@ -25,7 +25,7 @@ std::string explain(const char* what, int error) {
 Result<std::unique_ptr<EpollLoop>, std::string> EpollLoop::open(const LoopOptions& options) {
   base::Fd set(::epoll_create1(EPOLL_CLOEXEC));
   if (!set.valid()) return std::unexpected(explain("epoll_create1", errno));
-  std::unique_ptr<EpollLoop> loop(new EpollLoop(options, std::move(set)));
+  auto loop = std::make_unique<EpollLoop>(options, std::move(set));
   if (!loop->watch(options.listener, EPOLLIN) || !loop->watch(options.stop, EPOLLIN)) {
     return std::unexpected(explain("epoll_ctl", errno));
   }

@@ -20,6 +20,9 @@ class EpollLoop {
  public:
   static Result<std::unique_ptr<EpollLoop>, std::string> open(const LoopOptions& options);
 
+  // open() does this.
+  EpollLoop(const LoopOptions& options, base::Fd set);
+
   // Until options.stop is readable. The error is a line for the operator.
   Result<void, std::string> run();
 
@@ -32,7 +35,6 @@ class EpollLoop {
   };
   enum class Sent { all, part, failed };
 
-  EpollLoop(const LoopOptions& options, base::Fd set);
   bool watch(int descriptor, std::uint32_t events);
   Result<void, std::string> accept_all();
   void start(base::Fd accepted);

@@ -20,6 +20,7 @@ constexpr unsigned buffer_count = 256;  // a power of two; few, so that they sta
 constexpr std::size_t buffer_bytes = 8 * 1024;
 constexpr std::size_t ring_bytes = buffer_count * sizeof(io_uring_buf);
 constexpr std::uint16_t buffer_group = 0;
+constexpr std::size_t try_bytes_max = 64 * 1024;  // an empty socket's buffer takes it
 
 enum class What : std::uint64_t { stop, accept, receive, send };
 
@@ -46,7 +47,7 @@ struct UringLoop::Completion {
 // --- opening ----------------------------------------------------------------------------------
 
 Result<std::unique_ptr<UringLoop>, std::string> UringLoop::open(const LoopOptions& options) {
-  std::unique_ptr<UringLoop> loop(new UringLoop(options));
+  auto loop = std::make_unique<UringLoop>(options);
   if (Result<void, std::string> done = loop->set_up(); !done) return std::unexpected(done.error());
   return loop;
 }
@@ -109,6 +110,7 @@ void UringLoop::give_buffer(std::uint16_t number) noexcept {
 
 Result<void, std::string> UringLoop::run() {
   while (true) {
+    tried_.swap(trying_);
     const int submitted = ::io_uring_submit_and_wait(ring_.get(), 1);
     // EBUSY, EAGAIN: completions are to be taken first.
     if (submitted < 0 && submitted != -EINTR && submitted != -EBUSY && submitted != -EAGAIN) {
@@ -130,6 +132,8 @@ Result<void, std::string> UringLoop::run() {
     }
     ::io_uring_cq_advance(ring_.get(), count);
     if (!going_on) return {};
+    settle();
+    answer();
   }
 }
 
@@ -200,50 +204,86 @@ void UringLoop::received(Client& client, const Completion& completion) {
   } else if (completion.result != -ENOBUFS && completion.result != -EINTR) {
     client.connection.ended = true;  // by the client, or reset
   }
-  if (!client.sending) send_more(client);
-  const bool over = client.connection.ended || client.connection.finished();
-  if (!client.receiving && !over) arm_receive(client);
-  end_if_idle(client);
+  if (!std::exchange(client.heard, true)) heard_.push_back(client.socket.get());
 }
 
+// Of a send that waits, or of a try that failed.
 void UringLoop::sent(Client& client, const Completion& completion) {
-  client.sending = false;
-  if (completion.result > 0) {
-    client.connection.output->sent(static_cast<std::size_t>(completion.result));
-    send_more(client);
-  } else if (completion.result == -EINTR || completion.result == -EAGAIN) {
-    send_more(client);
-  } else {
-    client.connection.output->clear();
+  client.sending = Sending::nothing;
+  Output& output = *client.connection.output;
+  const int result = completion.result;
+  if (result > 0) output.sent(static_cast<std::size_t>(result));
+  if (result <= 0 && result != -EINTR && result != -EAGAIN) {  // the client has gone
+    output.clear();
     client.connection.ended = true;
   }
+  if (output.bytes() > 0) return send_rest(client);
+  if (result > 0) send_more(client);
   end_if_idle(client);
 }
 
-// What is under way is left alone: two sends at a time could overtake each other.
+// The tries of the last submission have succeeded, unless a completion said otherwise.
+void UringLoop::settle() {
+  for (const int descriptor : tried_) {
+    const std::unique_ptr<Client>& client = clients_[static_cast<std::size_t>(descriptor)];
+    if (client == nullptr || client->sending != Sending::trying) continue;
+    client->sending = Sending::nothing;
+    outputs_.give_back(std::move(client->connection.output));
+  }
+  tried_.clear();
+}
+
+// All that was heard in this turn, each client once: what came in pieces is answered in one.
+void UringLoop::answer() {
+  for (const int descriptor : heard_) {
+    Client* const client = clients_[static_cast<std::size_t>(descriptor)].get();
+    if (client == nullptr || !std::exchange(client->heard, false)) continue;
+    if (client->sending == Sending::nothing) send_more(*client);
+    if (!client->receiving && !client->over()) arm_receive(*client);
+    end_if_idle(*client);
+  }
+  heard_.clear();
+}
+
+// Nothing may be under way: two sends at a time could overtake each other.
 void UringLoop::send_more(Client& client) {
   Connection& connection = client.connection;
   if (connection.output == nullptr) connection.output = outputs_.take();
   Output& output = *connection.output;
-  if (output.bytes() == 0) connection.fill(output);
+  connection.fill(output);
   if (output.bytes() == 0) return outputs_.give_back(std::move(connection.output));
-  const std::span<iovec> pieces = output.pieces();
+  // A connection that ends here is closed when its completion comes.
+  if (output.bytes() > try_bytes_max || client.over()) return send_rest(client);
+  io_uring_sqe* const entry = prepare_send(client, MSG_DONTWAIT);
+  entry->flags |= IOSQE_CQE_SKIP_SUCCESS;
+  client.sending = Sending::trying;
+  trying_.push_back(client.socket.get());
+}
+
+void UringLoop::send_rest(Client& client) {
+  prepare_send(client, 0);
+  client.sending = Sending::waiting;
+}
+
+io_uring_sqe* UringLoop::prepare_send(Client& client, int more_flags) {
+  const std::span<iovec> pieces = client.connection.output->pieces();
   io_uring_sqe* const entry = next_entry();
   // The kernel itself goes on where a send stopped half way.
-  constexpr int flags = MSG_NOSIGNAL | MSG_WAITALL;
+  const int flags = MSG_NOSIGNAL | MSG_WAITALL | more_flags;
   if (pieces.size() == 1) {
     ::io_uring_prep_send(entry, client.socket.get(), pieces[0].iov_base, pieces[0].iov_len, flags);
   } else {
     client.message.msg_iov = pieces.data();
     client.message.msg_iovlen = pieces.size();
-    ::io_uring_prep_sendmsg(entry, client.socket.get(), &client.message, flags);
+    ::io_uring_prep_sendmsg(entry, client.socket.get(), &client.message,
+                            static_cast<unsigned>(flags));
   }
   ::io_uring_sqe_set_data64(entry, key_of(client.socket.get(), What::send));
-  client.sending = true;
+  return entry;
 }
 
 void UringLoop::end_if_idle(Client& client) {
-  if (client.sending || !(client.connection.ended || client.connection.finished())) return;
+  if (client.sending != Sending::nothing || !client.over()) return;
   if (!client.receiving) {
     clients_[static_cast<std::size_t>(client.socket.get())].reset();
   } else if (!client.shut) {

@@ -23,25 +23,35 @@ namespace h2server::lab::floor {
 class UringLoop {
  public:
   static Result<std::unique_ptr<UringLoop>, std::string> open(const LoopOptions& options);
+  // open() does this.
+  explicit UringLoop(const LoopOptions& options);
   ~UringLoop();
 
   // Until options.stop is readable. The error is a line for the operator.
   Result<void, std::string> run();
 
  private:
+  // What the kernel does with a connection's output.
+  //   trying    it sends at once, while it takes the submission, and completes only if it could
+  //   not:
+  //             so success costs no completion, and wakes nobody. The usual case.
+  //   waiting   it sends as there is room, however long that takes, and completes.
+  enum class Sending { nothing, trying, waiting };
   struct Client {
     Client(base::Fd accepted, const LoopOptions& options, TlsScratch& scratch)
         : socket(std::move(accepted)), connection(options, scratch) {}
+    [[nodiscard]] bool over() const noexcept { return connection.ended || connection.finished(); }
+
     base::Fd socket;
     Connection connection;
     bool receiving = false;  // the kernel has an operation of this kind
-    bool sending = false;
-    bool shut = false;  // it has been told to end both
+    Sending sending = Sending::nothing;
+    bool heard = false;  // in heard_
+    bool shut = false;   // it has been told to end both
     msghdr message{};
   };
   struct Completion;
 
-  explicit UringLoop(const LoopOptions& options);
   Result<void, std::string> set_up();
   io_uring_sqe* next_entry();
   void give_buffer(std::uint16_t number) noexcept;
@@ -54,7 +64,11 @@ class UringLoop {
 
   void arm_accept();
   void arm_receive(Client& client);
+  void settle();
+  void answer();
   void send_more(Client& client);
+  void send_rest(Client& client);
+  io_uring_sqe* prepare_send(Client& client, int more_flags);
   void end_if_idle(Client& client);
 
   const LoopOptions options_;
@@ -63,6 +77,9 @@ class UringLoop {
   io_uring_buf_ring* buffer_ring_ = nullptr;
   std::vector<char> buffers_;
   std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
+  std::vector<int> heard_;   // descriptors whose clients said something in this turn
+  std::vector<int> trying_;  // descriptors whose sends are in the next turn's
+  std::vector<int> tried_;   // and in this turn's submission
   OutputPool outputs_;
   TlsScratch scratch_;
 };

@@ -62,7 +62,7 @@ LineOptions line_of(const RelayOptions& options) noexcept {
 Result<std::unique_ptr<Relay>, std::string> Relay::open(const RelayOptions& options, int stop) {
   auto opened = net::open_listeners({.host = "127.0.0.1", .port = options.port});
   if (!opened) return std::unexpected(opened.error());
-  std::unique_ptr<Relay> relay(new Relay(options, stop));
+  auto relay = std::make_unique<Relay>(options, stop);
   relay->listener_ = std::move(opened->front().socket);
   relay->port_ = opened->front().port;
   relay->set_ = base::Fd(::epoll_create1(EPOLL_CLOEXEC));

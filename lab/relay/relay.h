@@ -45,6 +45,9 @@ class Relay {
   // The error is a line for the operator.
   static Result<std::unique_ptr<Relay>, std::string> open(const RelayOptions& options, int stop);
 
+  // open() does this.
+  Relay(const RelayOptions& options, int stop);
+
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   // Until `stop` is readable.
   Result<void, std::string> run();
@@ -75,7 +78,6 @@ class Relay {
     bool operator>(const Timer& other) const noexcept { return due_ns > other.due_ns; }
   };
 
-  Relay(const RelayOptions& options, int stop);
   bool watch(int descriptor, std::uint64_t key, std::uint32_t events);
   Result<void, std::string> wait();
   Result<void, std::string> accept_all();
