@@ -44,6 +44,8 @@ void ChurnMode::ended(Session& session, const Exchange& exchange, const Outcome&
 }
 
 void ChurnMode::closed(Session& session, ErrorKind error) {
+  // The server may have closed it before the request was sent: then no exchange tells of it.
+  if (error == ErrorKind::none && !session.has_opened()) error = ErrorKind::closed;
   if (error != ErrorKind::none) tally_.errors.add(error);
   --unfinished_;
   if (unopened_ == 0) return;

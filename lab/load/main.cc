@@ -72,7 +72,9 @@ int report(const Options& options, const Tally& tally, const std::vector<ReportF
     file << tally.latency.hgrm() << std::flush;
     if (!file) return fail(failed, "can't write " + options.hgrm_file);
   }
-  return tally.errors.total() == 0 ? 0 : failed;
+  if (tally.errors.total() == 0) return 0;
+  return fail(failed, fmt::format("{} answered as expected, errors {}", tally.answered,
+                                  to_json(tally.errors)));
 }
 
 int run_with(const Options& options) {

@@ -15,8 +15,6 @@ std::string to_json(const Histogram& histogram) {
   return text += ']';
 }
 
-namespace {
-
 std::string to_json(const ErrorCounts& errors) {
   std::string text = "{";
   for (std::size_t i = 0; i < error_kinds; ++i) {
@@ -27,8 +25,6 @@ std::string to_json(const ErrorCounts& errors) {
   }
   return text += '}';
 }
-
-}  // namespace
 
 std::string to_json(const Tally& tally, const std::vector<ReportField>& fields) {
   const Histogram& latency = tally.latency;

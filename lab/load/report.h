@@ -33,6 +33,7 @@ struct ReportField {
 
 // [[upper end of a bucket in µs, count], …]
 [[nodiscard]] std::string to_json(const Histogram& histogram);
+[[nodiscard]] std::string to_json(const ErrorCounts& errors);
 [[nodiscard]] std::string to_json(const Tally& tally, const std::vector<ReportField>& fields);
 
 }  // namespace h2server::lab::load

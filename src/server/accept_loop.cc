@@ -2,7 +2,13 @@
 
 namespace h2server::server {
 
-AcceptLoop::AcceptLoop(io::Engine& engine, base::Fd listener, std::function<void(base::Fd)> take)
+namespace {
+
+constexpr std::uint32_t room_pause_ms = 1;  // the timers' precision is all that it waits
+
+}  // namespace
+
+AcceptLoop::AcceptLoop(io::Engine& engine, base::Fd listener, std::function<bool(base::Fd&)> take)
     : listener_(engine, std::move(listener)), take_(std::move(take)) {}
 
 Task<void> AcceptLoop::run() {
@@ -12,17 +18,26 @@ Task<void> AcceptLoop::run() {
     Result<base::Fd> connection = co_await accept;
     waiting_ = nullptr;
     if (connection) {
-      take_(*std::move(connection));
+      while (!take_(*connection)) {
+        const bool goes_on = co_await pause(room_pause_ms);
+        if (!goes_on) co_return;
+      }
       continue;
     }
     if (stopped_) co_return;
     shortage_.report(connection.error(), listener_.engine().now_ms());
-    io::SleepOp pause(listener_.engine(), Shortage::pause_ms);
-    waiting_ = &pause;
-    const bool slept = co_await pause;
-    waiting_ = nullptr;
-    if (!slept) co_return;
+    const bool goes_on = co_await pause(Shortage::pause_ms);
+    if (!goes_on) co_return;
   }
+}
+
+Task<bool> AcceptLoop::pause(std::uint32_t time_ms) {
+  if (stopped_) co_return false;
+  io::SleepOp sleep(listener_.engine(), time_ms);
+  waiting_ = &sleep;
+  const bool slept = co_await sleep;
+  waiting_ = nullptr;
+  co_return slept;
 }
 
 void AcceptLoop::stop() {

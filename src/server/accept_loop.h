@@ -12,16 +12,19 @@ namespace h2server::server {
 
 class AcceptLoop {
  public:
-  // `take` is given each connection.
-  AcceptLoop(io::Engine& engine, base::Fd listener, std::function<void(base::Fd)> take);
+  // `take` is offered each connection. False: it has no room for it now, and will be offered it
+  // again; meanwhile none is accepted.
+  AcceptLoop(io::Engine& engine, base::Fd listener, std::function<bool(base::Fd&)> take);
 
   // Until stop().
   Task<void> run();
   void stop();
 
  private:
+  Task<bool> pause(std::uint32_t time_ms);  // false: stopped
+
   io::Socket listener_;
-  std::function<void(base::Fd)> take_;
+  std::function<bool(base::Fd&)> take_;
   io::Op* waiting_ = nullptr;
   bool stopped_ = false;
   Shortage shortage_;

@@ -26,7 +26,7 @@ Task<void> Acceptor::run(io::Engine& engine) {
   coro::TaskGroup accepting;
   for (base::Fd& listener : listeners_) {
     loops.emplace_back(engine, std::move(listener),
-                       [this](base::Fd connection) { place(std::move(connection)); });
+                       [this](base::Fd& connection) { return place(connection); });
     accepting.start(loops.back().run());
   }
   while (!stop_asked_.load()) {
@@ -37,10 +37,12 @@ Task<void> Acceptor::run(io::Engine& engine) {
   co_await accepting.join();
 }
 
-// When every inbox is full the connection is closed, and counted: waiting would only hide it.
-void Acceptor::place(base::Fd connection) {
-  balancer_.place(connection.get(),
-                  [&](unsigned worker) { return workers_[worker].hand_over(connection); });
+// While every inbox is full, connections wait in the listener's backlog.
+bool Acceptor::place(base::Fd& connection) {
+  return balancer_
+      .place(connection.get(),
+             [&](unsigned worker) { return workers_[worker].hand_over(connection); })
+      .has_value();
 }
 
 }  // namespace h2server::server

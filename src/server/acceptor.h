@@ -28,7 +28,7 @@ class Acceptor {
 
  private:
   Task<void> run(io::Engine& engine);
-  void place(base::Fd connection);
+  bool place(base::Fd& connection);
 
   const io::EngineKind kind_;
   std::vector<base::Fd> listeners_;

@@ -42,14 +42,14 @@ class Balancer {
       rewrites_.up();
       return candidate;
     }
-    refused_.up();
+    full_.up();
     return std::nullopt;
   }
 
   [[nodiscard]] unsigned entry(std::size_t index) const { return table_.at(index); }
   [[nodiscard]] std::uint64_t hits() const noexcept { return hits_.get(); }
   [[nodiscard]] std::uint64_t rewrites() const noexcept { return rewrites_.get(); }
-  [[nodiscard]] std::uint64_t refused() const noexcept { return refused_.get(); }
+  [[nodiscard]] std::uint64_t full() const noexcept { return full_.get(); }
 
  private:
   const unsigned workers_;
@@ -57,7 +57,7 @@ class Balancer {
   unsigned next_ = 0;
   base::Counter hits_;
   base::Counter rewrites_;
-  base::Counter refused_;
+  base::Counter full_;
 };
 
 }  // namespace h2server::server

@@ -16,8 +16,10 @@ class Worker::Life {
   Life(Worker& worker, io::Engine& engine)
       : worker_(worker), engine_(engine), context_(worker.shared_, engine, worker.counters_) {
     for (base::Fd& listener : worker.listeners_) {
-      accept_loops_.emplace_back(engine, std::move(listener),
-                                 [this](base::Fd connection) { serve(std::move(connection)); });
+      accept_loops_.emplace_back(engine, std::move(listener), [this](base::Fd& connection) {
+        serve(std::move(connection));
+        return true;
+      });
     }
   }
 

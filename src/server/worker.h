@@ -21,7 +21,7 @@ namespace h2server::server {
 class Worker {
  public:
   // Connections that a busy worker has not taken yet: beyond, another worker is better.
-  static constexpr std::size_t inbox_size = 1024;
+  static constexpr std::size_t inbox_size = 8192;  // twice Linux's longest backlog (somaxconn)
 
   // `shared` outlives the worker. `listeners` may be empty.
   Worker(const SharedContext& shared, std::vector<base::Fd> listeners);

@@ -50,6 +50,10 @@ def total(histogram):
 # ---- Servers of a few lines, a thread for each connection
 
 
+def needs(program):
+    return pytest.mark.skipif(not shutil.which(program), reason=f"no {program} here")
+
+
 class Listener:
     """Calls `serve(connection)` in a thread for each connection."""
 
@@ -403,6 +407,7 @@ def test_form_uploads_arrive(ours, protocol):
     assert result["body_bytes_out"] > 8 * 500_003
 
 
+@needs("nghttpd")
 def test_upload_by_http2_is_echoed():
     port = free_port()
     with running([shutil.which("nghttpd"), "--no-tls", "--echo-upload", port]) as process:
@@ -506,6 +511,16 @@ def test_churn_waits_for_the_servers_end():
     assert asked == [True] * 6 and ends == [None] * 6
 
 
+def test_churn_counts_connections_that_are_closed_before_the_request():
+    with Listener(lambda connection: None) as server:
+        result = load("churn", server.port, "--connections", 50, "--concurrency", 5, status=1)
+    assert result["requests"] == 0
+    assert total(result["histogram"]) == 0
+    errors = result["errors"]
+    assert errors.get("closed", 0) + errors.get("reset", 0) == 50
+
+
+@needs("nginx")
 def test_churn_with_nginx(tmp_path):
     port = free_port()
     (tmp_path / "index.html").write_bytes(b"x" * 158)
@@ -513,7 +528,7 @@ def test_churn_with_nginx(tmp_path):
     config.write_text(f"""daemon off; user root; pid {tmp_path}/pid; error_log {tmp_path}/log;
         events {{ }}
         http {{ access_log off; server {{ listen 127.0.0.1:{port}; root {tmp_path}; }} }}""")
-    with running([shutil.which("nginx") or "/usr/sbin/nginx", "-c", config, "-e",
+    with running([shutil.which("nginx"), "-c", config, "-e",
                   tmp_path / "log"]) as process:
         wait_for_port(port, process)
         churn = load("churn", port, "--connections", 200, "--concurrency", 5,
@@ -549,6 +564,7 @@ def test_idle_connections_are_held(ours, protocol):
     assert result["requests"] == 300 == result["held"]
 
 
+@needs("nghttpd")
 def test_idle_connections_with_nghttpd(tmp_path):
     port = free_port()
     (tmp_path / "index.html").write_bytes(b"x" * 158)

@@ -17,9 +17,12 @@ class AcceptLoopTest : public testing::Test {
     auto listeners = net::open_listeners({.host = "127.0.0.1"});
     EXPECT_TRUE(listeners);
     port_ = listeners->at(0).port;
-    loop_.emplace(*engine_, std::move(listeners->at(0).socket), [this](base::Fd connection) {
+    loop_.emplace(*engine_, std::move(listeners->at(0).socket), [this](base::Fd& connection) {
+      ++offered_;
+      if (offered_ <= offers_refused_) return false;
       taken_.push_back(std::move(connection));
       if (taken_.size() == wanted_) engine_->stop();
+      return true;
     });
   }
 
@@ -41,6 +44,8 @@ class AcceptLoopTest : public testing::Test {
   std::uint16_t port_ = 0;
   std::vector<base::Fd> taken_;
   std::size_t wanted_ = 1;
+  std::size_t offered_ = 0;
+  std::size_t offers_refused_ = 0;  // the first ones, for want of room
   std::optional<AcceptLoop> loop_;
   coro::TaskGroup group_;
 };
@@ -73,6 +78,28 @@ TEST_F(AcceptLoopTest, ShortOfDescriptorsItTriesAgain) {
   engine_->run();
   EXPECT_EQ(taken_.size(), 1U);
   stop();
+}
+
+TEST_F(AcceptLoopTest, WithoutRoomItOffersTheSameConnectionAgain) {
+  wanted_ = 2;
+  offers_refused_ = 3;
+  const Client first(port_);
+  const Client second(port_);
+  group_.start(loop_->run());
+  engine_->run();
+  EXPECT_EQ(taken_.size(), 2U);
+  EXPECT_EQ(offered_, 5U);
+  stop();
+}
+
+TEST_F(AcceptLoopTest, StoppedWhileThereIsNoRoom) {
+  offers_refused_ = 1'000'000;
+  const Client client(port_);
+  group_.start(loop_->run());
+  EXPECT_EQ(offered_, 1U);
+  stop();
+  EXPECT_EQ(group_.running(), 0U);
+  EXPECT_TRUE(taken_.empty());
 }
 
 TEST_F(AcceptLoopTest, StopEndsThePauseToo) {

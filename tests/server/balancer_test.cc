@@ -47,7 +47,7 @@ TEST(Balancer, HitsGoToTheEntrysWorker) {
   }
   EXPECT_EQ(balancer.hits(), rows.size());
   EXPECT_EQ(balancer.rewrites(), 0U);
-  EXPECT_EQ(balancer.refused(), 0U);
+  EXPECT_EQ(balancer.full(), 0U);
 }
 
 TEST(Balancer, AFullWorkersEntryIsRewritten) {
@@ -92,7 +92,7 @@ TEST(Balancer, AllFull) {
     EXPECT_EQ(workers.place(balancer, 5), std::nullopt);
     EXPECT_EQ(std::set(workers.asked.begin(), workers.asked.end()), workers.full);
     EXPECT_EQ(workers.asked.size(), 3U) << "each once";
-    EXPECT_EQ(balancer.refused(), static_cast<std::uint64_t>(round));
+    EXPECT_EQ(balancer.full(), static_cast<std::uint64_t>(round));
   }
   EXPECT_EQ(balancer.entry(5), 2U) << "unchanged";
   workers.full.clear();
@@ -111,7 +111,7 @@ TEST(Balancer, OneWorker) {
   workers.full.clear();
   EXPECT_EQ(workers.place(balancer, 77), 0U);
   EXPECT_EQ(balancer.hits(), 2U);
-  EXPECT_EQ(balancer.refused(), 1U);
+  EXPECT_EQ(balancer.full(), 1U);
 }
 
 }  // namespace

@@ -240,7 +240,7 @@ TEST(Report, EachWorkerHasALine) {
     Client client(tests::port_of(acceptor));
     EXPECT_EQ(client.get("/").status, 404);
     EXPECT_TRUE(reports(acceptor, ": 1 connections, 1 accepted, 0 streams, 0 waiting\n"));
-    EXPECT_TRUE(reports(acceptor, "balancer: 1 table hits, 0 rewrites, 0 refused\n"));
+    EXPECT_TRUE(reports(acceptor, "balancer: 1 table hits, 0 rewrites, 0 times full\n"));
   }
   Server pool(tests::cleartext("thread-pool", 3));
   ASSERT_TRUE(pool.start());

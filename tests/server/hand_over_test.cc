@@ -36,7 +36,7 @@ TEST_P(HandOver, EveryConnectionReachesAWorker) {
   for (Client& client : clients) EXPECT_EQ(client.get("/").body, "hello");
   EXPECT_EQ(server_.engine().name, io::name_of(GetParam()));
   const std::string report = server_.report();
-  EXPECT_NE(report.find(std::to_string(connections) + " table hits, 0 rewrites, 0 refused"),
+  EXPECT_NE(report.find(std::to_string(connections) + " table hits, 0 rewrites, 0 times full"),
             std::string::npos)
       << report;
   EXPECT_EQ(report.find("1 waiting"), std::string::npos) << report;

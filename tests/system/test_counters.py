@@ -89,7 +89,7 @@ def test_balancer(pair):
             fetch(server, H1, "/small")
         line = line_of(server, "balancer: ")
         assert count(line, "table hit") + count(line, "rewrite") == VISITS
-        assert count(line, "refused") == 0
+        assert count(line, "times full") == 0
 
 
 @pytest.mark.parametrize("pair", pairs.of_kind(lambda pair: pair.forks), ids=name_of)

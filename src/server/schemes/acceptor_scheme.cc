@@ -44,17 +44,9 @@ void AcceptorScheme::join() {
 
 std::string AcceptorScheme::report() const {
   const Balancer& balancer = acceptor_->balancer();
-  return report_of(workers_) + fmt::format("balancer: {} table hits, {} rewrites, {} refused\n",
+  return report_of(workers_) + fmt::format("balancer: {} table hits, {} rewrites, {} times full\n",
                                            balancer.hits(), balancer.rewrites(),
-                                           balancer.refused());
-}
-
-std::string AcceptorScheme::summary() const {
-  if (!acceptor_) return {};
-  const Balancer& balancer = acceptor_->balancer();
-  if (balancer.refused() == 0) return {};
-  return fmt::format("{} connections were closed because every worker's queue was full",
-                     balancer.refused());
+                                           balancer.full());
 }
 
 }  // namespace h2server::server

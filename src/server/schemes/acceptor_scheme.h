@@ -19,7 +19,6 @@ class AcceptorScheme final : public Scheme {
   void stop() noexcept override;
   void join() override;
   std::string report() const override;
-  std::string summary() const override;
 
  private:
   const SharedContext& shared_;
