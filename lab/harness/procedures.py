@@ -213,7 +213,7 @@ def _hold(lab, started, connections):
                 raise Failure("the idle connections did not come about")
             if client.stdout.readline() != "ready\n":
                 raise Failure("an idle connection failed")
-            time.sleep(0.3)  # for what the server still has to do
+            time.sleep(0.1)  # for what the server still has to do
             grown = meter.anonymous_kib(started.pid)
             output, _ = client.communicate()
         except BaseException:

@@ -95,7 +95,7 @@ def test_an_interrupted_run_leaves_a_report(tmp_path):
     assert "report:" in output
     measured = json.loads((tmp_path / "results.json").read_text())
     assert measured["interrupted"]
-    assert "Incomplete" in (tmp_path / "report.html").read_text()
+    assert "Interrupted" in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

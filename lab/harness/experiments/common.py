@@ -24,7 +24,7 @@ def floor(lab, engine="epoll"):
 
 def h2_load(lab, load):
     """One of the article's loads: h2load, connections and streams as its name says."""
-    small = lab.mode.pick(200_000, 60_000, 1_000)
+    small = lab.mode.pick(200_000, 40_000, 1_000)
     large = lab.mode.pick(600_000, 200_000, 2_000)
     if load == SMALL:
         return H2load(lab.mode.pick(100, 100, 10), 10, small)
