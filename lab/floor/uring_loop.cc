@@ -204,7 +204,13 @@ void UringLoop::received(Client& client, const Completion& completion) {
   } else if (completion.result != -ENOBUFS && completion.result != -EINTR) {
     client.connection.ended = true;  // by the client, or reset
   }
-  if (!std::exchange(client.heard, true)) heard_.push_back(client.socket.get());
+  answer_later(client);
+}
+
+// Not before the turn's last completion: what the client says after a try was prepared would be
+// answered by nobody, since a try that succeeds is silent.
+void UringLoop::answer_later(Client& client) {
+  if (!std::exchange(client.to_answer, true)) to_answer_.push_back(client.socket.get());
 }
 
 // Of a send that waits, or of a try that failed.
@@ -215,11 +221,10 @@ void UringLoop::sent(Client& client, const Completion& completion) {
   if (result > 0) output.sent(static_cast<std::size_t>(result));
   if (result <= 0 && result != -EINTR && result != -EAGAIN) {  // the client has gone
     output.clear();
-    client.connection.ended = true;
+    client.broken = client.connection.ended = true;
   }
   if (output.bytes() > 0) return send_rest(client);
-  if (result > 0) send_more(client);
-  end_if_idle(client);
+  answer_later(client);
 }
 
 // The tries of the last submission have succeeded, unless a completion said otherwise.
@@ -233,16 +238,17 @@ void UringLoop::settle() {
   tried_.clear();
 }
 
-// All that was heard in this turn, each client once: what came in pieces is answered in one.
+// Each client of this turn once: what came in pieces is answered in one.
 void UringLoop::answer() {
-  for (const int descriptor : heard_) {
+  for (const int descriptor : to_answer_) {
     Client* const client = clients_[static_cast<std::size_t>(descriptor)].get();
-    if (client == nullptr || !std::exchange(client->heard, false)) continue;
-    if (client->sending == Sending::nothing) send_more(*client);
+    if (client == nullptr || !std::exchange(client->to_answer, false)) continue;
+    ASSERT(client->sending != Sending::trying);
+    if (client->sending == Sending::nothing && !client->broken) send_more(*client);
     if (!client->receiving && !client->over()) arm_receive(*client);
     end_if_idle(*client);
   }
-  heard_.clear();
+  to_answer_.clear();
 }
 
 // Nothing may be under way: two sends at a time could overtake each other.

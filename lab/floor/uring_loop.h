@@ -46,8 +46,9 @@ class UringLoop {
     Connection connection;
     bool receiving = false;  // the kernel has an operation of this kind
     Sending sending = Sending::nothing;
-    bool heard = false;  // in heard_
-    bool shut = false;   // it has been told to end both
+    bool to_answer = false;  // in to_answer_
+    bool broken = false;     // it takes no more
+    bool shut = false;       // it has been told to end both
     msghdr message{};
   };
   struct Completion;
@@ -64,6 +65,7 @@ class UringLoop {
 
   void arm_accept();
   void arm_receive(Client& client);
+  void answer_later(Client& client);
   void settle();
   void answer();
   void send_more(Client& client);
@@ -77,9 +79,9 @@ class UringLoop {
   io_uring_buf_ring* buffer_ring_ = nullptr;
   std::vector<char> buffers_;
   std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
-  std::vector<int> heard_;   // descriptors whose clients said something in this turn
-  std::vector<int> trying_;  // descriptors whose sends are in the next turn's
-  std::vector<int> tried_;   // and in this turn's submission
+  std::vector<int> to_answer_;  // descriptors of whom something may be sent at the turn's end
+  std::vector<int> trying_;     // descriptors whose sends are in the next turn's
+  std::vector<int> tried_;      // and in this turn's submission
   OutputPool outputs_;
   TlsScratch scratch_;
 };

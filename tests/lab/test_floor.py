@@ -90,7 +90,7 @@ def test_body_arrives_unchanged(io, size, protocol, certificate, tmp_path):
 
 @pytest.mark.parametrize("io", ENGINES)
 @pytest.mark.parametrize("size,load", [(158, ["-n10000", "-c10", "-m10"]),
-                                       (100_000, ["-n500", "-c10", "-m10"]),
+                                       (100_000, ["-n2000", "-c10", "-m10"]),
                                        (LARGE, ["-n8", "-c2", "-m2"])])
 def test_h2load_gets_every_response(io, size, load, protocol, certificate):
     tls, _, for_h2load = protocol
