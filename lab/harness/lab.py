@@ -84,6 +84,8 @@ class Lab:
              "-keyout", self.key, "-out", self.certificate],
             check=True, capture_output=True,
         )  # fmt: skip
+        self.engine = machine.engine_of(self)
+        self.floor_engine = "io_uring" if self.engine.startswith("io_uring") else "epoll"
         return self
 
     def __exit__(self, *exception):
@@ -102,6 +104,8 @@ def missing(lab, cell):
     """Why the cell cannot be measured here, or None."""
     if cell.server.path() is None:
         return f"{cell.server.binary} is not installed"
+    if "io_uring" in cell.factors.values() and lab.floor_engine != "io_uring":
+        return "io_uring is not allowed here"
     return f"{cell.tool} is not installed" if cell.tool in loads.missing_tools() else None
 
 

@@ -80,6 +80,7 @@ class H2load:
         return dataclasses.replace(self, requests=few)
 
     def with_requests(self, requests):
+        requests = min(requests, self.requests)  # of large files there are few
         # 200 requests a connection: what opening it costs is then small, as it is under load.
         connections = max(min(self.connections, requests // 200), 1)
         return dataclasses.replace(self, requests=requests, connections=connections)
@@ -122,7 +123,7 @@ class Wrk:
         return H2load(self.connections, 1, max(2000, self.connections))
 
     def with_requests(self, requests):
-        return H2load(self.connections, 1, 1).with_requests(requests)
+        return H2load(self.connections, 1, requests).with_requests(requests)
 
     def command(self, target):
         return ["wrk", "-t1", f"-c{self.connections}", f"-d{self.seconds}s",

@@ -77,7 +77,7 @@ def _our_command(binary, setting):
             *setting.options]  # fmt: skip
 
 
-def ours(build, scheme="acceptor", engine="io_uring", name=None, options=()):
+def ours(build, scheme="acceptor", engine="auto", name=None, options=()):
     """h2server under a scheme and an engine. The pools take their size from Setting.threads."""
     per_connection = scheme.endswith("-per-connection")
 

@@ -109,6 +109,7 @@ def test_the_time_of_a_load_is_its_own():
 @dataclasses.dataclass
 class FakeLab:
     mode: object = MODES["smoke"]
+    floor_engine: str = "epoll"
 
 
 @dataclasses.dataclass
@@ -176,3 +177,10 @@ def test_progress_tells_what_is_left():
     assert "1 failed" in progress.line("idle", "h2o")
     progress.end()
     assert output.getvalue().splitlines() == ["1/4 · peers: nginx", "2 of 4 runs in 30 s"]
+
+
+def test_io_uring_is_skipped_where_it_is_not_allowed():
+    ring = Cell({"server": "h2server", "engine": "io_uring"}, None, Server("h2server", sys.executable, None))
+    (experiment,), runs = plan(FakeLab(), [FakeDefinition("one", [ring])], 1)
+    assert runs == []
+    assert experiment.skipped[0]["why"] == "io_uring is not allowed here"

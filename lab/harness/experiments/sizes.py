@@ -20,7 +20,7 @@ def _load(lab, protocol, size):
 
 def _cells(lab):
     cells = []
-    sizes = lab.mode.pick([21, 1000, 6000, 20_000, 100_000, 1_000_000, 10_000_000],
+    sizes = lab.mode.pick([21, 6000, 20_000, 100_000, 1_000_000, 10_000_000],
                           [21, 20_000, 1_000_000], [21, 100_000])
     protocols = lab.mode.pick(list(PROTOCOLS), ["h1", "h2c", "h2"], ["h1", "h2"])
     for size in sizes:

@@ -25,7 +25,7 @@ def _ways(lab):
 def _cells(lab):
     cells = []
     for rtt_ms in lab.mode.pick([0, 10, 50, 150], [0, 50], [10]):
-        size = lab.mode.pick(8_000_000, 4_000_000, 300_000)
+        size = lab.mode.pick(5_000_000, 4_000_000, 300_000)
         for server, protocol, path, stored, options in _ways(lab):
             upload = ("--requests", 1, "--connections", 1, "--upload-bytes", size, *options)
             subject = Subject(server, "h1" if protocol == "h1" else "h2", path=path,
