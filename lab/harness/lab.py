@@ -83,7 +83,7 @@ class Lab:
              "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
              "-keyout", self.key, "-out", self.certificate],
             check=True, capture_output=True,
-        )  # fmt: skip
+        )
         self.engine = machine.engine_of(self)
         self.floor_engine = "io_uring" if self.engine.startswith("io_uring") else "epoll"
         return self
@@ -163,19 +163,20 @@ def measure(lab, definitions, rounds, command, seed):
 
 
 def measure_once(lab, found, experiment, cell, number):
-    """One run. False: it failed, which is noted and does not stop the others."""
+    """One run. Why it failed, or None; a failure is noted, and does not stop the others."""
     try:
         outcome = cell.procedure(lab, number)
-    except Failure as failure:
-        experiment.failed.append({"what": f"{cell.name}, round {number + 1}", "why": str(failure)})
-        return False
+    except Exception as error:  # of any kind: it must not cost an hour of other measurements
+        why = str(error) if isinstance(error, Failure) else repr(error)
+        experiment.failed.append({"what": f"{cell.name}, round {number + 1}", "why": why})
+        return why
     run = results.Run(
         cell.name, cell.factors, number, outcome.command, outcome.requests, outcome.measures
     )
     experiment.runs.append(run)
     of_cell = found.histograms.setdefault(experiment.name, {})
     of_cell[cell.name] = spread.merge([of_cell.get(cell.name, []), outcome.histogram])
-    return True
+    return None
 
 
 def _now():

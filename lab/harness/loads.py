@@ -88,7 +88,7 @@ class H2load:
     def command(self, target):
         protocol = ["--h1"] if target.protocol == "h1" else ["-m", str(self.streams)]
         return ["h2load", *protocol, "-n", str(self.requests), "-c", str(self.connections),
-                f"--log-file={target.work / 'requests.log'}", target.url]  # fmt: skip
+                f"--log-file={target.work / 'requests.log'}", target.url]
 
     def read(self, output, target):
         text = (target.work / "requests.log").read_text()
@@ -127,7 +127,7 @@ class Wrk:
 
     def command(self, target):
         return ["wrk", "-t1", f"-c{self.connections}", f"-d{self.seconds}s",
-                "-s", str(WRK_SCRIPT), target.url]  # fmt: skip
+                "-s", str(WRK_SCRIPT), target.url]
 
     def read(self, output, target):
         line = next((line for line in output.splitlines() if line.startswith("JSON ")), None)
@@ -162,7 +162,7 @@ class Hey:
         # hey asks a whole number of times a worker, and no fewer than there are workers.
         requests = self.requests - self.requests % self.concurrency
         return ["hey", "-n", str(requests), "-c", str(self.concurrency), "-cpus", "1",
-                "-disable-keepalive", "-o", "csv", target.url]  # fmt: skip
+                "-disable-keepalive", "-o", "csv", target.url]
 
     def read(self, output, target):
         rows = list(csv.DictReader(io.StringIO(output)))
@@ -182,13 +182,13 @@ class Own:
 
     binary: pathlib.Path
     mode: str
-    options: tuple  # its command line's, in pairs: ("--requests", 1000, …)
-    few: tuple = ()  # replaces `options` for warming up and for counting
+    options: dict  # of its command line: {"requests": 1000, "upload_bytes": 300, "multipart": True}
+    few: dict = dataclasses.field(default_factory=dict)  # replace some, to warm up and to count
 
     tool = "load"
 
     def warm_up(self):
-        return dataclasses.replace(self, options=self.few or self.options)
+        return dataclasses.replace(self, options={**self.options, **self.few})
 
     def with_requests(self, requests):
         return self.warm_up()
@@ -196,10 +196,17 @@ class Own:
     def command(self, target):
         secure = ["--tls"] if target.tls else []
         return [str(self.binary), self.mode, "--port", str(target.port), "--path", target.path,
-                "--protocol", target.protocol, *secure, *map(str, self.options)]  # fmt: skip
+                "--protocol", target.protocol, *secure, *_as_arguments(self.options)]
 
     def read(self, output, target):
         return reading_of(json.loads(output.splitlines()[-1]))
+
+
+def _as_arguments(options):
+    for name, value in options.items():
+        yield f"--{name.replace('_', '-')}"
+        if value is not True:
+            yield str(value)
 
 
 def reading_of(said):

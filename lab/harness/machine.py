@@ -15,7 +15,7 @@ _SYSCTLS = [
     "net/core/somaxconn", "net/ipv4/tcp_max_syn_backlog", "net/ipv4/ip_local_port_range",
     "net/ipv4/tcp_tw_reuse", "net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem",
     "net/ipv4/tcp_congestion_control", "kernel/io_uring_disabled", "vm/overcommit_memory",
-]  # fmt: skip
+]
 
 
 def _read(path):
@@ -66,7 +66,7 @@ def default_cpus():
 def environment(lab):
     """{label: text}, in the order in which it is shown."""
     governors = {_read(path) for path in pathlib.Path("/sys/devices/system/cpu").glob(
-        "cpu[0-9]*/cpufreq/scaling_governor")}  # fmt: skip
+        "cpu[0-9]*/cpufreq/scaling_governor")}
     memory_kib = int(_first(r"^MemTotal:\s+(\d+)", "/proc/meminfo"))
     release = _first(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release")
     dirty = " with changes" if _said("git", "-C", servers.ROOT, "status", "--porcelain") else ""
@@ -100,7 +100,7 @@ def engine_of(lab):
             ["timeout", "-s", "INT", "0.5", lab.build / "h2server", "--h2c", "--host", "127.0.0.1",
              "--port", "0", "--root", lab.root],
             capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        )
     except OSError as error:
         return str(error)
     found = re.search(r"^\s*engine\s+(.*)$", done.stdout, re.MULTILINE)
@@ -108,7 +108,7 @@ def engine_of(lab):
 
 
 def binary(lab, server):
-    """{name, version, path, sha256, flags} of a server; the flags of what we did not build: none."""
+    """{name, version, path, sha256, flags} of a server; flags only of what we built."""
     path = server.path()
     ours = path.resolve().is_relative_to(lab.build)
     return {

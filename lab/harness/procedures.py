@@ -53,7 +53,7 @@ def setting_of(lab, subject, work, port):
         root=lab.root, work=work, port=port, protocol=subject.protocol, tls=subject.tls,
         threads=subject.threads, file=lab.root / subject.path.lstrip("/").rpartition("/")[2],
         certificate=lab.certificate, key=lab.key, options=subject.options,
-    )  # fmt: skip
+    )
 
 
 class Started:
@@ -88,10 +88,10 @@ def check(lab, subject, started):
     protocol = {"h1": "--http1.1", "h2": "--http2" if subject.tls else "--http2-prior-knowledge"}
     body = started.work / "answer"
     done = subprocess.run(
-        ["curl", "-sk", protocol[subject.protocol], "-o", body, "-w", "%{http_code} %{http_version}",
-         "-m", "60", started.target.url],
+        ["curl", "-sk", "-m", "60", protocol[subject.protocol], "-o", body,
+         "-w", "%{http_code} %{http_version}", started.target.url],
         capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    )
     version = {"h1": "1.1", "h2": "2"}[subject.protocol]
     if done.stdout != f"{subject.status} {version}":
         raise Failure(f"asked with curl it answers {done.stdout!r} ({done.returncode})")
@@ -117,7 +117,7 @@ def under_load(subject, load, syscalls=False):
         outcome = Outcome(
             reading.requests, measures_of(reading, metered.usage, client_s), command,
             reading.histogram,
-        )  # fmt: skip
+        )
         if syscalls and round_number == 0:
             outcome.measures.update(count_syscalls(lab, subject, load))
         return outcome
@@ -199,15 +199,15 @@ def idle(subject, connections):
 
 
 def _hold(lab, started, connections):
-    """(the server's anonymous memory in KiB while they are open, the client's JSON, its command)."""
+    """(the server's anonymous KiB while they are open, the client's JSON, its command)."""
     target = started.target
     command = [str(lab.load_program), "idle", "--connections", str(connections), "--port",
                str(target.port), "--path", target.path, "--protocol", target.protocol,
-               *(["--tls"] if target.tls else [])]  # fmt: skip
+               *(["--tls"] if target.tls else [])]
     with subprocess.Popen(
         processes.pinned(lab.load_cpus, command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         text=True, start_new_session=True,
-    ) as client:  # fmt: skip
+    ) as client:
         try:
             if not select.select([client.stdout], [], [], _LOAD_S_MAX)[0]:
                 raise Failure("the idle connections did not come about")

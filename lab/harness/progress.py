@@ -15,7 +15,7 @@ def duration(seconds):
 
 
 class Progress:
-    """before(…) and after(…) each run. On a terminal one line that is rewritten, else one a minute."""
+    """before(…) and after(…) each run: a line that is rewritten, or one a minute into a file."""
 
     def __init__(self, total, output=sys.stderr, clock=time.monotonic):
         self._total = total
@@ -25,6 +25,7 @@ class Progress:
         self._started = clock()
         self._said = float("-inf")
         self._failed = 0
+        self._what = ""
 
     def line(self, experiment, cell):
         """What is said before a run."""
@@ -35,6 +36,7 @@ class Progress:
         return f"{self._done + 1}/{self._total}{remaining}{failed} · {experiment}: {cell}"
 
     def before(self, experiment, cell):
+        self._what = f"{experiment}: {cell}"
         line = self.line(experiment, cell)
         if self._output.isatty():
             self._output.write(f"\r\x1b[K{line[:120]}")
@@ -43,10 +45,15 @@ class Progress:
             self._output.write(f"{line}\n")
         self._output.flush()
 
-    def after(self, counts):
-        """A run has ended, and counts or has failed."""
+    def after(self, failure):
+        """A run has ended; `failure` is why it does not count, or None."""
         self._done += 1
-        self._failed += not counts
+        if failure is None:
+            return
+        self._failed += 1
+        if self._output.isatty():
+            self._output.write("\r\x1b[K")
+        self._output.write(f"FAILED {self._what}: {failure}\n")
 
     def end(self):
         if self._output.isatty():

@@ -81,7 +81,8 @@ class Results:
     command: str = ""
     seed: int = 0  # of the order of the runs
     environment: dict = dataclasses.field(default_factory=dict)  # {label: text}, in order
-    binaries: list = dataclasses.field(default_factory=list)  # [{name, version, path, sha256, flags}]
+    # [{name, version, path, sha256, flags}]
+    binaries: list = dataclasses.field(default_factory=list)
     experiments: list = dataclasses.field(default_factory=list)
     # {experiment: {cell: [[µs, count] …]}}: latencies of all rounds, each at its bucket's upper end
     histograms: dict = dataclasses.field(default_factory=dict)
@@ -96,7 +97,7 @@ def save(results, folder):
 
 
 def load(folder):
-    """The Results in `folder`, or in a results.json; SystemExit with the reason if there are none."""
+    """The Results in `folder`, or in a results.json; SystemExit says why there are none."""
     path = pathlib.Path(folder)
     path = path / "results.json" if path.is_dir() else path
     try:

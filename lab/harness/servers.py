@@ -1,4 +1,4 @@
-"""The servers that are measured: ours, the floor, and peers with the configurations of lab/peers."""
+"""The servers that are measured: ours, the floor, and peers as lab/peers configures them."""
 
 import contextlib
 import dataclasses
@@ -74,7 +74,7 @@ def version_of(server):
 def _our_command(binary, setting):
     tls = ["--cert", setting.certificate, "--key", setting.key] if setting.tls else ["--h2c"]
     return [binary, *tls, "--host", "127.0.0.1", "--port", setting.port, "--root", setting.root,
-            *setting.options]  # fmt: skip
+            *setting.options]
 
 
 def ours(build, scheme="acceptor", engine="auto", name=None, options=()):
@@ -84,7 +84,7 @@ def ours(build, scheme="acceptor", engine="auto", name=None, options=()):
     def command(binary, setting):
         threads = [] if per_connection else ["--threads", setting.threads]
         return [*_our_command(binary, setting), "--scheme", scheme, "--io", engine, *threads,
-                *options]  # fmt: skip
+                *options]
 
     name = name or f"h2server {scheme} {engine}"
     return Server(name, str(build / "h2server"), command, transient=per_connection)
@@ -96,7 +96,7 @@ def stage(build, name, stage_name, scheme="reuseport"):
     def command(binary, setting):
         tls = ["--cert", setting.certificate, "--key", setting.key] if setting.tls else []
         return [binary, "--port", setting.port, "--stage", stage_name, "--scheme", scheme, *tls,
-                setting.root]  # fmt: skip
+                setting.root]
 
     return Server(name, str(build / "lab/stages"), command, version=())
 
@@ -107,7 +107,7 @@ def floor(build, engine="epoll", name="floor"):
     def command(binary, setting):
         tls = ["--cert", setting.certificate, "--key", setting.key] if setting.tls else []
         return [binary, "--port", setting.port, "--io", engine, "--threads", setting.threads,
-                "--body-file", setting.file, *tls, *setting.options]  # fmt: skip
+                "--body-file", setting.file, *tls, *setting.options]
 
     return Server(name, str(build / "lab/floor"), command, version=())
 
@@ -121,7 +121,7 @@ def _configured(template, setting, **values):
     names = {
         "port": setting.port, "root": setting.root, "work": setting.work,
         "threads": setting.threads, **values,
-    }  # fmt: skip
+    }
     path = setting.work / template
     path.write_text(string.Template(text).substitute(names))
     return path
@@ -150,7 +150,7 @@ def _lighttpd(binary, setting):
         "lighttpd.conf", setting,
         modules='"mod_openssl"' if setting.tls else "",
         tls=workers + (tls if setting.tls else ""),
-    )  # fmt: skip
+    )
     return [binary, "-D", "-f", config]
 
 
@@ -160,12 +160,13 @@ def _caddy(binary, setting):
         "Caddyfile", setting,
         address=f"{scheme}://127.0.0.1:{setting.port}",
         tls=f"tls {setting.certificate} {setting.key}" if setting.tls else "",
-    )  # fmt: skip
+    )
     return [binary, "run", "--adapter", "caddyfile", "--config", config]
 
 
 def _caddy_environment(setting):
-    return {"GOMAXPROCS": str(setting.threads), "HOME": str(setting.work), "XDG_CONFIG_HOME": str(setting.work)}
+    home = str(setting.work)
+    return {"GOMAXPROCS": str(setting.threads), "HOME": home, "XDG_CONFIG_HOME": home}
 
 
 def _nghttpd(binary, setting):
@@ -173,7 +174,7 @@ def _nghttpd(binary, setting):
     return [binary, "--address", "127.0.0.1", "--htdocs", setting.root,
             "--workers", setting.threads, "--max-concurrent-streams", 1000,
             "--window-bits", 24, "--connection-window-bits", 24,
-            *([] if setting.tls else ["--no-tls"]), setting.port, *tls]  # fmt: skip
+            *([] if setting.tls else ["--no-tls"]), setting.port, *tls]
 
 
 NGINX = Server("nginx", "nginx", _nginx, version=("-v",))
@@ -192,8 +193,8 @@ def with_binary(server, path):
 def from_template(name, template):
     """A server by its command line: "/opt/x/server --port {port} --root {root}".
 
-    Names in braces: port, root, work, threads, cert, key. NAME@h1, @h2c or @h2 tells what it speaks;
-    otherwise that is HTTP/2, with TLS where the command names a key.
+    Names in braces: port, root, work, threads, cert, key. NAME@h1, @h2c or @h2 tells what it
+    speaks; otherwise that is HTTP/2, with TLS where the command names a key.
     """
     name, _, protocol = name.partition("@")
     words = shlex.split(template)
@@ -202,7 +203,7 @@ def from_template(name, template):
         values = {
             "port": setting.port, "root": setting.root, "work": setting.work,
             "threads": setting.threads, "cert": setting.certificate, "key": setting.key,
-        }  # fmt: skip
+        }
         return [binary, *(word.format(**values) for word in words[1:])]
 
     protocol = protocol or ("h2" if "{key}" in template else "h2c")

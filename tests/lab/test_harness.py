@@ -75,13 +75,15 @@ def test_loopback_bytes_are_those_that_were_sent():
 def test_a_server_that_does_not_start_says_why(tmp_path):
     port = processes.free_port()
     command = [sys.executable, "-c", "raise SystemExit('no such root')"]
-    with pytest.raises(Failure, match="no such root"), processes.running(command, CPU, port, tmp_path):
-        pass
+    with pytest.raises(Failure, match="no such root"):
+        with processes.running(command, CPU, port, tmp_path):
+            pass
 
 
 def test_a_server_that_ends_under_load_fails_the_run(tmp_path):
     port = processes.free_port()
-    script = f"import socket; socket.create_server(('127.0.0.1', {port})).accept(); print('crashed')"
+    listen = f"socket.create_server(('127.0.0.1', {port}))"
+    script = f"import socket; {listen}.accept(); print('crashed')"
     with pytest.raises(Failure, match="crashed"):
         with processes.running([sys.executable, "-c", script], CPU, port, tmp_path) as pid:
             while os.path.exists(f"/proc/{pid}/stat") and b" Z " not in open(
@@ -152,9 +154,16 @@ def test_a_failed_run_is_noted_and_does_not_count():
         raise Failure("3 errors")
 
     experiment, found = Experiment("one", "lab/run one", 1), Results("smoke", "now")
-    assert not measure_once(FakeLab(), found, experiment, cell("x", procedure=fails), 2)
+    assert measure_once(FakeLab(), found, experiment, cell("x", procedure=fails), 2) == "3 errors"
     assert experiment.runs == []
     assert experiment.failed == [{"what": "server x, round 3", "why": "3 errors"}]
+
+
+def test_a_bug_in_a_procedure_costs_one_run_only():
+    experiment, found = Experiment("one", "lab/run one", 1), Results("smoke", "now")
+    why = measure_once(FakeLab(), found, experiment, cell("x", procedure=None), 0)
+    assert "not callable" in why
+    assert len(experiment.failed) == 1
 
 
 @pytest.mark.parametrize(
@@ -171,16 +180,19 @@ def test_progress_tells_what_is_left():
     assert progress.line("peers", "nginx") == "1/4 · peers: nginx"
     progress.before("peers", "nginx")
     now[0] = 30.0
-    progress.after(counts=True)
+    progress.after(None)
     assert progress.line("peers", "h2o") == "2/4, 1 min 30 s left · peers: h2o"
-    progress.after(counts=False)
+    progress.after("3 errors")
     assert "1 failed" in progress.line("idle", "h2o")
     progress.end()
-    assert output.getvalue().splitlines() == ["1/4 · peers: nginx", "2 of 4 runs in 30 s"]
+    assert output.getvalue().splitlines() == [
+        "1/4 · peers: nginx", "FAILED peers: nginx: 3 errors", "2 of 4 runs in 30 s"
+    ]
 
 
 def test_io_uring_is_skipped_where_it_is_not_allowed():
-    ring = Cell({"server": "h2server", "engine": "io_uring"}, None, Server("h2server", sys.executable, None))
+    server = Server("h2server", sys.executable, None)
+    ring = Cell({"server": "h2server", "engine": "io_uring"}, None, server)
     (experiment,), runs = plan(FakeLab(), [FakeDefinition("one", [ring])], 1)
     assert runs == []
     assert experiment.skipped[0]["why"] == "io_uring is not allowed here"

@@ -1,6 +1,4 @@
-"""What the load generators say, read: from what they really printed, and from what they must not."""
-
-import pathlib
+"""What the load generators say, read: from what they printed, and what they must not."""
 
 import pytest
 
@@ -12,7 +10,10 @@ finished in {time}, 6060.61 req/s, 1.05MB/s
 requests: 4 total, 4 started, 4 done, {succeeded} succeeded, {failed} failed, 0 errored, 0 timeout
 status codes: {succeeded} 2xx, 0 3xx, 0 4xx, {failed} 5xx
 """
-WRK = 'JSON {{"requests":10,"us":1000500,"bytes":100,"errors":{errors},"mean_us":20.5,"histogram":[[10,9],[300,1]]}}'
+WRK = (
+    'JSON {{"requests":10,"us":1000500,"bytes":100,"errors":{errors},"mean_us":20.5,'
+    '"histogram":[[10,9],[300,1]]}}'
+)
 HEY = """response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset
 0.0010,0.0002,0.0000,0.0000,0.0006,0.0000,200,0.0100
 0.0030,0.0002,0.0000,0.0000,0.0006,0.0000,{status},0.0200
@@ -21,7 +22,8 @@ HEY = """response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read
 
 @pytest.fixture
 def target(tmp_path):
-    (tmp_path / "requests.log").write_text("1700\t200\t150\n1701\t200\t50\n1702\t200\t90\n1703\t200\t110\n")
+    lines = [f"{1700 + i}\t200\t{us}\n" for i, us in enumerate([150, 50, 90, 110])]
+    (tmp_path / "requests.log").write_text("".join(lines))
     return Target(8080, "/index.html", False, "h2", tmp_path)
 
 
@@ -34,7 +36,9 @@ def test_h2load(target, time, seconds):
     assert sum(count for _, count in reading.histogram) == 4
 
 
-@pytest.mark.parametrize("output", [H2LOAD.format(time="1s", succeeded=3, failed=1), "cannot connect"])
+@pytest.mark.parametrize(
+    "output", [H2LOAD.format(time="1s", succeeded=3, failed=1), "cannot connect"]
+)
 def test_h2load_with_errors_does_not_count(target, output):
     with pytest.raises(Failure):
         H2load(2, 2, 4).read(output, target)
@@ -67,7 +71,9 @@ def test_hey(target):
     assert reading.mean_us == pytest.approx(2000)
 
 
-@pytest.mark.parametrize("output", [HEY.format(status=500), HEY.format(status=200) + "0,0,0,0,0,0,200,0\n"])
+@pytest.mark.parametrize(
+    "output", [HEY.format(status=500), HEY.format(status=200) + "0,0,0,0,0,0,200,0\n"]
+)
 def test_hey_with_errors_does_not_count(target, output):
     with pytest.raises(Failure):
         Hey(2, 2).read(output, target)
@@ -80,8 +86,9 @@ def test_own_with_errors_does_not_count():
 
 
 def test_own_warms_up_with_few(target):
-    load = Own(pathlib.Path("/lab/load"), "closed", ("--requests", 10), ("--requests", 1))
-    assert load.warm_up().command(target)[-1] == "1"
+    load = Own("/lab/load", "closed", {"requests": 10, "multipart": True}, {"requests": 1})
+    assert load.command(target)[-3:] == ["--requests", "10", "--multipart"]
+    assert load.warm_up().command(target)[-3:] == ["--requests", "1", "--multipart"]
 
 
 @pytest.mark.parametrize("value", [1, 63, 64, 127, 128, 1000, 123_456, 10**9])

@@ -3,7 +3,7 @@
 import importlib
 
 _NAMES = ["stages", "threads", "peers", "schemes", "connections", "sizes", "engines", "uploads",
-          "idle", "balance", "latency"]  # fmt: skip
+          "idle", "balance", "latency"]
 
 # {name: Definition}, in the order of the report.
 ALL = {

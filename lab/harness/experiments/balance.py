@@ -17,11 +17,11 @@ def _cells(lab):
     cells = []
     for skew, weights in _SKEWS.items():
         for scheme in ("acceptor", "reuseport"):
-            shape = ("--requests", lab.mode.pick(100_000, 30_000, 500), "--connections",
-                     lab.mode.pick(64, 64, 16), "--weights", weights)
+            shape = {"requests": lab.mode.pick(100_000, 30_000, 500),
+                     "connections": lab.mode.pick(64, 64, 16), "weights": weights}
             server = ours(lab, scheme, "epoll")
             subject = Subject(server, threads=WORKERS)
-            load = own_load(lab, "closed", shape, ())
+            load = own_load(lab, "closed", shape)
             cells.append(Cell({"server": "h2server", "scheme": scheme, "skew": skew},
                               balance(subject, load), server))
     return cells
@@ -36,14 +36,14 @@ def _findings(experiment):
             ("The indirection table", "the kernel's choice (reuseport)"),
         )
         for skew in _SKEWS
-    ]  # fmt: skip
+    ]
 
 
 DEFINITION = Definition(
     "balance",
     "Balance over workers",
-    "How evenly does processor time fall on four workers, when the acceptor deals connections out by "
-    "its table, and when the kernel hashes them? Heavy connections ask 20 times as often.",
+    "How evenly does processor time fall on four workers, when the acceptor deals connections out "
+    "by its table, and when the kernel hashes them? Heavy connections ask 20 times as often.",
     _cells,
     [
         Bars("The busiest worker over the mean", "imbalance", "skew", "scheme",
@@ -52,4 +52,4 @@ DEFINITION = Definition(
               order={"skew": list(_SKEWS)}),
     ],
     _findings,
-)  # fmt: skip
+)

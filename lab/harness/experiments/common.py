@@ -9,7 +9,7 @@ from harness.procedures import Subject, under_load
 PROTOCOLS = {"h1": ("h1", False), "h1 TLS": ("h1", True), "h2c": ("h2", False), "h2": ("h2", True)}
 # What most tables show.
 TABLE = ["cpu_us", "rps", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "server_cpu", "client_cpu",
-         "rss_kib"]  # fmt: skip
+         "rss_kib"]
 SMALL, LARGE = "-c100 -m10", "-c1000 -m100"  # the article's loads
 
 
@@ -51,6 +51,6 @@ def load_cell(server, protocol, load, factors, syscalls=False, **subject):
     )
 
 
-def own_load(lab, mode, options, few):
-    """lab/load with `options`; `few` warm the server up."""
+def own_load(lab, mode, options, **few):
+    """lab/load with `options`; to warm the server up, with `few` instead of some of them."""
     return Own(lab.load_program, mode, options, few)

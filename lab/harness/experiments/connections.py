@@ -10,10 +10,9 @@ from harness.loads import Hey
 def _churn(lab, concurrency, status):
     """As many short connections at once as `concurrency`."""
     connections = max(lab.mode.pick(20_000, 8_000, 100), 2 * concurrency)
-    few = ("--connections", lab.mode.pick(2_000, 1_000, 50), "--concurrency", min(concurrency, 100))
-    expected = ("--expect-status", status)
-    shape = ("--connections", connections, "--concurrency", concurrency)
-    return own_load(lab, "churn", shape + expected, few + expected)
+    shape = {"connections": connections, "concurrency": concurrency, "expect_status": status}
+    return own_load(lab, "churn", shape, connections=lab.mode.pick(2_000, 1_000, 50),
+                    concurrency=min(concurrency, 100))
 
 
 def _cells(lab):
@@ -25,11 +24,12 @@ def _cells(lab):
             for target, path, status in (("1 KB", small, 200), ("404", "/no-such-file", 404)):
                 cells.append(load_cell(
                     server, "h1", _churn(lab, concurrency, status),
-                    {"target": target, "concurrency": concurrency, "tool": "load"}, path=path, status=status))
+                    {"target": target, "concurrency": concurrency, "tool": "load"},
+                    path=path, status=status))
         closing = floor(lab)
         cells.append(load_cell(closing, "h1", _churn(lab, concurrency, 200),
-                               {"target": "1 KB", "concurrency": concurrency, "tool": "load"}, path=small,
-                               options=("--close",)))
+                               {"target": "1 KB", "concurrency": concurrency, "tool": "load"},
+                               path=small, options=("--close",)))
     return cells + _as_they_did(lab, small) + _at_fixed_rates(lab, small)
 
 
@@ -52,12 +52,13 @@ def _as_they_did(lab, path):
 def _at_fixed_rates(lab, path):
     cells = []
     for rate in lab.mode.pick([10_000, 20_000, 30_000, 40_000, 50_000], [10_000, 40_000], [500]):
-        shape = ("--rate", rate, "--seconds", lab.mode.pick(2, 1, 0.3), "--connections",
-                 lab.mode.pick(100, 100, 4))
-        few = ("--rate", rate // 2, "--seconds", 0.2, "--connections", 10)
+        shape = {"rate": rate, "seconds": lab.mode.pick(2, 1, 0.3),
+                 "connections": lab.mode.pick(100, 100, 4)}
+        load = own_load(lab, "open", shape, rate=rate // 2, seconds=0.2)
         for server in [*_servers(lab), floor(lab)]:
-            cells.append(load_cell(server, "h1", own_load(lab, "open", shape, few),
-                                   {"concurrency": 100, "rate": rate, "tool": "open loop"}, path=path))
+            cells.append(load_cell(server, "h1", load,
+                                   {"concurrency": 100, "rate": rate, "tool": "open loop"},
+                                   path=path))
     return cells
 
 
@@ -81,8 +82,8 @@ _COLUMNS = ["rps", "mean_ms", "p99_ms", "cpu_us", "client_cpu"]
 DEFINITION = Definition(
     "connections",
     "A connection for each request (zy-http's tables)",
-    "What does a short connection cost, for a file of 1 KB and for one that is not there, with 1 to "
-    "5 000 at once? And how does latency hold at fixed rates?",
+    "What does a short connection cost, for a file of 1 KB and for one that is not there, with 1 "
+    "to 5 000 at once? And how does latency hold at fixed rates?",
     _cells,
     [
         Lines("CPU per short connection, 1 KB", "concurrency", "cpu_us", "server",
@@ -101,4 +102,4 @@ DEFINITION = Definition(
                    "each request; these keep theirs."),
     ],
     _findings,
-)  # fmt: skip
+)

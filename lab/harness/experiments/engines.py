@@ -1,6 +1,7 @@
 """New: every scheme on every engine it has, by load."""
 
-from harness.experiments.common import SMALL, TABLE, floor, h1_load, h2_load, load_cell, ours, own_load
+from harness.experiments.common import SMALL, TABLE, floor, h1_load, h2_load, load_cell, ours
+from harness.experiments.common import own_load
 from harness.experiments.definition import Definition
 from harness.findings import compare_cells, ratio_to_floor
 from harness.plots import HeatMap, Table
@@ -9,21 +10,20 @@ PAIRS = [
     ("acceptor", "epoll"), ("acceptor", "io_uring"), ("reuseport", "epoll"),
     ("reuseport", "io_uring"), ("thread-pool", "blocking"), ("buffered-pool", "blocking"),
     ("thread-per-connection", "blocking"), ("process-per-connection", "blocking"),
-]  # fmt: skip
+]
 _WORKERS = 128  # of a pool: more than connections, as each keeps its thread
 
 
 def _loads(lab):
     """{name: (protocol, load)}"""
-    churn = ("--connections", lab.mode.pick(10_000, 4_000, 100), "--concurrency",
-             lab.mode.pick(50, 50, 4))
-    few = ("--connections", 100, "--concurrency", 4)
+    churn = {"connections": lab.mode.pick(10_000, 4_000, 100),
+             "concurrency": lab.mode.pick(50, 50, 4)}
     return {
         "h1 -c100": ("h1", h1_load(lab)),
         "h1 TLS -c100": ("h1 TLS", h1_load(lab)),
         f"h2c {SMALL}": ("h2c", h2_load(lab, SMALL)),
         f"h2 {SMALL}": ("h2", h2_load(lab, SMALL)),
-        "short connections": ("h1", own_load(lab, "churn", churn, few)),
+        "short connections": ("h1", own_load(lab, "churn", churn, connections=200)),
     }
 
 
@@ -54,10 +54,10 @@ def _findings(experiment):
             found.append(compare_cells(
                 experiment, "cpu_us", {**one, "scheme": scheme, "engine": "io_uring"},
                 {**one, "scheme": scheme, "engine": "epoll"}, f"{scheme}, {load}",
-                "Other kernels: io_uring changes with each.", ("io_uring", "epoll")))  # fmt: skip
+                "Other kernels: io_uring changes with each.", ("io_uring", "epoll")))
         found.append(ratio_to_floor(
             experiment, "cpu_us", {**one, "scheme": "reuseport", "engine": "io_uring"},
-            f"reuseport on io_uring, {load}"))  # fmt: skip
+            f"reuseport on io_uring, {load}"))
     return found
 
 
@@ -72,4 +72,4 @@ DEFINITION = Definition(
         Table("All cells", ("load", "server", "scheme", "engine"), TABLE),
     ],
     _findings,
-)  # fmt: skip
+)

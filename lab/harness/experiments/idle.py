@@ -12,7 +12,8 @@ def _cells(lab):
     cells = []
     connections = lab.mode.pick(2000, 1000, 50)
     for protocol, (spoken, tls) in PROTOCOLS.items():
-        subjects = [(ours(lab, engine=engine), {"engine": engine}) for engine in ("epoll", "io_uring")]
+        subjects = [(ours(lab, engine=engine), {"engine": engine})
+                    for engine in ("epoll", "io_uring")]
         subjects += [(peer, {}) for peer in lab.peers.values() if protocol in peer.protocols]
         for server, factors in lab.mode.pick(
             [*subjects, (floor(lab), {})], [*subjects, (floor(lab), {})], subjects[:1]
@@ -37,8 +38,8 @@ def _findings(experiment):
 DEFINITION = Definition(
     "idle",
     "Memory of an idle connection",
-    "What does a connection cost in the server's own memory after one request, while nothing happens "
-    "on it? The kernel's buffers are not counted.",
+    "What does a connection cost in the server's own memory after one request, while nothing "
+    "happens on it? The kernel's buffers are not counted.",
     _cells,
     [
         Bars("KiB an idle connection", "kib_per_connection", "protocol", ("server", "engine"),
@@ -47,4 +48,4 @@ DEFINITION = Definition(
               ["kib_per_connection", "rss_kib"]),
     ],
     _findings,
-)  # fmt: skip
+)

@@ -23,9 +23,9 @@ def _cells(lab):
         peers = {"h1": ["nginx", "h2o"], "h2c": ["nghttpd", "h2o"]}[protocol]
         names = lab.mode.pick(peers, peers[:1], [])
         for rate in _rates(lab, protocol):
-            shape = ("--rate", rate, "--seconds", lab.mode.pick(1, 0.7, 0.3), "--connections",
-                     lab.mode.pick(_CONNECTIONS, _CONNECTIONS, 4), "--streams", streams)
-            load = own_load(lab, "open", shape, ("--rate", 500, "--seconds", 0.2, "--connections", 4))
+            shape = {"rate": rate, "seconds": lab.mode.pick(1, 0.7, 0.3), "streams": streams,
+                     "connections": lab.mode.pick(_CONNECTIONS, _CONNECTIONS, 4)}
+            load = own_load(lab, "open", shape, rate=500, seconds=0.2)
             for engine in ("epoll", "io_uring"):
                 cells.append(load_cell(ours(lab, engine=engine), protocol, load,
                                        {"rate": rate, "engine": engine}))
@@ -41,14 +41,15 @@ def _findings(experiment):
             found.append(knee_of(experiment, "rate", {"server": "h2server", "protocol": protocol,
                                                       "engine": engine}, f"{protocol}, {engine}"))
         for peer in ("nginx", "nghttpd", "h2o", "floor"):
-            found.append(knee_of(experiment, "rate", {"server": peer, "protocol": protocol}, protocol))
+            one = {"server": peer, "protocol": protocol}
+            found.append(knee_of(experiment, "rate", one, protocol))
         rate = 40_000 if protocol == "h1" else 100_000
         for peer in ("nginx", "nghttpd", "h2o"):
             found.append(compare_cells(
                 experiment, "p99_ms",
                 {"server": "h2server", "protocol": protocol, "engine": "io_uring", "rate": rate},
                 {"server": peer, "protocol": protocol, "rate": rate},
-                f"{protocol} at {rate:,}/s"))  # fmt: skip
+                f"{protocol} at {rate:,}/s"))
     return found
 
 
@@ -75,4 +76,4 @@ DEFINITION = Definition(
     _cells,
     list(_figures()),
     _findings,
-)  # fmt: skip
+)

@@ -41,7 +41,8 @@ def _scaling(lab):
     return cells
 
 
-_FIRST = [("h2c", SMALL), ("h2c", LARGE), ("h2", SMALL), ("h2", LARGE), ("h1", _H1), ("h1 TLS", _H1)]
+_FIRST = [("h2c", SMALL), ("h2c", LARGE), ("h2", SMALL), ("h2", LARGE), ("h1", _H1),
+          ("h1 TLS", _H1)]
 _OTHER_TASKS = "Other files, features that are turned off here, or other versions."
 
 
@@ -68,8 +69,8 @@ def _tables():
 DEFINITION = Definition(
     "peers",
     "Beside other servers (the article's 4.2)",
-    "What does a request for a file of 158 bytes cost here, and on nginx, nghttpd, H2O, lighttpd and "
-    "Caddy, each with its configuration tuned for this (lab/peers)?",
+    "What does a request for a file of 158 bytes cost here, and on nginx, nghttpd, H2O, lighttpd "
+    "and Caddy, each with its configuration tuned for this (lab/peers)?",
     _cells,
     [
         Bars("CPU per request, one thread", "cpu_us", ("protocol", "load"), "server",
@@ -82,4 +83,4 @@ DEFINITION = Definition(
               seed="article/scaling"),
     ],
     _findings,
-)  # fmt: skip
+)

@@ -3,7 +3,7 @@
 from harness.experiments.common import PROTOCOLS, floor, load_cell, ours
 from harness.experiments.definition import Definition
 from harness.findings import compare_cells, crossing_of
-from harness.plots import Lines, Table
+from harness.plots import Lines, Statements, Table
 from harness.loads import H2load
 
 
@@ -38,15 +38,18 @@ def _servers(lab, protocol):
     return [ours(lab), *(peer for peer in peers if protocol in peer.protocols), floor(lab)]
 
 
+_RIVALS = [("h1", "nginx"), ("h2c", "nghttpd"), ("h2", "nghttpd"), ("h2", "h2o")]
+
+
 def _findings(experiment):
     found = []
     for server in ("h2server", "h2o"):
         found.append(crossing_of(
             experiment, "cpu_us", "bytes", {"server": server, "protocol": "h2c"},
             {"server": server, "protocol": "h1"},
-            (f"{server} over h2c", "the same over HTTP/1.1"), unit=" B"))  # fmt: skip
+            (f"{server} over h2c", "the same over HTTP/1.1"), unit=" B"))
     for size in (6000, 20_000, 1_000_000):
-        for protocol, peer in (("h1", "nginx"), ("h2c", "nghttpd"), ("h2", "nghttpd"), ("h2", "h2o")):
+        for protocol, peer in _RIVALS:
             one = {"bytes": size, "protocol": protocol}
             found.append(compare_cells(experiment, "cpu_us", {**one, "server": "h2server"},
                                        {**one, "server": peer}, f"{protocol}, {size:,} B"))
@@ -65,8 +68,8 @@ DEFINITION = Definition(
     "sizes",
     "How large the file is (the content-size study)",
     "How does the cost of a request grow with its file, over HTTP/1.1 and HTTP/2, in cleartext and "
-    "with TLS? The study saw nghttpd's HTTP/2 fall below nginx's HTTP/1.1 from 6 kB on, and explained "
-    "it by system calls. It measured SPDY/3.1 as well, which fell too; nothing speaks that today.",
+    "with TLS? The study saw nghttpd's HTTP/2 fall below nginx's HTTP/1.1 from 6 kB on, and "
+    "explained it by system calls. It measured SPDY/3.1 as well, which fell too; nothing speaks that today.",
     _cells,
     [
         *(_lines(protocol) for protocol in PROTOCOLS),
@@ -78,6 +81,7 @@ DEFINITION = Definition(
         *(Table(f"{protocol}", ("bytes", "server"),
                 ["cpu_us", "rps", "p99_ms", "syscalls", "wire_bytes", "client_cpu"],
                 {"protocol": protocol}) for protocol in PROTOCOLS),
+        Statements("What the study says", "content size"),
     ],
     _findings,
-)  # fmt: skip
+)

@@ -24,7 +24,7 @@ def _cells(lab):
                     continue  # the article has no such row
                 server = servers.stage(lab.build, "h2server", stage, scheme)
                 cells.append(load_cell(server, protocol, h2_load(lab, load),
-                                       {"stage": name, "load": load}, path=path[stage]))  # fmt: skip
+                                       {"stage": name, "load": load}, path=path[stage]))
             cells.append(load_cell(floor(lab), protocol, h2_load(lab, load), {"load": load}))
     return cells
 
@@ -35,7 +35,7 @@ def _findings(experiment):
         return compare_cells(
             experiment, "cpu_us", {**one, "stage": stage}, {**one, "stage": before},
             f"{protocol}, {SMALL}", names=(what, f"the stage before ({before})"),
-        )  # fmt: skip
+        )
 
     return [
         step("mmap", "prototype", "h2c", "The file cache"),
@@ -48,7 +48,7 @@ def _findings(experiment):
             SMALL, "What a handshake costs: few connections are opened.",
             ("The file cache over TLS", "that in cleartext"),
         ),
-    ]  # fmt: skip
+    ]
 
 
 _ORDER = {"stage": list(_STAGES)}
@@ -68,4 +68,4 @@ DEFINITION = Definition(
               seed="article/stages", order=_ORDER),
     ],
     _findings,
-)  # fmt: skip
+)

@@ -38,7 +38,7 @@ def _tables():
         Table(f"{protocol}, load {load}", ("server", "scheme", "threads"), TABLE,
               {"protocol": protocol, "load": load}, seed="article/schemes")
         for protocol in ("h2", "h2c") for load in (SMALL, LARGE)
-    ]  # fmt: skip
+    ]
 
 
 DEFINITION = Definition(
@@ -53,4 +53,4 @@ DEFINITION = Definition(
         *_tables(),
     ],
     _findings,
-)  # fmt: skip
+)
