@@ -170,8 +170,9 @@ def measure_once(lab, found, experiment, cell, number):
         why = str(error) if isinstance(error, Failure) else repr(error)
         experiment.failed.append({"what": f"{cell.name}, round {number + 1}", "why": why})
         return why
+    measures = {name: float(f"{value:.6g}") for name, value in outcome.measures.items()}
     run = results.Run(
-        cell.name, cell.factors, number, outcome.command, outcome.requests, outcome.measures
+        cell.name, cell.factors, number, outcome.command, outcome.requests, measures
     )
     experiment.runs.append(run)
     of_cell = found.histograms.setdefault(experiment.name, {})

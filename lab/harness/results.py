@@ -117,5 +117,5 @@ def load(folder):
 
 def _replace(path, data):
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(data, ensure_ascii=False, indent=1))
+    part.write_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
     part.replace(path)

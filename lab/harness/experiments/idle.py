@@ -11,7 +11,8 @@ from harness.procedures import Subject, idle
 def _cells(lab):
     cells = []
     connections = lab.mode.pick(2000, 1000, 50)
-    for protocol, (spoken, tls) in PROTOCOLS.items():
+    for protocol in lab.mode.pick(list(PROTOCOLS), ["h1", "h2"], list(PROTOCOLS)):
+        spoken, tls = PROTOCOLS[protocol]
         subjects = [(ours(lab, engine=engine), {"engine": engine})
                     for engine in ("epoll", "io_uring")]
         subjects += [(peer, {}) for peer in lab.peers.values() if protocol in peer.protocols]
