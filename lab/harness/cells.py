@@ -9,6 +9,7 @@ OURS = "h2server"
 FLOOR = "floor"
 SERVERS = [OURS, "nginx", "nghttpd", "h2o", "lighttpd", "caddy"]  # the floor comes last
 CLIENT_BOUND = 0.95  # client_cpu above it: the client was the limit
+SERVER_BOUND = 0.9  # server_cpu of one thread above it: the server was
 
 
 @dataclasses.dataclass
@@ -32,6 +33,12 @@ class Cell:
 
     @property
     def client_bound(self):
+        """Whether the client was the limit, not the server."""
+        if "rate" in self.factors:
+            # At a fixed rate it spins between arrivals, so its processor time tells nothing; but it
+            # fell behind where the rate was not reached and the server had time left.
+            reached = (self.median("rps") or 0) >= spread.KEPT_UP * self.factors["rate"]
+            return not reached and (self.median("server_cpu") or 0) < SERVER_BOUND
         return (self.median("client_cpu") or 0) > CLIENT_BOUND
 
 

@@ -101,14 +101,17 @@ def knee_of(experiment, x, where, what="", not_shown="", p99="p99_ms", achieved=
     if len(points) < 2 or len({point[0] for point in points}) < len(points):
         return None
     rate, last = spread.knee(points), max(point[0] for point in points)
+    deciding = next(cell for cell in found if cell.factors[x] == (rate or last))
     lowest = min(point[0] for point in points)
-    meaning = (f"p99 over {spread.KNEE_TIMES} × that at {spread.number(lowest)}/s, or fewer than "
-               f"{spread.KEPT_UP:.0%} answered")
+    meaning = (f"p99 over {spread.KNEE_TIMES} × that at {spread.number(lowest)}/s, or a rate below "
+               f"{spread.KEPT_UP:.0%} of it")
     if rate is None:
         text = f"{_server(found[0])} keeps up to {spread.number(last)}/s, the highest rate offered"
+    elif deciding.client_bound:
+        text = f"{_server(found[0])} keeps up as far as the client does, below {spread.number(rate)}/s"
     else:
         text = f"{_server(found[0])} is overloaded from {spread.number(rate)}/s on"
-    return _finding(f"{text} ({meaning}){_context(what)}", "note", p99, found,
+    return _finding(f"{text} ({meaning}){_context(what)}", "note", p99, [],
                     not_shown or "Where exactly: only the offered rates were tried.")
 
 

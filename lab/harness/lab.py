@@ -4,11 +4,10 @@ import dataclasses
 import datetime
 import pathlib
 import random
-import shutil
 import subprocess
 import tempfile
 
-from harness import loads, machine, results, spread
+from harness import loads, machine, results, servers, spread
 from harness.processes import Failure
 from harness.progress import Progress
 
@@ -56,7 +55,6 @@ class Lab:
         self.load_cpus = load_cpus
         self.peers = {server.name: server for server in peers}
         self.guests = guests  # servers that the command line adds
-        self.strace = shutil.which("strace")
         self.counted_requests = mode.pick(4000, 4000, 200)
         self.checked = set()  # what was asked for and answered right
 
@@ -84,6 +82,7 @@ class Lab:
              "-keyout", self.key, "-out", self.certificate],
             check=True, capture_output=True,
         )
+        self.can_trace = machine.can_trace()
         self.engine = machine.engine_of(self)
         self.floor_engine = "io_uring" if self.engine.startswith("io_uring") else "epoll"
         return self
@@ -104,17 +103,21 @@ def missing(lab, cell):
     """Why the cell cannot be measured here, or None."""
     if cell.server.path() is None:
         return f"{cell.server.binary} is not installed"
+    needed = cell.server.needs
+    if needed and not pathlib.Path(needed).exists():
+        return f"{needed} is not installed"
     if "io_uring" in cell.factors.values() and lab.floor_engine != "io_uring":
         return "io_uring is not allowed here"
     return f"{cell.tool} is not installed" if cell.tool in loads.missing_tools() else None
 
 
-def plan(lab, definitions, rounds):
-    """([Experiment], [(Experiment, Cell, round)] in the order in which they will run)."""
+def plan(lab, definitions, rounds, again="lab/run"):
+    """([Experiment], [(Experiment, Cell, round)]); `again` and its name repeat an experiment."""
     experiments, runs = [], []
     for definition in definitions:
         cells = definition.cells(lab)
-        experiment = results.Experiment(definition.name, f"lab/run {definition.name}", 0)
+        experiment = results.Experiment(definition.name, f"{again} {definition.name}", 0)
+        experiment.source = machine.source()
         experiments.append(experiment)
         for cell in cells:
             if why := missing(lab, cell):
@@ -142,24 +145,41 @@ def in_shuffled_rounds(runs, seed):
     return shuffled
 
 
-def measure(lab, definitions, rounds, command, seed):
-    """The Results of all experiments; of those that were done when it is interrupted."""
-    found = results.Results(mode=lab.mode.name, started=_now(), command=command, seed=seed)
+def measure(lab, definitions, rounds, commands, seed, save):
+    """The Results of all experiments; of those that were done when it is interrupted.
+
+    `commands`: what was typed, and what repeats an experiment when its name follows. `save` is
+    given the Results as far as they are, after each experiment.
+    """
+    typed, again = commands
+    found = results.Results(mode=lab.mode.name, started=_now(), command=typed, seed=seed)
     machine.raise_limits()
-    found.experiments, runs = plan(lab, definitions, rounds)
+    machine.stay_on(lab.load_cpus)
+    found.experiments, runs = plan(lab, definitions, rounds, again)
     found.environment = machine.environment(lab)
-    seen = {cell.server.name: cell.server for _, cell, _ in runs}
-    found.binaries = [machine.binary(lab, server) for server in seen.values()]
+    found.binaries = _binaries(lab, runs)
     progress = Progress(len(runs))
     try:
         for experiment, cell, number in in_shuffled_rounds(runs, seed):
+            if not experiment.started:
+                save(found)  # what the experiments before have found
+                experiment.started = _now()
             progress.before(experiment.name, cell.name)
             progress.after(measure_once(lab, found, experiment, cell, number))
     except KeyboardInterrupt:
         found.interrupted = True
     progress.end()
     found.finished = _now()
+    save(found)
     return found
+
+
+def _binaries(lab, runs):
+    """Every program that takes part: the servers, and our own that put load on them."""
+    of_servers = {(cell.server.name, cell.server.path()): cell.server for _, cell, _ in runs}
+    mine = [servers.Server(path.name, str(path), None, version=())
+            for path in (lab.load_program, lab.relay_program)]
+    return [machine.binary(lab, server) for server in [*of_servers.values(), *mine]]
 
 
 def measure_once(lab, found, experiment, cell, number):

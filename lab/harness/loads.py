@@ -40,6 +40,7 @@ class Target:
     tls: bool
     protocol: str  # h1 or h2
     work: pathlib.Path  # for files of this run
+    body_bytes: int | None = None  # of the answer; None: any
 
     @property
     def url(self):
@@ -194,9 +195,12 @@ class Own:
         return self.warm_up()
 
     def command(self, target):
+        options = dict(self.options)
+        if target.body_bytes is not None and "method" not in options:
+            options["expect_bytes"] = target.body_bytes
         secure = ["--tls"] if target.tls else []
         return [str(self.binary), self.mode, "--port", str(target.port), "--path", target.path,
-                "--protocol", target.protocol, *secure, *_as_arguments(self.options)]
+                "--protocol", target.protocol, *secure, *_as_arguments(options)]
 
     def read(self, output, target):
         return reading_of(json.loads(output.splitlines()[-1]))
@@ -213,8 +217,9 @@ def reading_of(said):
     """The Reading in a JSON line of lab/load."""
     if said["errors"]:
         raise Failure(f"load: {said['errors']}")
-    more = {name: said[name] for name in ("rate_done", "late_us_max") if name in said}
-    more["body_bytes"] = said["body_bytes_in"] + said["body_bytes_out"]
+    more = {"goodput_mb_s": (said["body_bytes_in"] + said["body_bytes_out"]) / said["seconds"] / 1e6}
+    if "late_us_max" in said:
+        more["late_ms"] = said["late_us_max"] / 1000
     return Reading(
         requests=said["requests"],
         seconds=said["seconds"],

@@ -33,7 +33,7 @@ def _first(pattern, path):
 def _said(*command):
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         return ""
     return next(iter((done.stdout or done.stderr).splitlines()), "").strip()
 
@@ -53,7 +53,21 @@ def raise_limits():
     """As many descriptors as the system lets us have, for the servers and clients too."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard
+
+
+def stay_on(cpus):
+    """Keeps this process off the servers' processors; `cpus` as taskset writes them."""
+    wanted = set()
+    for piece in cpus.split(","):
+        first, _, last = piece.partition("-")
+        wanted |= set(range(int(first), int(last or first) + 1))
+    os.sched_setaffinity(0, wanted)
+
+
+def source():
+    """The revision of the source, and whether it was changed since."""
+    dirty = " with changes" if _said("git", "-C", servers.ROOT, "status", "--porcelain") else ""
+    return _said("git", "-C", servers.ROOT, "rev-parse", "--short=12", "HEAD") + dirty
 
 
 def default_cpus():
@@ -69,7 +83,6 @@ def environment(lab):
         "cpu[0-9]*/cpufreq/scaling_governor")}
     memory_kib = int(_first(r"^MemTotal:\s+(\d+)", "/proc/meminfo"))
     release = _first(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release")
-    dirty = " with changes" if _said("git", "-C", servers.ROOT, "status", "--porcelain") else ""
     return {
         "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
         "system": release,
@@ -82,29 +95,43 @@ def environment(lab):
         "engine of h2server": lab.engine,
         "engine of the floor": lab.floor_engine,
         "HTTP/2 of h2server": "libnghttp2 " + _said("pkg-config", "--modversion", "libnghttp2"),
-        "source": _said("git", "-C", servers.ROOT, "rev-parse", "--short=12", "HEAD") + dirty,
+        "source": source(),
         "compiler": _said("c++", "--version"),
         "compiler flags": _compile_flags(lab.build),
         "TLS": _said("openssl", "version") + ", ECDSA P-256",
         "descriptors": str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         "h2load": _said("h2load", "--version"),
         "wrk": _said("wrk", "--version").partition(" Copyright")[0],
+        "hey": _said("dpkg-query", "--show", "hey").replace("\t", " "),
         **{name.replace("/", "."): _read(f"/proc/sys/{name}") for name in _SYSCTLS},
     }
 
 
 def engine_of(lab):
     """What --io auto takes here, in the server's own words."""
-    try:
-        done = subprocess.run(
-            ["timeout", "-s", "INT", "0.5", lab.build / "h2server", "--h2c", "--host", "127.0.0.1",
-             "--port", "0", "--root", lab.root],
-            capture_output=True, text=True, check=False,
-        )
-    except OSError as error:
-        return str(error)
-    found = re.search(r"^\s*engine\s+(.*)$", done.stdout, re.MULTILINE)
-    return found[1] if found else "not told"
+    command = [lab.build / "h2server", "--h2c", "--host", "127.0.0.1", "--port", "0",
+               "--root", lab.root]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        lines = iter(server.stdout.readline, "")
+        found = next((line for line in lines if line.strip().startswith("engine")), "")
+        server.terminate()
+    return found.strip().removeprefix("engine").strip() or "not told"
+
+
+def can_trace():
+    """Whether strace is there and allowed to attach to a process of ours."""
+    with subprocess.Popen(["sleep", "60"]) as probe:
+        try:
+            tracer = subprocess.Popen(
+                ["strace", "-p", str(probe.pid)], stderr=subprocess.PIPE, text=True
+            )
+            attached = "attached" in tracer.stderr.readline()
+            tracer.terminate()
+            tracer.communicate()
+        except OSError:
+            attached = False
+        probe.kill()
+    return attached
 
 
 def binary(lab, server):

@@ -1,11 +1,13 @@
 """lab/run: measures, and writes the report."""
 
 import argparse
+import dataclasses
 import datetime
 import os
 import pathlib
 import random
 import shlex
+import signal
 import subprocess
 import sys
 
@@ -35,7 +37,7 @@ def _parser():
     )
     add = parser.add_argument
     add("experiments", nargs="*", metavar="EXPERIMENT", help=f"of {', '.join(experiments.ALL)}")
-    add("--list", action="store_true", help="tell which experiments there are, and their cells")
+    add("--list", action="store_true", help="tell which experiments there are, and how large")
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--quick", dest="mode", action="store_const", const="quick",
                        help="fewer cells and shorter runs: minutes, not an hour")
@@ -44,7 +46,8 @@ def _parser():
     add("--rounds", type=int, metavar="N",
         help=f"runs of each cell (default and least: {_ROUNDS_MIN})")
     add("--out", type=pathlib.Path, metavar="DIR",
-        help="where the report goes (default: build/lab/TIME)")
+        help="where the report goes (default: build/lab/TIME); what a folder holds of other "
+             "experiments stays in it")
     add("--build", type=pathlib.Path, default=servers.ROOT / "build/release", metavar="DIR",
         help="where our binaries are (default: build/release)")
     near, far = machine.default_cpus()
@@ -95,6 +98,9 @@ def _check(parser, options):
 
 
 def main():
+    # Whoever ends the lab ends its servers with it.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     parser = _parser()
     options = parser.parse_args()
     if options.install:
@@ -115,13 +121,37 @@ def main():
 def _run(lab, definitions, options):
     stamp = datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S")
     folder = options.out or servers.ROOT / "build/lab" / stamp
+    earlier = results.load(folder) if (folder / "results.json").exists() else None
     folder.mkdir(parents=True, exist_ok=True)
     seed = random.randrange(2**32) if options.seed is None else options.seed
-    command = shlex.join(["lab/run", *sys.argv[1:]])
-    found = measure(lab, definitions, options.rounds or lab.mode.rounds, command, seed)
-    results.save(found, folder)
-    page = report.write(found, folder, experiments.ALL)
+    commands = shlex.join(["lab/run", *sys.argv[1:]]), _again(options)
+
+    def save(found):
+        results.save(_in_order(found, earlier), folder)
+
+    found = measure(lab, definitions, options.rounds or lab.mode.rounds, commands, seed, save)
+    page = report.write(_in_order(found, earlier), folder, experiments.ALL)
     return _tell(found, page)
+
+
+def _in_order(found, earlier):
+    """What was found, after what the folder held already, in the order of the report."""
+    whole = results.joined(earlier, found) if earlier else found
+    order = list(experiments.ALL)
+    return dataclasses.replace(
+        whole, experiments=sorted(whole.experiments, key=lambda item: order.index(item.name))
+    )
+
+
+def _again(options):
+    """The command that repeats an experiment, when its name follows."""
+    words = ["lab/run"] + ([] if options.mode == "full" else [f"--{options.mode}"])
+    near, far = machine.default_cpus()
+    if (options.server_cpus, options.load_cpus) != (near, far):
+        words += ["--server-cpus", options.server_cpus, "--load-cpus", options.load_cpus]
+    words += [f"--peer={name}={path}" for name, path in options.peer]
+    words += [f"--server={name}={command}" for name, command in options.server]
+    return shlex.join(words)
 
 
 def _tell(found, page):

@@ -20,6 +20,7 @@ TITLES = {
     "elapsed_s": "time",
     "goodput_mb_s": "goodput",
     "kib_per_connection": "memory a connection",
+    "late_ms": "client late",
     "imbalance": "imbalance",
 }
 
@@ -48,7 +49,9 @@ _NOT_SHOWN = {
     "cpu_us": "Latency, and how it scales over more processors.",
     "rps": "What a request costs: who answers more may keep more processors busy.",
     "rss_kib": "What an idle connection holds: this is the highest while under load.",
-    "syscalls": "Their cost: one call that moves more may cost more.",
+    "syscalls": "Their cost; and a server that strace slows down may do more in each than others.",
+    "wire_bytes": "Headers of a real line: loopback moves up to 64 KiB under one.",
+    "goodput_mb_s": "What TCP does on such a line: the relay loses nothing and has no windows.",
 }
 _NOT_SHOWN_LATENCY = "What a network adds: both ends ran on one machine."
 

@@ -73,7 +73,18 @@ def _status_kib(pid, field):
 
 
 def resident_kib(pid):
-    return _status_kib(pid, "VmRSS")
+    """Resident memory at its highest so far; of several processes that of now, without what they
+    share being counted more than once."""
+    members = family(pid)
+    if len(members) == 1:
+        return _status_kib(pid, "VmHWM")
+    total = 0
+    for member in members:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            text = pathlib.Path(f"/proc/{member}/smaps_rollup").read_text()
+            found = re.search(r"^Pss:\s+(\d+)", text, re.MULTILINE)
+            total += int(found[1]) if found else 0
+    return total
 
 
 def anonymous_kib(pid):

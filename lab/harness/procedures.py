@@ -8,6 +8,7 @@ import dataclasses
 import json
 import re
 import select
+import signal
 import subprocess
 import tempfile
 import time
@@ -44,14 +45,17 @@ class Subject:
     path: str = "/index.html"
     options: tuple = ()
     status: int = 200
-    checked: bool = True  # its answer is compared with the file
+
+    def file(self, lab):
+        """What it is to answer with."""
+        return lab.root / self.path.rpartition("/")[2]
 
 
 def setting_of(lab, subject, work, port):
     """The Setting that `subject` is run with."""
     return Setting(
         root=lab.root, work=work, port=port, protocol=subject.protocol, tls=subject.tls,
-        threads=subject.threads, file=lab.root / subject.path.lstrip("/").rpartition("/")[2],
+        threads=subject.threads, file=subject.file(lab),
         certificate=lab.certificate, key=lab.key, options=subject.options,
     )
 
@@ -65,7 +69,10 @@ class Started:
         self._folder = tempfile.TemporaryDirectory(dir=lab.scratch)
         self.work = lab.scratch / self._folder.name
         self.port = processes.free_port()
-        self.target = Target(self.port, subject.path, subject.tls, subject.protocol, self.work)
+        self.target = Target(
+            self.port, subject.path, subject.tls, subject.protocol, self.work,
+            subject.file(lab).stat().st_size if subject.status == 200 else None,
+        )
 
     def __enter__(self):
         setting = setting_of(self._lab, self._subject, self.work, self.port)
@@ -81,9 +88,8 @@ class Started:
 
 
 def check(lab, subject, started):
-    """Compares the server's answer with the file, once for each way of asking."""
-    key = (subject.server.name, subject.protocol, subject.tls, subject.path, subject.options)
-    if key in lab.checked:
+    """Compares the server's answer with the file, once for each cell."""
+    if id(subject) in lab.checked:
         return
     protocol = {"h1": "--http1.1", "h2": "--http2" if subject.tls else "--http2-prior-knowledge"}
     body = started.work / "answer"
@@ -95,11 +101,9 @@ def check(lab, subject, started):
     version = {"h1": "1.1", "h2": "2"}[subject.protocol]
     if done.stdout != f"{subject.status} {version}":
         raise Failure(f"asked with curl it answers {done.stdout!r} ({done.returncode})")
-    if subject.status == 200 and subject.checked:
-        expected = (lab.root / subject.path.lstrip("/").rpartition("/")[2]).read_bytes()
-        if body.read_bytes() != expected:
-            raise Failure(f"its body is not that of {subject.path}")
-    lab.checked.add(key)
+    if subject.status == 200 and body.read_bytes() != subject.file(lab).read_bytes():
+        raise Failure(f"its body is not that of {subject.path}")
+    lab.checked.add(id(subject))
 
 
 def under_load(subject, load, syscalls=False):
@@ -113,27 +117,25 @@ def under_load(subject, load, syscalls=False):
             check(lab, subject, started)
             _read(lab, load.warm_up(), started)
             with meter.Meter(started.pid, subject.server.transient) as metered:
-                reading, client_s, command = _read(lab, load, started)
-        outcome = Outcome(
-            reading.requests, measures_of(reading, metered.usage, client_s), command,
-            reading.histogram,
-        )
+                reading, client_cpu, command = _read(lab, load, started)
+        measures = measures_of(reading, metered.usage, client_cpu)
+        outcome = Outcome(reading.requests, measures, command, reading.histogram)
         if syscalls and round_number == 0:
-            outcome.measures.update(count_syscalls(lab, subject, load))
+            measures.update(count_syscalls(lab, subject, load))
         return outcome
 
     return procedure
 
 
 def _read(lab, load, started):
-    """(Reading, the client's processor time in s, its command)."""
+    """(Reading, how many processors the client kept busy, its command)."""
     command = load.command(started.target)
-    output, client_s = processes.run_load(command, lab.load_cpus, _LOAD_S_MAX)
+    output, client_cpu = processes.run_load(command, lab.load_cpus, _LOAD_S_MAX)
     text = " ".join(command).replace(str(started.work), "WORK").replace(f"{ROOT}/", "")
-    return load.read(output, started.target), client_s, text
+    return load.read(output, started.target), client_cpu, text
 
 
-def measures_of(reading, usage, client_s):
+def measures_of(reading, usage, client_cpu):
     """The measures of a load on a server."""
     requests, seconds = reading.requests, reading.seconds
     measures = {
@@ -141,7 +143,7 @@ def measures_of(reading, usage, client_s):
         "rps": requests / seconds,
         "mean_ms": reading.mean_us / 1000,
         "server_cpu": usage.cpu_ns / 1e9 / seconds,
-        "client_cpu": client_s / seconds,
+        "client_cpu": client_cpu,
         "rss_kib": usage.rss_kib,
         "wire_bytes": usage.wire_bytes / requests,
         "elapsed_s": seconds,
@@ -150,35 +152,41 @@ def measures_of(reading, usage, client_s):
         measures[name] = spread.percentile(reading.histogram, percent) / 1000
     if usage.switches is not None:
         measures["switches"] = usage.switches / requests
-    if reading.more.get("body_bytes"):
-        measures["goodput_mb_s"] = reading.more["body_bytes"] / seconds / 1e6
-    return measures
+    return {**measures, **reading.more}
 
 
 def count_syscalls(lab, subject, load):
-    """{"syscalls": a request}, under strace, of fewer requests; {} where strace is missing."""
-    if lab.strace is None:
+    """{"syscalls": a request}, under strace, of fewer requests; {} where strace can't be used."""
+    if not lab.can_trace:
         return {}
     load = load.with_requests(lab.counted_requests)
     with Started(lab, subject) as started:
         summary = started.work / "strace"
         members = [f"--attach={pid}" for pid in meter.family(started.pid)]
-        tracer = subprocess.Popen(
-            [lab.strace, "-f", "-c", "-o", summary, *members], stderr=subprocess.PIPE, text=True
-        )
+        command = ["strace", "-f", "-c", "-o", summary, *members]
+        said = started.work / "strace.log"
+        with said.open("w") as errors:
+            tracer = subprocess.Popen(
+                processes.pinned(lab.load_cpus, command), stderr=errors, start_new_session=True
+            )
         try:
-            for _ in members:
-                if "attached" not in tracer.stderr.readline():
-                    raise Failure("strace cannot watch the server")
+            _await_attached(tracer, said, len(members))
             reading, _, _ = _read(lab, load, started)
         finally:
-            processes.interrupt(tracer)
+            processes.stop(tracer, signal.SIGINT)  # then it says what it counted
         counted = summary.read_text()
     # The columns: % time, seconds, usecs/call, calls, errors (which may be empty), syscall.
     total = re.search(r"^\S+\s+\S+\s+\S+\s+(\d+)(?:\s+\d+)?\s+total$", counted, re.MULTILINE)
     if not total:
         raise Failure(f"strace counted nothing: {counted[-200:]}")
     return {"syscalls": int(total[1]) / reading.requests}
+
+
+def _await_attached(tracer, said, members):
+    while said.read_text().count("attached") < members:
+        if tracer.poll() is not None:
+            raise Failure(f"strace cannot watch the server: {said.read_text().strip()[-200:]}")
+        time.sleep(0.005)
 
 
 def idle(subject, connections):
@@ -231,8 +239,8 @@ def balance(subject, load):
         with Started(lab, subject) as started:
             check(lab, subject, started)
             with meter.Meter(started.pid) as metered:
-                reading, client_s, command = _read(lab, load, started)
-        measures = measures_of(reading, metered.usage, client_s)
+                reading, client_cpu, command = _read(lab, load, started)
+        measures = measures_of(reading, metered.usage, client_cpu)
         busy = sorted(metered.usage.cpu_ns_by_thread.values(), reverse=True)[: subject.threads]
         # The acceptor's and the main thread are no workers: they are the ones with least to do.
         measures["imbalance"] = busy[0] / (sum(busy) / len(busy))
@@ -272,12 +280,12 @@ def upload_over_a_line(subject, load, rtt_ms, size, stored):
                 far = dataclasses.replace(started.target, port=near)
                 with meter.Meter(started.pid, subject.server.transient) as metered:
                     command = load.command(far)
-                    output, client_s = processes.run_load(command, lab.load_cpus, _LOAD_S_MAX)
+                    output, client_cpu = processes.run_load(command, lab.load_cpus, _LOAD_S_MAX)
             reading = load.read(output, far)
             _check_stored(lab, subject, started, stored, size)
         text = " ".join(command).replace(f"{ROOT}/", "")
-        return Outcome(
-            reading.requests, measures_of(reading, metered.usage, client_s), text, reading.histogram
-        )
+        measures = measures_of(reading, metered.usage, client_cpu)
+        del measures["wire_bytes"]  # they crossed loopback twice
+        return Outcome(reading.requests, measures, text, reading.histogram)
 
     return procedure

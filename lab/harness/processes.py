@@ -55,22 +55,15 @@ def running(command, cpus, port, folder, environment=None, log="server.log"):
         stop(process)
 
 
-def stop(process):
-    """Ends it with SIGTERM, and by force where that takes too long."""
+def stop(process, how=signal.SIGTERM):
+    """Ends it, and by force, with all that it started, where that takes too long."""
     if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(how)
         try:
             process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
             process.wait()
-
-
-def interrupt(process):
-    """Ends it as Ctrl-C does, so that it says what it knows, and waits for it."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
-    process.wait(_STOP_S)
 
 
 def _await_port(process, port, log):
@@ -89,8 +82,9 @@ def _tail(log):
 
 
 def run_load(command, cpus, timeout_s):
-    """(output, its processor time in s) of a load generator; Failure when it fails."""
+    """(output, how many processors it kept busy) of a load generator; Failure when it fails."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.monotonic()
     try:
         done = subprocess.run(
             pinned(cpus, command),
@@ -104,10 +98,11 @@ def run_load(command, cpus, timeout_s):
         )
     except subprocess.TimeoutExpired as error:
         raise Failure(f"no end after {timeout_s} s: {' '.join(map(str, command))}") from error
+    elapsed_s = time.monotonic() - started
     # Nothing else is waited for meanwhile, so all of the difference is the load's.
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip())[-400:]
         raise Failure(f"{pathlib.Path(command[0]).name} failed ({done.returncode}): {said}")
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return done.stdout, used
+    used_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return done.stdout, used_s / elapsed_s

@@ -8,13 +8,15 @@ their spread is the spread of the measurement. Measures by name, with their unit
     p50_ms p90_ms p99_ms p999_ms max_ms mean_ms    latency, ms
     server_cpu    processors that the server kept busy (1.0: one)
     client_cpu    the same of the client; near 1.0 the client was the limit
-    rss_kib       resident memory of the server under load, KiB, at its highest
+    rss_kib       resident memory of the server under load, KiB, at its highest; what several
+                  processes share is counted once
     switches      context switches of the server a request
     wire_bytes    bytes on the wire a request, both directions, with TCP's and IP's headers
     syscalls      system calls a request (measured in a short run of its own)
     elapsed_s     from the first connection to the last answer, s
     goodput_mb_s  bytes of bodies that arrived, 10^6 a second
     kib_per_connection    memory of an idle connection, KiB
+    late_ms       how late an open-loop client sent a request at worst, by its own fault, ms
     imbalance     the busiest worker's processor time over the mean of all (1.0: even)
 """
 
@@ -42,6 +44,7 @@ UNITS = {
     "elapsed_s": "s",
     "goodput_mb_s": "MB/s",
     "kib_per_connection": "KiB",
+    "late_ms": "ms",
     "imbalance": "",
 }
 
@@ -68,6 +71,8 @@ class Experiment:
     runs: list = dataclasses.field(default_factory=list)
     skipped: list = dataclasses.field(default_factory=list)  # [{"what": …, "why": …}]
     failed: list = dataclasses.field(default_factory=list)  # [{"what": …, "why": …}]
+    started: str = ""  # ISO 8601
+    source: str = ""  # the revision that was measured
 
 
 @dataclasses.dataclass
@@ -94,6 +99,22 @@ def save(results, folder):
     histograms = data.pop("histograms")
     _replace(pathlib.Path(folder) / "results.json", {"format": FORMAT, **data})
     _replace(pathlib.Path(folder) / "histograms.json", histograms)
+
+
+def joined(earlier, later):
+    """`later`, with those experiments of `earlier` that it does not measure itself."""
+    names = {experiment.name for experiment in later.experiments}
+    kept = [experiment for experiment in earlier.experiments if experiment.name not in names]
+    hashes = {(binary["name"], binary["sha256"]) for binary in later.binaries}
+    return dataclasses.replace(
+        later,
+        started=earlier.started,
+        experiments=kept + later.experiments,
+        histograms={**earlier.histograms, **later.histograms},
+        binaries=later.binaries
+        + [binary for binary in earlier.binaries
+           if (binary["name"], binary["sha256"]) not in hashes],
+    )
 
 
 def load(folder):

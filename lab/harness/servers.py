@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 import pathlib
 import re
 import shlex
@@ -41,12 +42,14 @@ class Server:
     version: tuple = ("--version",)  # the arguments that make it tell its version
     transient: bool = False  # threads or processes come and go with connections
     environment: object = None  # (Setting) -> {variable: value}
+    needs: str = ""  # a file that it can't do without
     protocols: tuple = ("h1", "h1 TLS", "h2c", "h2")  # that it has, by their names in tables
 
     def path(self):
         """Where its binary is, or None."""
-        found = shutil.which(self.binary)
-        return pathlib.Path(found) if found else None
+        # Servers live where the PATH of ordinary users does not lead.
+        found = shutil.which(self.binary, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+        return pathlib.Path(found).absolute() if found else None
 
     @contextlib.contextmanager
     def run(self, setting, cpus):
@@ -61,9 +64,13 @@ def version_of(server):
     """The first line with a number in it that the binary says of itself."""
     if not server.version:
         return ""
-    done = subprocess.run(
-        [server.path(), *server.version], capture_output=True, text=True, check=False, timeout=10
-    )
+    try:
+        done = subprocess.run(
+            [server.path(), *server.version], capture_output=True, text=True, check=False,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
     lines = (done.stdout + done.stderr).splitlines()
     return next((line.strip() for line in lines if re.search(r"\d+\.\d+", line)), "")
 
@@ -77,20 +84,18 @@ def _our_command(binary, setting):
             *setting.options]
 
 
-def ours(build, scheme="acceptor", engine="auto", name=None, options=()):
+def ours(build, scheme="acceptor", engine="auto"):
     """h2server under a scheme and an engine. The pools take their size from Setting.threads."""
     per_connection = scheme.endswith("-per-connection")
 
     def command(binary, setting):
         threads = [] if per_connection else ["--threads", setting.threads]
-        return [*_our_command(binary, setting), "--scheme", scheme, "--io", engine, *threads,
-                *options]
+        return [*_our_command(binary, setting), "--scheme", scheme, "--io", engine, *threads]
 
-    name = name or f"h2server {scheme} {engine}"
-    return Server(name, str(build / "h2server"), command, transient=per_connection)
+    return Server("h2server", str(build / "h2server"), command, transient=per_connection)
 
 
-def stage(build, name, stage_name, scheme="reuseport"):
+def stage(build, stage_name, scheme):
     """The program that serves one file as a server does at a stage of its growth."""
 
     def command(binary, setting):
@@ -98,10 +103,10 @@ def stage(build, name, stage_name, scheme="reuseport"):
         return [binary, "--port", setting.port, "--stage", stage_name, "--scheme", scheme, *tls,
                 setting.root]
 
-    return Server(name, str(build / "lab/stages"), command, version=())
+    return Server("h2server", str(build / "lab/stages"), command, version=())
 
 
-def floor(build, engine="epoll", name="floor"):
+def floor(build, engine):
     """What answers without reading: the kernel's own cost."""
 
     def command(binary, setting):
@@ -109,7 +114,7 @@ def floor(build, engine="epoll", name="floor"):
         return [binary, "--port", setting.port, "--io", engine, "--threads", setting.threads,
                 "--body-file", setting.file, *tls, *setting.options]
 
-    return Server(name, str(build / "lab/floor"), command, version=())
+    return Server("floor", str(build / "lab/floor"), command, version=())
 
 
 # Peers.
@@ -121,6 +126,8 @@ def _configured(template, setting, **values):
     names = {
         "port": setting.port, "root": setting.root, "work": setting.work,
         "threads": setting.threads, **values,
+        # Only root can become another user, or has to be told to remain itself.
+        "user": "root" if os.geteuid() == 0 else "",
     }
     path = setting.work / template
     path.write_text(string.Template(text).substitute(names))
@@ -135,7 +142,11 @@ def _nginx(binary, setting):
 
 
 def _h2o(binary, setting):
-    tls = f"  ssl:\n    certificate-file: {setting.certificate}\n    key-file: {setting.key}"
+    # The key in a process of its own, and asking for OCSP, are protections the others don't have.
+    tls = (
+        f"  ssl:\n    certificate-file: {setting.certificate}\n    key-file: {setting.key}\n"
+        "    minimum-version: TLSv1.2\n    neverbleed: OFF\n    ocsp-update-interval: 0"
+    )
     config = _configured("h2o.conf", setting, tls=tls if setting.tls else "")
     return [binary, "--mode", "worker", "--conf", config]
 
@@ -180,14 +191,20 @@ def _nghttpd(binary, setting):
 NGINX = Server("nginx", "nginx", _nginx, version=("-v",))
 NGHTTPD = Server("nghttpd", "nghttpd", _nghttpd, protocols=("h2c", "h2"))
 H2O = Server("h2o", "h2o", _h2o)
-LIGHTTPD = Server("lighttpd", "lighttpd", _lighttpd, version=("-v",))
+LIGHTTPD = Server("lighttpd", "lighttpd", _lighttpd, version=("-v",),
+                  needs="/usr/lib/lighttpd/mod_openssl.so")
 CADDY = Server("caddy", "caddy", _caddy, version=("version",), environment=_caddy_environment)
 PEER_LIST = (NGINX, NGHTTPD, H2O, LIGHTTPD, CADDY)
 
 
 def with_binary(server, path):
     """The same server, from the binary at `path`."""
-    return dataclasses.replace(server, binary=path)
+    return dataclasses.replace(server, binary=_absolute(path))
+
+
+def _absolute(program):
+    """A path that holds in every folder; a command on the PATH as it is."""
+    return str(pathlib.Path(program).absolute()) if "/" in program else program
 
 
 def from_template(name, template):
@@ -207,4 +224,4 @@ def from_template(name, template):
         return [binary, *(word.format(**values) for word in words[1:])]
 
     protocol = protocol or ("h2" if "{key}" in template else "h2c")
-    return Server(name, words[0], command, protocols=(protocol,))
+    return Server(name, _absolute(words[0]), command, version=(), protocols=(protocol,))

@@ -23,8 +23,6 @@ class Spread:
     median: float
     low: float
     high: float
-    quartile1: float
-    quartile3: float
     rounds: int
 
 
@@ -52,11 +50,7 @@ def spread(values):
     values = sorted(measured(values))
     if not values:
         return None
-    if len(values) == 1:
-        return Spread(values[0], values[0], values[0], values[0], values[0], 1)
-    quartile1, _, quartile3 = statistics.quantiles(values, n=4, method="inclusive")
-    median = statistics.median(values)
-    return Spread(median, values[0], values[-1], quartile1, quartile3, len(values))
+    return Spread(statistics.median(values), values[0], values[-1], len(values))
 
 
 def ratio(above, below):

@@ -43,7 +43,7 @@ DEFINITION = Definition(
     "balance",
     "Balance over workers",
     "How evenly does processor time fall on four workers, when the acceptor deals connections out "
-    "by its table, and when the kernel hashes them? Heavy connections ask 20 times as often.",
+    "by its table, and when the kernel hashes them? Heavy connections ask for 20 times as much.",
     _cells,
     [
         Bars("The busiest worker over the mean", "imbalance", "skew", "scheme",

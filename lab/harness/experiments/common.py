@@ -13,9 +13,8 @@ TABLE = ["cpu_us", "rps", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "server_cpu",
 SMALL, LARGE = "-c100 -m10", "-c1000 -m100"  # the article's loads
 
 
-def ours(lab, scheme="acceptor", engine="auto", options=()):
-    """h2server, under the name that it has in tables, whatever its scheme and engine."""
-    return servers.ours(lab.build, scheme, engine, "h2server", options)
+def ours(lab, scheme="acceptor", engine="auto"):
+    return servers.ours(lab.build, scheme, engine)
 
 
 def floor(lab, engine=None):

@@ -60,7 +60,7 @@ def _figures():
                         ("server", "engine"), {"protocol": protocol}, log_y=True,
                         x_label="requests offered a second")
         yield Table(f"{protocol}", ("rate", "server", "engine"),
-                    ["p50_ms", "p99_ms", "p999_ms", "max_ms", "rps", "cpu_us", "client_cpu"],
+                    ["p50_ms", "p99_ms", "p999_ms", "max_ms", "rps", "cpu_us", "late_ms"],
                     {"protocol": protocol}, ratio="cpu_us")
     yield Percentiles("HTTP/1.1 at 40 000 requests a second", ("server", "engine"),
                       {"protocol": "h1", "rate": 40_000})
