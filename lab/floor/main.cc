@@ -3,7 +3,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/descriptor_limit.h"
 #include "floor/epoll_loop.h"
 #include "floor/uring_loop.h"
 #include "net/listener.h"
@@ -75,13 +75,6 @@ std::string read_body(const Options& options) {
   }
   std::ifstream file(options.body_file, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 // One for each thread, all on the same port.
@@ -163,7 +156,7 @@ int run(int argc, char** argv) {
   CLI::App app("Answers every request with the same response, without reading it.", "floor");
   describe(app, options);
   CLI11_PARSE(app, argc, argv);
-  raise_descriptor_limit();
+  base::raise_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);
   const Answers answers(read_body(options), options.close);
   if (options.certificate_file.empty()) return serve(options, answers, nullptr);

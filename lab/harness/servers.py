@@ -126,18 +126,22 @@ def _configured(template, setting, **values):
     names = {
         "port": setting.port, "root": setting.root, "work": setting.work,
         "threads": setting.threads, **values,
-        # Only root can become another user, or has to be told to remain itself.
-        "user": "root" if os.geteuid() == 0 else "",
     }
     path = setting.work / template
     path.write_text(string.Template(text).substitute(names))
     return path
 
 
+def _as_root(line):
+    """`line`, for a server that gives up being root unless it is told to remain it."""
+    return line if os.geteuid() == 0 else ""
+
+
 def _nginx(binary, setting):
     listen = ("ssl " if setting.tls else "") + ("http2" if setting.protocol == "h2" else "")
     tls = f"ssl_certificate {setting.certificate}; ssl_certificate_key {setting.key};"
-    config = _configured("nginx.conf", setting, listen=listen, tls=tls if setting.tls else "")
+    config = _configured("nginx.conf", setting, listen=listen, tls=tls if setting.tls else "",
+                         user=_as_root("user root;"))
     return [binary, "-p", setting.work, "-e", setting.work / "error.log", "-c", config]
 
 
@@ -147,7 +151,8 @@ def _h2o(binary, setting):
         f"  ssl:\n    certificate-file: {setting.certificate}\n    key-file: {setting.key}\n"
         "    minimum-version: TLSv1.2\n    neverbleed: OFF\n    ocsp-update-interval: 0"
     )
-    config = _configured("h2o.conf", setting, tls=tls if setting.tls else "")
+    config = _configured("h2o.conf", setting, tls=tls if setting.tls else "",
+                         user=_as_root("user: root"))
     return [binary, "--mode", "worker", "--conf", config]
 
 

@@ -2,12 +2,12 @@
 //
 // Exit status: 0 when every request was answered as expected, 1 otherwise, 2 for a wrong option.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 
+#include "base/descriptor_limit.h"
 #include "load/clock.h"
 #include "load/mode.h"
 
@@ -18,13 +18,6 @@ namespace {
 constexpr int failed = 1;  // exit statuses
 constexpr int wrong_use = 2;
 constexpr std::uint32_t connections_per_source = 25'000;  // of the 28 232 ephemeral ports
-
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 RequestSpec make_spec(const Options& options) {
   RequestSpec spec;
@@ -122,7 +115,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL
-  raise_descriptor_limit();
+  base::raise_descriptor_limit();
   return run_with(*options);
 }
 

@@ -1,13 +1,13 @@
 // relay: a long or narrow line between a client and a server on this machine.
 #include <fmt/format.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 
+#include "base/descriptor_limit.h"
 #include "relay/relay.h"
 
 namespace h2server::lab::relay {
@@ -15,13 +15,6 @@ namespace h2server::lab::relay {
 namespace {
 
 constexpr int failed = 1;  // exit status
-
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 // Readable once SIGTERM or SIGINT has come.
 base::Fd watch_signals() {
@@ -57,7 +50,7 @@ int run(int argc, char** argv) {
   options.round_trip_ns = static_cast<std::int64_t>(round_trip_ms * 1e6);
   options.bytes_per_second = mbit_per_second * 1e6 / 8;
 
-  raise_descriptor_limit();
+  base::raise_descriptor_limit();
   ::prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds, instead of 50 µs
   const base::Fd stop = watch_signals();
   const auto relay = Relay::open(options, stop.get());

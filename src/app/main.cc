@@ -1,5 +1,4 @@
 // The program: options, certificate, routes, server.
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -9,6 +8,7 @@
 
 #include "app/options.h"
 #include "app/start_screen.h"
+#include "base/descriptor_limit.h"
 #include "base/log.h"
 #include "content/folder.h"
 #include "content/static_files.h"
@@ -29,14 +29,6 @@ int stop(const Stop& reason) {
     std::fputs(reason.text.c_str(), stdout);
   }
   return reason.status;
-}
-
-// As many connections as the system grants.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 Result<void, Stop> prepare_certificate(const Options& options) {
@@ -94,7 +86,7 @@ Result<void, Stop> add_routes(const Options& options, Server& server) {
 int run(int argc, char** argv) {
   const Result<Options, Stop> options = parse_options(argc, argv);
   if (!options) return stop(options.error());
-  raise_descriptor_limit();
+  base::raise_descriptor_limit();
   ::signal(SIGPIPE, SIG_IGN);  // a closed pipe behind standard output must not end the server
   ::signal(SIGXFSZ, SIG_IGN);  // nor an upload beyond the limit on file sizes: write() says EFBIG
   const Result<void, Stop> prepared = prepare_certificate(*options);
