@@ -62,7 +62,7 @@ LineOptions line_of(const RelayOptions& options) noexcept {
 Result<std::unique_ptr<Relay>, std::string> Relay::open(const RelayOptions& options, int stop) {
   auto opened = net::open_listeners({.host = "127.0.0.1", .port = options.port});
   if (!opened) return std::unexpected(opened.error());
-  auto relay = std::make_unique<Relay>(options, stop);
+  auto relay = std::make_unique<Relay>(options);
   relay->listener_ = std::move(opened->front().socket);
   relay->port_ = opened->front().port;
   relay->set_ = base::Fd(::epoll_create1(EPOLL_CLOEXEC));
@@ -73,8 +73,8 @@ Result<std::unique_ptr<Relay>, std::string> Relay::open(const RelayOptions& opti
   return relay;
 }
 
-Relay::Relay(const RelayOptions& options, int stop)
-    : options_(options), line_(line_of(options)), stop_(stop), buffer_(read_bytes) {}
+Relay::Relay(const RelayOptions& options)
+    : options_(options), line_(line_of(options)), buffer_(read_bytes) {}
 
 bool Relay::watch(int descriptor, std::uint64_t key, std::uint32_t events) {
   epoll_event event{};

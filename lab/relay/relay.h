@@ -46,7 +46,7 @@ class Relay {
   static Result<std::unique_ptr<Relay>, std::string> open(const RelayOptions& options, int stop);
 
   // open() does this.
-  Relay(const RelayOptions& options, int stop);
+  explicit Relay(const RelayOptions& options);
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   // Until `stop` is readable.
@@ -92,7 +92,6 @@ class Relay {
 
   const RelayOptions options_;
   const LineOptions line_;
-  const int stop_;
   bool stopping_ = false;
   std::uint16_t port_ = 0;
   base::Fd set_;
