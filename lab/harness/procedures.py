@@ -69,9 +69,10 @@ class Started:
         self._folder = tempfile.TemporaryDirectory(dir=lab.scratch)
         self.work = lab.scratch / self._folder.name
         self.port = processes.free_port()
+        file = subject.file(lab)
         self.target = Target(
             self.port, subject.path, subject.tls, subject.protocol, self.work,
-            subject.file(lab).stat().st_size if subject.status == 200 else None,
+            file.stat().st_size if subject.status == 200 and file.is_file() else None,
         )
 
     def __enter__(self):
