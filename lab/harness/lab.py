@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import pathlib
 import random
+import shutil
 import subprocess
 import tempfile
 
@@ -45,6 +46,17 @@ class Mode:
 MODES = {mode.name: mode for mode in (Mode("full", 5), Mode("quick", 5), Mode("smoke", 1))}
 
 
+_SCRATCH_BYTES = 500_000_000  # the longest logs and largest files, with room to spare
+
+
+def _memory_folder():
+    """A folder in memory, so that no disk is measured; None: there is none, or a small one."""
+    try:
+        return "/dev/shm" if shutil.disk_usage("/dev/shm").free > _SCRATCH_BYTES else None
+    except OSError:
+        return None
+
+
 class Lab:
     """with Lab(…) as lab: folders, files to serve and a certificate that are gone afterwards."""
 
@@ -67,8 +79,7 @@ class Lab:
         return self.build / "lab/relay"
 
     def __enter__(self):
-        memory = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None  # no disk is measured
-        self._folder = tempfile.TemporaryDirectory(prefix="h2lab-", dir=memory)
+        self._folder = tempfile.TemporaryDirectory(prefix="h2lab-", dir=_memory_folder())
         self.scratch = pathlib.Path(self._folder.name)
         self.scratch.chmod(0o755)  # for servers that give up their privileges
         self.root = self.scratch / "root"

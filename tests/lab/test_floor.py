@@ -8,18 +8,32 @@ import hashlib
 import os
 import pathlib
 import re
-import shutil
 import signal
 import socket
 import subprocess
 
 import pytest
 
+from harness.machine import can_trace
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FLOOR = pathlib.Path(os.environ.get("H2SERVER_BUILD_DIR", ROOT / "build/release")) / "lab/floor"
 SANITIZED = bool(os.environ.get("H2SERVER_SANITIZED"))
 
-ENGINES = ["epoll", "io_uring"]
+
+
+def io_uring_is_allowed():
+    """Containers often forbid it; then the floor says so and ends."""
+    with subprocess.Popen([FLOOR, "--io", "io_uring", "--body-bytes", "1"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        listens = "listening" in process.stdout.readline()
+        process.terminate()
+    return listens
+
+
+URING = pytest.param("io_uring", marks=pytest.mark.skipif(
+    not io_uring_is_allowed(), reason="io_uring is not allowed here"))
+ENGINES = ["epoll", URING]
 LARGE = 10_000_000
 
 
@@ -164,16 +178,17 @@ def test_threads_share_the_port(io):
     assert "3000 succeeded" in out
 
 
-@pytest.mark.skipif(not shutil.which("strace") or SANITIZED, reason="no strace, or a sanitizer")
-@pytest.mark.parametrize("io,calls_max", [("epoll", 3), ("io_uring", 1)])
-def test_few_system_calls(io, calls_max, tmp_path):
+@pytest.mark.skipif(SANITIZED or not can_trace(), reason="a sanitizer, or strace cannot be used")
+@pytest.mark.parametrize("io", ENGINES)
+def test_few_system_calls(io, tmp_path):
     """One connection, one request at a time: wait, receive and send; or one io_uring_enter."""
+    calls_max = {"epoll": 3, "io_uring": 1}[io]
     count = 2000
     trace = tmp_path / "trace"
     with floor("--io", io, prefix=["strace", "-f", "-c", "-o", trace]) as port:
         subprocess.run(["h2load", "--h1", f"-n{count}", "-c1", f"http://127.0.0.1:{port}/"],
                        check=True, capture_output=True, timeout=60)
-    total = re.search(r"^100\.00\s+\S+\s+\S+\s+(\d+)", trace.read_text(), re.MULTILINE)
+    total = re.search(r"(\d+)(?:\s+\d+)?\s+total$", trace.read_text(), re.MULTILINE)
     assert int(total[1]) < calls_max * count + 500  # what starting takes
 
 
