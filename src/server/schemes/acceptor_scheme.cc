@@ -45,8 +45,7 @@ void AcceptorScheme::join() {
 std::string AcceptorScheme::report() const {
   const Balancer& balancer = acceptor_->balancer();
   return report_of(workers_) + fmt::format("balancer: {} table hits, {} rewrites, {} times full\n",
-                                           balancer.hits(), balancer.rewrites(),
-                                           balancer.full());
+                                           balancer.hits(), balancer.rewrites(), balancer.full());
 }
 
 }  // namespace h2server::server
