@@ -6,7 +6,6 @@ import csv
 import html.parser
 import re
 import subprocess
-import sys
 from xml.etree import ElementTree
 
 import pytest
