@@ -1,8 +1,10 @@
 // Bodies are pulled: whoever sends or stores one asks for the next piece when there is room for it.
 #pragma once
 
+#include <span>
 #include <string_view>
 
+#include "h2server/message.h"
 #include "h2server/result.h"
 #include "h2server/task.h"
 
@@ -14,6 +16,9 @@ class BodySource {
   // The next piece, valid until the next call or the source's end; empty at the end of the body.
   // After an error the body is incomplete and there is no further call.
   virtual Task<Result<std::string_view>> read() = 0;
+  // The trailer fields (RFC 9110, 6.5), once read() has said that the body has ended. Only HTTP/2
+  // carries them, either way.
+  [[nodiscard]] virtual std::span<const Field> trailers() const noexcept { return {}; }
 };
 
 }  // namespace h2server

@@ -30,11 +30,12 @@ struct FileVersion {
 // Made by the file cache and immutable. A small file's content is held in memory; a larger one is
 // mapped, and then its bytes are those of `version` only as long as unchanged() says so.
 struct File {
-  File() = default;
+  File() noexcept;
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   ~File();
 
+  const std::uint64_t number;  // of no other file of this process
   FileVersion version;
   std::string content_type;
   std::string etag;           // strong, with its quotes

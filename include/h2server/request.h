@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,11 @@ class Request {
   [[nodiscard]] Task<Result<std::string_view>> read();
   // The rest of the body. EMSGSIZE when it is longer than `bytes_max`.
   [[nodiscard]] Task<Result<std::string>> read_all(std::size_t bytes_max);
+
+  // Of HTTP/2: the trailer fields, once the body has been read to its end. Names are in lower case.
+  [[nodiscard]] std::span<const Field> trailers() const noexcept {
+    return body_ != nullptr ? body_->trailers() : std::span<const Field>();
+  }
 
   [[nodiscard]] Response reply_ok() const { return Response(200); }
   // The file, or what the request's preconditions and Range ask for of it: 206, 304, 412, 416.

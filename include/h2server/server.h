@@ -33,6 +33,8 @@ struct ServerOptions {
   // should have one thread only; handlers run in processes of their own.
   std::string scheme = "acceptor";
   std::string io = "auto";  // the engine: epoll, io_uring, or blocking, as far as the scheme has it
+  // Who speaks HTTP/2: native, which is our own, or nghttp2, which is libnghttp2.
+  std::string h2 = "native";
   unsigned connections_max = 512;  // at once, with a thread or a process for each; others wait
   unsigned queue_size = 128;       // buffered-pool: accepted and waiting for a thread
   bool refuse_when_full = false;   // buffered-pool: else the next connection waits for room

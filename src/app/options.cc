@@ -71,7 +71,7 @@ void declare_schemes(CLI::App& app, ServerOptions& server) {
       ->capture_default_str();
 }
 
-void declare(CLI::App& app, Options& options, std::string& h2_engine) {
+void declare(CLI::App& app, Options& options) {
   ServerOptions& server = options.server;
   app.add_option("root,-r,--root", server.root, "Directory to serve")
       ->type_name("DIR")
@@ -98,9 +98,9 @@ void declare(CLI::App& app, Options& options, std::string& h2_engine) {
   app.add_flag("--upload-overwrite", options.upload_overwrite,
                "An upload replaces an existing file instead of failing with 409");
   declare_schemes(app, server);
-  app.add_option("--h2", h2_engine, "HTTP/2 implementation: nghttp2")
+  app.add_option("--h2", server.h2, "HTTP/2 by our own engine (native) or by libnghttp2 (nghttp2)")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"nghttp2"}))
+      ->check(CLI::IsMember({"native", "nghttp2"}).description(""))
       ->capture_default_str();
   app.set_config("--config", "", "Read options from a TOML file")->type_name("FILE");
   app.allow_config_extras(false);
@@ -169,8 +169,7 @@ Result<Options, Stop> parse_options(int argc, char** argv) {
   CLI::App app("Serves a directory and takes uploads over HTTP/1.1 and HTTP/2.", "h2server");
   Options options;
   options.server.root = "./www";
-  std::string h2_engine = "nghttp2";
-  declare(app, options, h2_engine);
+  declare(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

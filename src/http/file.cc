@@ -4,7 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+
 namespace h2server {
+
+namespace {
+std::atomic<std::uint64_t> files{0};
+}
+
+File::File() noexcept : number(files.fetch_add(1, std::memory_order_relaxed) + 1) {}
 
 File::~File() {
   if (mapped) ::munmap(const_cast<char*>(bytes), version.size);

@@ -8,7 +8,7 @@
 #include "base/pool.h"
 #include "content/folder.h"
 #include "http/h1/connection.h"
-#include "http/h2/transfer.h"
+#include "http/h2/session.h"
 #include "http/limits.h"
 #include "http/router.h"
 #include "http/service.h"
@@ -26,6 +26,7 @@ struct SharedContext {
   std::shared_ptr<const net::TlsContext> tls;   // null: cleartext
   std::shared_ptr<const content::Folder> root;  // of load_file_from_filecache(), or null
   std::uint32_t drain_ms_max = 10'000;
+  http::h2::Implementation h2 = http::h2::Implementation::native;
   io::EngineKind engine = io::EngineKind::epoll;  // of workers that have an event loop
 };
 

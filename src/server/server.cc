@@ -118,6 +118,9 @@ Result<void, std::string> Server::start() {
     if (!tls) return std::unexpected(tls.error());
     shared.tls = *std::move(tls);
   }
+  const auto h2 = http::h2::find_implementation(options.h2);
+  if (!h2) return std::unexpected("unknown HTTP/2 implementation " + options.h2);
+  shared.h2 = *h2;
   shared.drain_ms_max = deadline_ms(options.drain_limit);
   shared.limits.requests_per_connection = options.requests_per_connection;
   const server::SchemeKind* const kind = server::find_scheme(options.scheme);

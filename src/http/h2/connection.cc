@@ -3,16 +3,19 @@
 #include <cerrno>
 
 #include "http/connection_body.h"
-#include "http/h2/nghttp2_session.h"
 #include "http/h2/response_fields.h"
 #include "http/message.h"
-#include "http/syntax.h"
 
 namespace h2server::http::h2 {
 
 Connection::Connection(net::Stream& stream, Service& service, base::Pool<Transfer>& transfers,
-                       bool encrypted)
-    : stream_(stream), service_(service), transfers_(transfers), encrypted_(encrypted) {
+                       Implementation implementation, bool encrypted)
+    : stream_(stream),
+      service_(service),
+      transfers_(transfers),
+      encrypted_(encrypted),
+      session_(make_session(implementation, service.limits, transfers)),
+      opened_ms_(stream.engine().now_ms()) {
   service.connections.add(*this);
 }
 
@@ -36,14 +39,19 @@ void Connection::hurry() {
 }
 
 std::uint32_t Connection::silence_ms_max() const noexcept {
+  if (!session_->acknowledged()) return service_.limits.settings_ack_ms_max;
   const bool hurries = service_.connections.draining() && first_ == nullptr;
   return hurries ? service_.limits.goaway_ms_max : service_.limits.idle_ms_max;
 }
 
+// RFC 9113, 6.5.3.
+bool Connection::settings_overdue() const noexcept {
+  const std::int64_t age_ms = stream_.engine().now_ms() - opened_ms_;
+  return age_ms >= service_.limits.settings_ack_ms_max && !session_->acknowledged();
+}
+
 Task<void> Connection::run(std::string early, io::Lease first) {
-  Result<std::unique_ptr<Session>> session = make_nghttp2_session(service_.limits, transfers_);
-  if (!session) co_return;
-  session_ = *std::move(session);
+  if (session_ == nullptr) co_return;  // no memory
   if (service_.connections.draining()) session_->drain();
   tasks_.start(write_all());
   co_await read_all(std::move(early), std::move(first));
@@ -87,20 +95,27 @@ Task<void> Connection::read_all(std::string early, io::Lease first) {
     if (error == ECANCELED && std::exchange(read_again_, false)) continue;
     // Else ECANCELED: the writer has found that all is said. Silence ends the connection unless it
     // is our own work that the peer waits for.
-    more = error == ETIMEDOUT && !waits_for_peer_only();
-    if (error == ETIMEDOUT && !more) session_->terminate(ErrorCode::no_error);
+    more = error == ETIMEDOUT && !waits_for_peer_only() && !settings_overdue();
+    if (error == ETIMEDOUT && !more) {
+      session_->terminate(settings_overdue() ? ErrorCode::settings_timeout : ErrorCode::no_error);
+    }
   }
 }
 
 // What arrived, and everything that follows from it; then one write. False: the end.
 bool Connection::receive(std::string_view bytes) {
-  const Result<void> received = session_->receive(bytes, received_);
+  session_->receive(bytes, stream_.engine().now_ms());
   receiving_ = true;
-  for (const SessionEvent& event : received_) handle(event);
+  handle_events();
+  if (settings_overdue()) session_->terminate(ErrorCode::settings_timeout);
   receiving_ = false;
-  received_.clear();
   output_wanted_.set();
-  return received.has_value();
+  return !session_->failed();
+}
+
+void Connection::handle_events() {
+  SessionEvent event;
+  while (session_->next(event)) handle(event);
 }
 
 void Connection::want_write() {
@@ -118,12 +133,12 @@ Task<void> Connection::write_all() {
     co_await output_wanted_.wait();
     bool written = true;
     do {
-      const Result<void> taken = session_->send(output_, output_bytes_max(), sent_);
-      for (const SessionEvent& event : sent_) handle(event);
-      sent_.clear();
-      if (!taken) closing_ = true;
-      if (output_.empty()) break;
-      const Result<void> sent = co_await stream_.write(output_, service_.limits.send_idle_ms_max);
+      session_->produce(output_bytes_max());
+      handle_events();
+      if (session_->failed()) closing_ = true;
+      if (session_->output().empty()) break;
+      const Result<void> sent =
+          co_await stream_.write(session_->output(), service_.limits.send_idle_ms_max);
       written = sent.has_value();
     } while (written);
     if (!written) broken_ = true;
@@ -156,7 +171,6 @@ void Connection::handle(const SessionEvent& event) {
       keep(transfer, event.bytes);
       return;
     case SessionEvent::Kind::ended:
-      transfer.ended = true;
       transfer.readable.set();
       return;
     case SessionEvent::Kind::closed:
@@ -177,9 +191,6 @@ void Connection::begin(Transfer& transfer) {
   first_ = &transfer;
   RequestHead& head = transfer.head;
   head.encrypted = encrypted_;
-  if (const auto length = head.fields.find("content-length")) {
-    head.content_length = parse_decimal(*length);
-  }
   // What came before the GOAWAY had left.
   const std::uint64_t requests_max = service_.limits.requests_per_connection;
   const bool beyond = requests_max != 0 && requests_ > requests_max;
@@ -204,8 +215,6 @@ void Connection::begin(Transfer& transfer) {
   }
   if (handler != nullptr && !response) {
     transfer.reads = true;
-    const auto expect = head.fields.find("expect");
-    transfer.owes_continue = expect && equals_ignoring_case(*expect, "100-continue");
     ++transfer.running;
     tasks_.start(answer(transfer, *handler));
     return;
@@ -295,14 +304,15 @@ void Connection::respond(Transfer& transfer) {
   Response& response = transfer.response;
   const bool has_body = transfer.head.method != Method::HEAD &&
                         may_have_content(response.status()) && response.size() != 0;
-  response_fields(response, service_.date.at(stream_.engine().unix_seconds()), transfer.arena,
-                  fields_);
+  thread_local std::vector<Field> fields;  // keeps its memory; the session has read it at return
+  const ResponseHead head = response_head(
+      response, service_.date.at(stream_.engine().unix_seconds()), transfer.arena, fields);
   if (has_body) {
     transfer.outgoing.open(response, !stream_.bytes_go_to_kernel(),
                            service_.limits.inline_file_bytes_max);
     warm_at_once(transfer.outgoing);
   }
-  session_->respond(transfer, fields_, has_body);
+  session_->respond(transfer, head, has_body);
   want_write();
 }
 

@@ -2,8 +2,8 @@
 // from the session to their handlers.
 //
 // One coroutine reads, one writes, one more for each handler that waits. What a receive brings is
-// answered in one write. Nothing of ours runs inside the session's calls: it reports events, which
-// are acted upon when it has returned.
+// answered in one write. Nothing of ours runs inside the session's calls: it reports events one by
+// one, which are acted upon when it has returned.
 #pragma once
 
 #include <memory>
@@ -19,13 +19,11 @@
 
 namespace h2server::http::h2 {
 
-inline constexpr std::string_view preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";  // RFC 9113, 3.4
-
 class Connection final : private Drainable {
  public:
   // All outlive the connection.
   Connection(net::Stream& stream, Service& service, base::Pool<Transfer>& transfers,
-             bool encrypted);
+             Implementation implementation, bool encrypted);
   ~Connection();
 
   // Until the connection is done with. `early` and then `first` are what has been read already.
@@ -38,6 +36,9 @@ class Connection final : private Drainable {
     IncomingBody(Connection& connection, Transfer& transfer)
         : connection_(connection), transfer_(transfer) {}
     Task<Result<std::string_view>> read() override;
+    std::span<const Field> trailers() const noexcept override {
+      return {transfer_.trailers.begin(), transfer_.trailers.end()};
+    }
 
    private:
     Connection& connection_;
@@ -53,8 +54,10 @@ class Connection final : private Drainable {
   void want_write();
   void hurry();
   [[nodiscard]] std::uint32_t silence_ms_max() const noexcept;
+  [[nodiscard]] bool settings_overdue() const noexcept;
   [[nodiscard]] std::size_t output_bytes_max() const noexcept;
 
+  void handle_events();
   void handle(const SessionEvent& event);
   void begin(Transfer& transfer);
   void keep(Transfer& transfer, std::string_view bytes);
@@ -72,13 +75,10 @@ class Connection final : private Drainable {
   base::Pool<Transfer>& transfers_;
   const bool encrypted_;
   std::unique_ptr<Session> session_;
-  base::BufferChain output_;
   coro::Event output_wanted_;
   coro::Event writer_ended_;
   coro::TaskGroup tasks_;
-  SessionEvents received_;
-  SessionEvents sent_;
-  std::vector<Field> fields_;  // of the response at hand
+  const std::int64_t opened_ms_;
   Transfer* first_ = nullptr;  // those that are alive
   std::size_t alive_ = 0;
   std::uint64_t requests_ = 0;  // that have begun

@@ -4,17 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
+#include <utility>
+#include <vector>
 
 #include "base/assert.h"
-#include "http/message.h"
+#include "http/h2/request_head.h"
+#include "http/h2/response_fields.h"
 
 namespace h2server::http::h2 {
 
 namespace {
-
-constexpr std::size_t frame_head_bytes = 9;       // RFC 9113, 4.1
-constexpr std::size_t field_overhead_bytes = 32;  // RFC 9113, 6.5.2: counted for each field
 
 struct FreeSession {
   void operator()(nghttp2_session* session) const noexcept { nghttp2_session_del(session); }
@@ -31,15 +30,20 @@ struct FreeCallbacks {
 class Nghttp2Session final : public Session {
  public:
   Nghttp2Session(const Limits& limits, base::Pool<Transfer>& transfers) noexcept
-      : limits_(limits), transfers_(transfers) {}
+      : limits_(limits), transfers_(transfers), builder_(limits) {}
   ~Nghttp2Session() override;
 
-  Result<void> open();
+  // False: no memory.
+  bool open();
 
-  Result<void> receive(std::string_view bytes, SessionEvents& events) override;
-  Result<void> send(base::BufferChain& out, std::size_t bytes_max, SessionEvents& events) override;
+  void receive(std::string_view bytes, std::int64_t now_ms) override;
+  bool next(SessionEvent& event) override;
+  void produce(std::size_t bytes_max) override;
+  base::BufferChain& output() noexcept override { return out_; }
+  bool failed() const noexcept override { return failed_; }
   bool finished() const noexcept override;
-  void respond(Transfer& transfer, std::span<const Field> fields, bool has_body) override;
+  bool acknowledged() const noexcept override { return acknowledged_; }
+  void respond(Transfer& transfer, const ResponseHead& head, bool has_body) override;
   void inform_continue(Transfer& transfer) override;
   void body_offered(Transfer& transfer) override;
   void consume(Transfer& transfer, std::size_t bytes) override;
@@ -53,13 +57,13 @@ class Nghttp2Session final : public Session {
   struct Callbacks;
 
   void add_event(SessionEvent::Kind kind, Transfer* transfer, std::string_view bytes = {}) {
-    ASSERT(events_ != nullptr);
-    events_->push_back({kind, transfer, bytes});
+    events_.push_back({kind, transfer, bytes});
   }
   Transfer* transfer_of(std::int32_t id) const noexcept {
     return static_cast<Transfer*>(nghttp2_session_get_stream_user_data(session_.get(), id));
   }
-  void add_field(Transfer& transfer, std::string_view name, std::string_view value);
+  void add_header(const Field& field);
+  bool submit_trailers(Transfer& transfer);
   void check(int verdict) noexcept;
   void note_stream(std::int32_t id);
   bool was_skipped(std::int32_t id) const noexcept;
@@ -69,8 +73,10 @@ class Nghttp2Session final : public Session {
   std::unique_ptr<nghttp2_session, FreeSession> session_;
   std::vector<Transfer*> incomplete_;  // whose head has not arrived: nobody else knows them
   std::vector<nghttp2_nv> headers_;    // of the response at hand
-  SessionEvents* events_ = nullptr;    // while receiving or sending
-  base::BufferChain* out_ = nullptr;   // while sending
+  std::vector<SessionEvent> events_;
+  std::size_t told_ = 0;  // of them
+  base::BufferChain out_;
+  RequestHeadBuilder builder_;
   // Identifiers that the client passed over, [first, second]: it may not come back to them.
   std::vector<std::pair<std::int32_t, std::int32_t>> skipped_;
   std::int32_t last_id_ = -1;  // of the streams that the client opened
@@ -78,7 +84,8 @@ class Nghttp2Session final : public Session {
   bool draining_ = false;
   bool pinged_ = false;
   bool awaits_ack_ = false;  // of the PING that follows the first GOAWAY
-  bool failed_ = false;      // out of memory
+  bool acknowledged_ = false;
+  bool failed_ = false;
 };
 
 struct Nghttp2Session::Callbacks {
@@ -97,12 +104,19 @@ struct Nghttp2Session::Callbacks {
   }
 
   static int begin_headers(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
-    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-    Transfer* const transfer = self(user).transfers_.take().release();
+    if (frame->hd.type != NGHTTP2_HEADERS) return 0;
+    Nghttp2Session& me = self(user);
+    if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
+      Transfer* const open = me.transfer_of(frame->hd.stream_id);
+      if (open != nullptr) me.builder_.begin_trailers(*open);
+      return 0;
+    }
+    Transfer* const transfer = me.transfers_.take().release();
     transfer->id = static_cast<std::uint32_t>(frame->hd.stream_id);
     transfer->head.version = Version::http_2;
-    self(user).note_stream(frame->hd.stream_id);
-    self(user).incomplete_.push_back(transfer);
+    me.note_stream(frame->hd.stream_id);
+    me.incomplete_.push_back(transfer);
+    me.builder_.begin_head(*transfer);
     nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, transfer);
     return 0;
   }
@@ -110,15 +124,22 @@ struct Nghttp2Session::Callbacks {
   static int header(nghttp2_session* session, const nghttp2_frame* frame, const std::uint8_t* name,
                     std::size_t name_size, const std::uint8_t* value, std::size_t value_size,
                     std::uint8_t, void* user) {
-    // Fields after the content, trailers, are not part of what handlers see.
-    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
     Nghttp2Session& me = self(user);
-    Transfer* const transfer = me.transfer_of(frame->hd.stream_id);
-    if (transfer == nullptr) return 0;
-    me.add_field(*transfer, view(name, name_size), view(value, value_size));
-    if (transfer->head_bytes <= 4 * me.limits_.head_bytes_max) return 0;
-    // Far beyond what was announced: a byte of HPACK may stand for 4 KiB, which costs us, not them.
+    if (me.transfer_of(frame->hd.stream_id) == nullptr) return 0;
+    hpack::FieldLine line;  // the library has checked its characters
+    line.name = view(name, name_size);
+    line.value = view(value, value_size);
+    line.token = hpack::token_of(line.name);
+    line.name_is_valid = line.value_is_valid = true;
+    me.builder_.add(line);
+    if (!me.builder_.is_flood()) return 0;
     me.check(nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM));
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  }
+
+  // RFC 9113, 8.2.1: makes the request malformed; by itself the library would drop the field.
+  static int invalid_header(nghttp2_session*, const nghttp2_frame*, const std::uint8_t*,
+                            std::size_t, const std::uint8_t*, std::size_t, std::uint8_t, void*) {
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
 
@@ -132,14 +153,24 @@ struct Nghttp2Session::Callbacks {
                                      NGHTTP2_NO_ERROR, nullptr, 0));
       return 0;
     }
+    if (frame->hd.type == NGHTTP2_SETTINGS && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
+      me.acknowledged_ = true;
+      return 0;
+    }
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
     Transfer* const transfer = me.transfer_of(frame->hd.stream_id);
     if (transfer == nullptr) return 0;
+    if (frame->hd.type == NGHTTP2_HEADERS && !me.builder_.conclude()) {
+      me.check(nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
+                                         NGHTTP2_PROTOCOL_ERROR));
+      return 0;
+    }
+    const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
       std::erase(me.incomplete_, transfer);
+      transfer->ended = ends;
       me.add_event(SessionEvent::Kind::request, transfer);
-    }
-    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
+    } else if (ends) {
       me.add_event(SessionEvent::Kind::ended, transfer);
     }
     return 0;
@@ -180,10 +211,11 @@ struct Nghttp2Session::Callbacks {
   }
 
   static ssize_t read_body(nghttp2_session*, std::int32_t, std::uint8_t*, std::size_t bytes_max,
-                           std::uint32_t* flags, nghttp2_data_source* source, void*) {
+                           std::uint32_t* flags, nghttp2_data_source* source, void* user) {
     Transfer& transfer = *static_cast<Transfer*>(source->ptr);
     if (transfer.outgoing.finished()) {
       *flags |= NGHTTP2_DATA_FLAG_EOF;
+      if (self(user).submit_trailers(transfer)) *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
       return 0;
     }
     const std::size_t size = transfer.outgoing.next_size(bytes_max);
@@ -200,10 +232,10 @@ struct Nghttp2Session::Callbacks {
                        std::size_t size, nghttp2_data_source* source, void* user) {
     Nghttp2Session& me = self(user);
     Transfer& transfer = *static_cast<Transfer*>(source->ptr);
-    if (me.out_->size() >= me.out_bytes_max_ || transfer.outgoing.must_wait(*me.out_, size)) {
+    if (me.out_.size() >= me.out_bytes_max_ || transfer.outgoing.must_wait(me.out_, size)) {
       return NGHTTP2_ERR_WOULDBLOCK;
     }
-    if (!transfer.outgoing.append(*me.out_, view(frame_head, frame_head_bytes), size)) {
+    if (!transfer.outgoing.append(me.out_, view(frame_head, frame_head_bytes), size)) {
       return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;  // resets the stream, INTERNAL_ERROR
     }
     if (transfer.outgoing.is_pulled() && transfer.outgoing.next_size(1) == 0) {
@@ -219,6 +251,7 @@ struct Nghttp2Session::Callbacks {
       nghttp2_session_callbacks_set_on_begin_frame_callback(fresh, begin_frame);
       nghttp2_session_callbacks_set_on_begin_headers_callback(fresh, begin_headers);
       nghttp2_session_callbacks_set_on_header_callback(fresh, header);
+      nghttp2_session_callbacks_set_on_invalid_header_callback(fresh, invalid_header);
       nghttp2_session_callbacks_set_on_frame_recv_callback(fresh, frame_received);
       nghttp2_session_callbacks_set_on_frame_send_callback(fresh, frame_sent);
       nghttp2_session_callbacks_set_on_data_chunk_recv_callback(fresh, data_received);
@@ -236,16 +269,16 @@ Nghttp2Session::~Nghttp2Session() {
   }
 }
 
-Result<void> Nghttp2Session::open() {
+bool Nghttp2Session::open() {
   nghttp2_option* fresh = nullptr;
-  if (nghttp2_option_new(&fresh) != 0) return std::unexpected(Error{ENOMEM, "nghttp2"});
+  if (nghttp2_option_new(&fresh) != 0) return false;
   const std::unique_ptr<nghttp2_option, FreeOptions> options(fresh);
   nghttp2_option_set_no_auto_window_update(fresh, 1);  // the reader's pace opens the windows
   nghttp2_option_set_max_outbound_ack(fresh, limits_.acks_queued_max);
   nghttp2_option_set_stream_reset_rate_limit(fresh, limits_.resets_max, limits_.resets_per_s_max);
   nghttp2_session* session = nullptr;
   if (nghttp2_session_server_new2(&session, Callbacks::set(), this, fresh) != 0) {
-    return std::unexpected(Error{ENOMEM, "nghttp2"});
+    return false;
   }
   session_.reset(session);
   const std::array<nghttp2_settings_entry, 3> settings = {{
@@ -257,8 +290,7 @@ Result<void> Nghttp2Session::open() {
   check(nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings.data(), settings.size()));
   check(nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0,
                                               limits_.connection_window_bytes));
-  if (failed_) return std::unexpected(Error{ENOMEM, "nghttp2"});
-  return {};
+  return !failed_;
 }
 
 // Submitting fails for lack of memory, and for streams that are gone meanwhile, which is no
@@ -279,56 +311,36 @@ bool Nghttp2Session::was_skipped(std::int32_t id) const noexcept {
                              [id](const auto& gap) { return id >= gap.first && id <= gap.second; });
 }
 
-void Nghttp2Session::add_field(Transfer& transfer, std::string_view name, std::string_view value) {
-  RequestHead& head = transfer.head;
-  transfer.head_bytes += name.size() + value.size() + field_overhead_bytes;
-  if (transfer.head_bytes > limits_.head_bytes_max || head.fields.size() == limits_.fields_max) {
-    transfer.head_too_large = true;
-    return;
-  }
-  const std::string_view kept = transfer.arena.copy(value);
-  if (!name.starts_with(':')) {
-    if (name == "host" && head.authority.empty()) head.authority = kept;
-    head.fields.add(transfer.arena.copy(name), kept);
-  } else if (name == ":method") {
-    head.method_name = kept;
-    head.method = parse_method(kept);
-  } else if (name == ":path") {
-    head.target = kept;
-  } else if (name == ":authority") {
-    head.authority = kept;
-  }
-}
-
-Result<void> Nghttp2Session::receive(std::string_view bytes, SessionEvents& events) {
-  events_ = &events;
+void Nghttp2Session::receive(std::string_view bytes, std::int64_t) {
   const ssize_t taken = nghttp2_session_mem_recv(
       session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-  events_ = nullptr;
-  // The library has queued GOAWAY where the peer is at fault; fatal errors end the connection.
-  if (taken < 0 || failed_) return std::unexpected(Error{EPROTO, "HTTP/2"});
-  if (nghttp2_session_get_outbound_queue_size(session_.get()) > limits_.frames_queued_max) {
-    return std::unexpected(Error{ENOBUFS, "HTTP/2 peer does not read"});
-  }
-  return {};
+  // The library has queued GOAWAY where the peer is at fault; fatal errors end the connection. So
+  // does a peer that makes us say more than it reads.
+  failed_ |= taken < 0 || nghttp2_session_get_outbound_queue_size(session_.get()) >
+                              limits_.frames_queued_max;
 }
 
-Result<void> Nghttp2Session::send(base::BufferChain& out, std::size_t bytes_max,
-                                  SessionEvents& events) {
-  events_ = &events;
-  out_ = &out;
-  out_bytes_max_ = bytes_max;
+bool Nghttp2Session::next(SessionEvent& event) {
+  if (told_ == events_.size()) {
+    events_.clear();
+    told_ = 0;
+    return false;
+  }
+  event = events_[told_++];
+  if (event.kind == SessionEvent::Kind::ended) event.transfer->ended = true;
+  return true;
+}
+
+void Nghttp2Session::produce(std::size_t bytes_max) {
   ssize_t size = 0;
-  while (out.size() < bytes_max) {
+  while (out_.size() < bytes_max) {
+    out_bytes_max_ = bytes_max;
     const std::uint8_t* frame = nullptr;
     size = nghttp2_session_mem_send(session_.get(), &frame);
     if (size <= 0) break;
-    out.append(Callbacks::view(frame, static_cast<std::size_t>(size)));
+    out_.append(Callbacks::view(frame, static_cast<std::size_t>(size)));
   }
-  events_ = nullptr;
-  out_ = nullptr;
-  if (size < 0 || failed_) return std::unexpected(Error{EPROTO, "HTTP/2"});
-  return {};
+  failed_ |= size < 0;
 }
 
 bool Nghttp2Session::finished() const noexcept {
@@ -336,20 +348,35 @@ bool Nghttp2Session::finished() const noexcept {
          nghttp2_session_want_write(session_.get()) == 0;
 }
 
-void Nghttp2Session::respond(Transfer& transfer, std::span<const Field> fields, bool has_body) {
+void Nghttp2Session::add_header(const Field& field) {
+  const auto bytes = [](std::string_view text) {
+    return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
+  };
+  headers_.push_back({bytes(field.name), bytes(field.value), field.name.size(), field.value.size(),
+                      NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE});
+}
+
+void Nghttp2Session::respond(Transfer& transfer, const ResponseHead& head, bool has_body) {
   headers_.clear();
-  for (const Field& field : fields) {
-    const auto bytes = [](std::string_view text) {
-      return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
-    };
-    headers_.push_back({bytes(field.name), bytes(field.value), field.name.size(),
-                        field.value.size(),
-                        NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE});
-  }
+  for (const Field& field : head.prepared) add_header(field);
+  for (const Field& field : head.fields) add_header(field);
   const nghttp2_data_provider body{.source = {.ptr = &transfer},
                                    .read_callback = Callbacks::read_body};
   check(nghttp2_submit_response(session_.get(), static_cast<std::int32_t>(transfer.id),
                                 headers_.data(), headers_.size(), has_body ? &body : nullptr));
+}
+
+// False: there are none.
+bool Nghttp2Session::submit_trailers(Transfer& transfer) {
+  if (transfer.outgoing.source() == nullptr) return false;
+  std::vector<Field> trailers;
+  trailer_fields(transfer.outgoing.source()->trailers(), transfer.arena, trailers);
+  if (trailers.empty()) return false;
+  headers_.clear();
+  for (const Field& field : trailers) add_header(field);
+  check(nghttp2_submit_trailer(session_.get(), static_cast<std::int32_t>(transfer.id),
+                               headers_.data(), headers_.size()));
+  return true;
 }
 
 void Nghttp2Session::inform_continue(Transfer& transfer) {
@@ -397,11 +424,10 @@ void Nghttp2Session::terminate(ErrorCode code) {
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> make_nghttp2_session(const Limits& limits,
-                                                      base::Pool<Transfer>& transfers) {
+std::unique_ptr<Session> make_nghttp2_session(const Limits& limits,
+                                              base::Pool<Transfer>& transfers) {
   auto session = std::make_unique<Nghttp2Session>(limits, transfers);
-  const Result<void> opened = session->open();
-  if (!opened) return std::unexpected(opened.error());
+  if (!session->open()) return nullptr;
   return session;
 }
 

@@ -30,11 +30,13 @@ bool belongs_to_connection(std::string_view name) noexcept {
 
 }  // namespace
 
-void response_fields(const Response& response, std::string_view date, base::Arena& arena,
-                     std::vector<Field>& fields) {
+ResponseHead response_head(const Response& response, std::string_view date, base::Arena& arena,
+                           std::vector<Field>& fields) {
   fields.clear();
+  ResponseHead head;
   if (const File* const file = response.described_by()) {
-    fields.assign(file->h2_fields.begin(), file->h2_fields.end());
+    head.prepared = file->h2_fields;
+    head.prepared_id = file->number;
   } else {
     fields.push_back({":status", number(static_cast<std::uint64_t>(response.status()), arena)});
     fields.push_back({"server", "h2server"});
@@ -48,6 +50,20 @@ void response_fields(const Response& response, std::string_view date, base::Aren
     if (!belongs_to_connection(name)) fields.push_back({name, line.value});
   }
   fields.push_back({"date", arena.copy(date)});
+  head.fields = fields;
+  return head;
+}
+
+void trailer_fields(std::span<const Field> given, base::Arena& arena, std::vector<Field>& fields) {
+  for (const Field& field : given) {
+    const std::string_view name = lower(field.name, arena);
+    const bool good = is_token(name) && std::ranges::all_of(field.value, is_field_value_character);
+    const bool about_message = name == "content-length" || name == "transfer-encoding" ||
+                               name == "trailer" || name == "content-encoding" ||
+                               name == "content-type" || name == "content-range";
+    if (!good || about_message || belongs_to_connection(name)) continue;
+    fields.push_back({name, trim(field.value)});
+  }
 }
 
 }  // namespace h2server::http::h2

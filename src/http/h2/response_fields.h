@@ -1,18 +1,24 @@
-// The field section of a response for HTTP/2 (RFC 9113, 8.3.2).
+// The field sections of a response for HTTP/2 (RFC 9113, 8.3.2).
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/arena.h"
 #include "h2server/message.h"
 #include "h2server/response.h"
+#include "http/h2/session.h"
 
 namespace h2server::http::h2 {
 
-// Fills `fields`, ":status" first, names in lower case, without the fields that belong to a
-// connection (RFC 9113, 8.2.2). The views point into the response, the arena and `date`.
-void response_fields(const Response& response, std::string_view date, base::Arena& arena,
-                     std::vector<Field>& fields);
+// Fills `fields` with what no file has prepared. Names are in lower case, those that belong to a
+// connection are left out (RFC 9113, 8.2.2). The views point into the response, the arena, `fields`
+// and, for the date, the arena.
+ResponseHead response_head(const Response& response, std::string_view date, base::Arena& arena,
+                           std::vector<Field>& fields);
+
+// The same for trailer fields, without those that may not be any (RFC 9110, 6.5.1).
+void trailer_fields(std::span<const Field> given, base::Arena& arena, std::vector<Field>& fields);
 
 }  // namespace h2server::http::h2

@@ -1,5 +1,8 @@
-// Session: the server's side of the HTTP/2 protocol (RFC 9113) without any I/O. Bytes in, events
-// out; bytes out.
+// Session: the server's side of the HTTP/2 protocol (RFC 9113) without any I/O and without a clock.
+// Bytes in, events out; bytes out.
+//
+// Events are pulled, so each is acted upon before the bytes behind it are looked at: a request is
+// answered, and its memory is free again, before the next one is parsed.
 //
 // It takes transfers from a pool when streams open and hands them over with the event `request`;
 // from then on they belong to the receiver of the events, which keeps each until `closed` has named
@@ -8,38 +11,39 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "base/buffer_chain.h"
+#include "base/pool.h"
 #include "h2server/message.h"
-#include "h2server/result.h"
+#include "http/h2/protocol.h"
 #include "http/h2/transfer.h"
+#include "http/limits.h"
 
 namespace h2server::http::h2 {
 
-// RFC 9113, 7.
-enum class ErrorCode : std::uint32_t {
-  no_error = 0x0,
-  internal_error = 0x2,
-  refused_stream = 0x7,
-  cancel = 0x8,
-};
-
 struct SessionEvent {
   enum class Kind : std::uint8_t {
-    request,     // the head is complete
+    request,     // the head is complete; so is the request when transfer.ended says so
     data,        // `bytes` of content, to be consumed sooner or later
-    ended,       // the request is whole
+    ended,       // the request is whole; transfer.trailers are its trailer fields
     closed,      // the stream is gone; the last event of its transfer
-    body_taken,  // what was offered of the response's body has been sent
+    body_taken,  // what was offered of the response's body has been taken
   };
-  Kind kind;
-  Transfer* transfer;
-  std::string_view bytes = {};  // valid as long as the bytes that were received
+  Kind kind = Kind::closed;
+  Transfer* transfer = nullptr;
+  std::string_view bytes = {};  // valid until the next call of next()
 };
-using SessionEvents = std::vector<SessionEvent>;
+
+// What a response's head says, ":status" first, names in lower case.
+struct ResponseHead {
+  std::span<const Field> prepared = {};  // those that a file's responses have in common
+  std::uint64_t prepared_id = 0;         // the same one, the same fields; 0: nothing is known
+  std::span<const Field> fields = {};    // the others
+};
 
 class Session {
  public:
@@ -48,18 +52,25 @@ class Session {
   Session& operator=(const Session&) = delete;
   virtual ~Session() = default;
 
-  // Appends what happened to `events`. After an error the connection is to be closed, once what
-  // send() yields, a GOAWAY, has left.
-  virtual Result<void> receive(std::string_view bytes, SessionEvents& events) = 0;
-  // Appends frames to `out` until there are none or it holds `bytes_max`, about.
-  virtual Result<void> send(base::BufferChain& out, std::size_t bytes_max,
-                            SessionEvents& events) = 0;
-  // Nothing will come or go any more.
+  // Takes what has arrived; `bytes` stay until next() has said that there is no more. `now_ms` is
+  // monotonic.
+  virtual void receive(std::string_view bytes, std::int64_t now_ms) = 0;
+  // What happened next; false: nothing more for now.
+  [[nodiscard]] virtual bool next(SessionEvent& event) = 0;
+  // Adds frames to output() until there are none or it holds `bytes_max`, about.
+  virtual void produce(std::size_t bytes_max) = 0;
+  // What is to be sent. The caller consumes it.
+  [[nodiscard]] virtual base::BufferChain& output() noexcept = 0;
+  // The connection is to be closed once output(), which ends with a GOAWAY, has left.
+  [[nodiscard]] virtual bool failed() const noexcept = 0;
+  // Nothing will come or go any more, but what output() holds.
   [[nodiscard]] virtual bool finished() const noexcept = 0;
+  // The client has seen our SETTINGS (RFC 9113, 6.5.3).
+  [[nodiscard]] virtual bool acknowledged() const noexcept = 0;
 
-  // `fields` begin with ":status", names are in lower case; valid until `closed`. The body, if
-  // there is one, is pulled from transfer.outgoing.
-  virtual void respond(Transfer& transfer, std::span<const Field> fields, bool has_body) = 0;
+  // The fields are valid until `closed`. The body, if there is one, is pulled from
+  // transfer.outgoing, and trailer fields from its source.
+  virtual void respond(Transfer& transfer, const ResponseHead& head, bool has_body) = 0;
   // A "100 Continue" before the response.
   virtual void inform_continue(Transfer& transfer) = 0;
   // transfer.outgoing has been offered a piece or the end.
@@ -75,5 +86,13 @@ class Session {
   // GOAWAY and the end.
   virtual void terminate(ErrorCode code) = 0;
 };
+
+// The two there are. `limits` and `transfers` outlive the session. Null for lack of memory.
+enum class Implementation : std::uint8_t { native, nghttp2 };
+// By its name on the command line.
+[[nodiscard]] std::optional<Implementation> find_implementation(std::string_view name) noexcept;
+[[nodiscard]] std::unique_ptr<Session> make_session(Implementation implementation,
+                                                    const Limits& limits,
+                                                    base::Pool<Transfer>& transfers);
 
 }  // namespace h2server::http::h2

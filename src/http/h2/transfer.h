@@ -7,6 +7,7 @@
 #include "base/buffer_chain.h"
 #include "coro/event.h"
 #include "http/exchange.h"
+#include "http/h2/stream.h"
 
 namespace h2server::http::h2 {
 
@@ -14,9 +15,12 @@ struct Transfer : Exchange {
   std::uint32_t id = 0;  // of the stream
 
   // The session's.
-  std::size_t head_bytes = 0;   // of the field section, as RFC 9113, 6.5.2 counts them
+  Fields trailers;              // of the request
   bool head_too_large = false;  // fields were dropped
+  bool ended = false;           // the request is whole
+  bool owes_continue = false;   // the client waits for 100 (RFC 9110, 10.1.1)
   bool stalled = false;         // the session waits for body_offered()
+  Stream stream;                // the native session's
 
   // The connection's.
   base::BufferChain arrived;   // content that nobody has read
@@ -26,23 +30,22 @@ struct Transfer : Exchange {
   coro::Event taken;           // the session has sent what was offered, or the stream is closed
   unsigned running = 0;        // coroutines that hold on to this
   bool reads = false;          // a handler may still read the body
-  bool ended = false;          // the request is whole
   bool closed = false;         // the stream is gone
-  bool owes_continue = false;  // the client waits for 100 (RFC 9110, 10.1.1)
   Transfer* next = nullptr;    // of the connection's
   Transfer* previous = nullptr;
 
   void clear() noexcept {
     Exchange::clear();
     id = 0;
-    head_bytes = 0;
-    head_too_large = stalled = false;
+    trailers.clear();
+    head_too_large = ended = stalled = false;
+    stream = Stream();
     arrived.clear();
     lent = 0;
     dropped = 0;
     readable.clear();
     taken.clear();
-    reads = ended = closed = owes_continue = false;
+    reads = closed = owes_continue = false;
     next = previous = nullptr;
   }
 };

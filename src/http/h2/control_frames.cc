@@ -1,0 +1,173 @@
+// Receiver: the frames that carry neither fields nor content (RFC 9113, 6.3 to 6.9).
+#include <algorithm>
+
+#include "http/h2/priority.h"
+#include "http/h2/receiver.h"
+
+namespace h2server::http::h2 {
+
+bool Receiver::on_other(std::string_view payload) {
+  switch (frame_.type) {
+    case FrameType::priority:
+      return on_priority(payload);
+    case FrameType::rst_stream:
+      return on_rst_stream(payload);
+    case FrameType::settings:
+      return on_settings(payload);
+    case FrameType::ping:
+      return on_ping(payload);
+    case FrameType::goaway:
+      return on_goaway(payload);
+    case FrameType::window_update:
+      return on_window_update(payload);
+    case FrameType::priority_update:
+      return on_priority_update(payload);
+    case FrameType::push_promise:  // 8.4: a client can't push
+    case FrameType::data:
+    case FrameType::headers:
+    case FrameType::continuation:
+      break;
+  }
+  return fail_for(ErrorCode::protocol_error);
+}
+
+// 6.3: checked and ignored.
+bool Receiver::on_priority(std::string_view payload) {
+  if (frame_.stream == 0) return fail_for(ErrorCode::protocol_error);
+  if (payload.size() != 5) return fail_for(ErrorCode::frame_size_error);
+  if (read_u31(payload.data()) == frame_.stream) return fail_for(ErrorCode::protocol_error);
+  return allow_idle_frame();
+}
+
+// RFC 9218, 7.1.
+bool Receiver::on_priority_update(std::string_view payload) {
+  if (frame_.stream != 0) return fail_for(ErrorCode::protocol_error);
+  if (payload.size() < 4) return fail_for(ErrorCode::frame_size_error);
+  const std::uint32_t id = read_u31(payload.data());
+  if (id == 0 || id % 2 == 0) return fail_for(ErrorCode::protocol_error);
+  const Priority priority = parse_priority(payload.substr(4));
+  if (Transfer* const transfer = streams_.find(id)) {
+    sender_.set_priority(*transfer, priority);
+  } else if (streams_.past(id) == Streams::Past::idle) {
+    remember_priority(id, priority);
+  }
+  return allow_idle_frame();
+}
+
+// Of a stream that is still to be opened: it goes before what the request's field says.
+void Receiver::remember_priority(std::uint32_t id, Priority priority) {
+  constexpr std::size_t remembered_max = 16;  // a client is a few requests ahead of itself
+  const auto known = std::ranges::find(priorities_, id, [](const auto& it) { return it.first; });
+  if (known != priorities_.end()) {
+    known->second = priority;
+  } else if (priorities_.size() < remembered_max) {
+    priorities_.emplace_back(id, priority);
+  }
+}
+
+void Receiver::recall_priority(Transfer& transfer) {
+  const auto known =
+      std::ranges::find(priorities_, transfer.id, [](const auto& it) { return it.first; });
+  if (known != priorities_.end()) transfer.stream.priority = known->second;
+  std::erase_if(priorities_, [&](const auto& it) { return it.first <= transfer.id; });
+}
+
+// 6.4.
+bool Receiver::on_rst_stream(std::string_view payload) {
+  if (frame_.stream == 0) return fail_for(ErrorCode::protocol_error);
+  if (payload.size() != 4) return fail_for(ErrorCode::frame_size_error);
+  if (Transfer* const transfer = streams_.find(frame_.stream)) {
+    sender_.drop(*transfer);
+    return resets_.allow(now_ms_) || fail_for(ErrorCode::enhance_your_calm);
+  }
+  const Streams::Past past = streams_.past(frame_.stream);
+  if (past == Streams::Past::idle) return fail_for(ErrorCode::protocol_error);
+  return allow_idle_frame();
+}
+
+// 6.5.
+bool Receiver::on_settings(std::string_view payload) {
+  if (frame_.stream != 0) return fail_for(ErrorCode::protocol_error);
+  if (frame_.has(flag::ack)) {
+    if (!payload.empty()) return fail_for(ErrorCode::frame_size_error);
+    acknowledged_ = true;
+    return true;
+  }
+  if (payload.size() % 6 != 0) return fail_for(ErrorCode::frame_size_error);
+  for (; !payload.empty(); payload.remove_prefix(6)) {
+    if (!apply(static_cast<Setting>(read_u16(payload.data())), read_u32(payload.data() + 2))) {
+      return false;
+    }
+  }
+  settled_ = true;
+  sender_.acknowledge_settings();
+  return allow_idle_frame();
+}
+
+// 6.5.2.
+bool Receiver::apply(Setting setting, std::uint32_t value) {
+  switch (setting) {
+    case Setting::header_table_size:
+      sender_.set_table_bytes_max(value);
+      return true;
+    case Setting::enable_push:  // we don't
+    case Setting::no_rfc7540_priorities:
+      return value <= 1 || fail_for(ErrorCode::protocol_error);
+    case Setting::initial_window_size:
+      return (value <= largest_window_bytes && sender_.set_initial_window(value)) ||
+             fail_for(ErrorCode::flow_control_error);
+    case Setting::max_frame_size:
+      if (value < default_frame_bytes || value > largest_frame_bytes) {
+        return fail_for(ErrorCode::protocol_error);
+      }
+      sender_.set_frame_bytes_max(value);
+      return true;
+    case Setting::max_concurrent_streams:  // of those that we would push
+    case Setting::max_header_list_size:    // advice, and our heads are small
+      return true;
+  }
+  return true;  // unknown ones are ignored
+}
+
+// 6.7.
+bool Receiver::on_ping(std::string_view payload) {
+  if (frame_.stream != 0) return fail_for(ErrorCode::protocol_error);
+  if (payload.size() != 8) return fail_for(ErrorCode::frame_size_error);
+  if (frame_.has(flag::ack)) {
+    ponged_ = true;
+    return allow_idle_frame();
+  }
+  sender_.ping(payload, true);
+  return allow_idle_frame();
+}
+
+// 6.8: the client opens no more streams; those there are go on.
+bool Receiver::on_goaway(std::string_view payload) {
+  if (frame_.stream != 0) return fail_for(ErrorCode::protocol_error);
+  if (payload.size() < 8) return fail_for(ErrorCode::frame_size_error);
+  peer_goes_ = true;
+  return allow_idle_frame();
+}
+
+// 6.9.
+bool Receiver::on_window_update(std::string_view payload) {
+  if (payload.size() != 4) return fail_for(ErrorCode::frame_size_error);
+  const std::uint32_t increment = read_u31(payload.data());
+  if (frame_.stream == 0) {
+    if (increment == 0) return fail_for(ErrorCode::protocol_error);
+    return sender_.widen(increment) || fail_for(ErrorCode::flow_control_error);
+  }
+  Transfer* const transfer = streams_.find(frame_.stream);
+  if (transfer == nullptr) {
+    const bool idle = streams_.past(frame_.stream) == Streams::Past::idle;
+    return idle ? fail_for(ErrorCode::protocol_error) : allow_idle_frame();
+  }
+  if (increment == 0) {
+    sender_.reset(*transfer, ErrorCode::protocol_error);
+  } else if (!sender_.widen(*transfer, increment)) {
+    sender_.reset(*transfer, ErrorCode::flow_control_error);
+  }
+  return true;
+}
+
+}  // namespace h2server::http::h2

@@ -1,0 +1,94 @@
+// The dynamic table of HPACK (RFC 7541, 2.3.2 and 4), of the decoder and of the encoder.
+//
+// Holds no memory until the first insertion, then grows by doubling, up to the size that the
+// protocol bounds. The bytes of all entries lie one after another, the oldest first; when they
+// arrive at the end of the buffer they are moved to its beginning. So an entry is contiguous,
+// and each byte inserted costs about one byte moved once the table evicts, none before.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace h2server::http::h2::hpack {
+
+class DynamicTable {
+ public:
+  static constexpr std::uint32_t entry_overhead_bytes = 32;    // RFC 7541, 4.1
+  static constexpr std::uint32_t limit_bytes_max = 64 * 1024;  // offsets and sizes have 16 bits
+
+  // Starts with the size `limit_bytes`, which is the most that resize() may ask for.
+  explicit DynamicTable(std::uint32_t limit_bytes);
+
+  struct Entry {
+    std::string_view name;  // until the next insert() or resize()
+    std::string_view value;
+    std::uint16_t note = 0;  // what the inserter gave
+  };
+  // 0 is the newest; `age` < count().
+  [[nodiscard]] Entry at(std::uint32_t age) const noexcept {
+    const Record& record = record_at(age);
+    const char* const name = place(record);
+    return {{name, record.name_size}, {name + record.name_size, record.value_size}, record.note};
+  }
+  // The age of the newest entry of these sizes and this note, from `age` on; count() where there is
+  // none.
+  [[nodiscard]] std::uint32_t find(std::uint32_t age, std::size_t name_size, std::size_t value_size,
+                                   std::uint16_t note) const noexcept;
+
+  [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
+  // How many entries were ever inserted, modulo 2^32: the newest is number inserted() - 1.
+  [[nodiscard]] std::uint32_t inserted() const noexcept { return inserted_; }
+  // As RFC 7541, 4.1 counts.
+  [[nodiscard]] std::uint32_t bytes() const noexcept {
+    return live_ + count_ * entry_overhead_bytes;
+  }
+  [[nodiscard]] std::uint32_t bytes_max() const noexcept { return bytes_max_; }
+  [[nodiscard]] std::uint32_t limit_bytes() const noexcept { return limit_; }
+
+  static std::uint64_t entry_bytes(std::string_view name, std::string_view value) noexcept {
+    return std::uint64_t{name.size()} + value.size() + entry_overhead_bytes;
+  }
+
+  // Evicts what does not fit any more; at 0 gives all memory back.
+  void resize(std::uint32_t bytes_max) noexcept;
+  // Neither may point into the table. An entry that is larger than the table empties it
+  // (RFC 7541, 4.4).
+  void insert(std::string_view name, std::string_view value, std::uint16_t note);
+
+  [[nodiscard]] std::size_t memory_bytes() const noexcept {
+    return capacity_ + records_capacity_ * sizeof(Record);
+  }
+
+ private:
+  struct Record {
+    std::uint16_t offset;  // of the name, modulo 2^16, not moved with the bytes: see base_
+    std::uint16_t name_size;
+    std::uint16_t value_size;
+    std::uint16_t note;
+  };
+
+  [[nodiscard]] const Record& record_at(std::uint32_t age) const noexcept {
+    return records_[(inserted_ - 1 - age) & (records_capacity_ - 1)];
+  }
+  [[nodiscard]] const char* place(const Record& record) const noexcept {
+    return buffer_.get() + static_cast<std::uint16_t>(record.offset - base_);
+  }
+  void evict_down_to(std::uint32_t bytes) noexcept;
+  void make_room(std::uint32_t size);
+  void grow_records();
+
+  std::unique_ptr<char[]> buffer_;
+  std::unique_ptr<Record[]> records_;  // a ring, by the number of the entry
+  std::uint32_t capacity_ = 0;
+  std::uint32_t records_capacity_ = 0;  // a power of two, or 0
+  std::uint32_t begin_ = 0;             // of the oldest entry, in the buffer
+  std::uint32_t live_ = 0;              // bytes of all entries, from there on
+  std::uint32_t count_ = 0;
+  std::uint32_t inserted_ = 0;
+  std::uint32_t bytes_max_;
+  std::uint32_t limit_;
+  std::uint16_t base_ = 0;  // an entry lies at its offset less this
+};
+
+}  // namespace h2server::http::h2::hpack

@@ -1,0 +1,199 @@
+#include "http/h2/hpack/encoder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "http/h2/hpack/bytes.h"
+#include "http/h2/hpack/huffman.h"
+#include "http/h2/hpack/integer.h"
+#include "http/h2/hpack/static_table.h"
+#include "http/h2/hpack/token.h"
+
+namespace h2server::http::h2::hpack {
+
+namespace {
+
+// First bits of the representations (RFC 7541, 6) and how many bits their prefix has.
+struct Representation {
+  unsigned flags;
+  unsigned prefix_bits;
+};
+constexpr Representation indexed = {0x80, 7};
+constexpr Representation inserted = {0x40, 6};
+constexpr Representation size_update = {0x20, 5};
+constexpr Representation never_indexed = {0x10, 4};
+constexpr Representation not_inserted = {0x00, 4};
+
+char* write(char* out, Representation representation, std::uint32_t value) noexcept {
+  return encode_integer(out, representation.flags, representation.prefix_bits, value);
+}
+
+// RFC 7541, 7.1.3: who can make us send values beside a secret one could try to guess it by sizes.
+constexpr bool is_credential(Token token) noexcept {
+  return token == Token::authorization || token == Token::proxy_authorization ||
+         token == Token::cookie || token == Token::set_cookie;
+}
+
+constexpr bool tends_to_change(Token token) noexcept {
+  return token == Token::content_length || token == Token::etag || token == Token::last_modified ||
+         token == Token::content_range || token == Token::location || token == Token::age ||
+         token == Token::content_disposition;
+}
+
+// Up to eight bytes at the end of `text`; of fewer, some bits of all of them.
+std::uint64_t tail(std::string_view text) noexcept {
+  const std::size_t size = text.size();
+  if (size >= 8) return load<std::uint64_t>(text.data() + size - 8);
+  if (size >= 4) {
+    return std::uint64_t{load<std::uint32_t>(text.data())} << 32 |
+           load<std::uint32_t>(text.data() + size - 4);
+  }
+  std::uint64_t word = size;
+  for (const char c : text) word = word << 8 | static_cast<unsigned char>(c);
+  return word;
+}
+
+// Of sizes and ends only, at a few cycles: what it takes for alike is compared byte by byte anyway.
+std::uint32_t hash_of(std::string_view name, std::string_view value) noexcept {
+  std::uint64_t mix = (tail(name) ^ name.size()) * 0x9e3779b97f4a7c15;
+  mix = ((mix ^ mix >> 29) + tail(value) + value.size()) * 0xbf58476d1ce4e5b9;
+  if (value.size() > 8)
+    mix = (mix ^ mix >> 31 ^ load<std::uint64_t>(value.data())) * 0x94d049bb133111eb;
+  return static_cast<std::uint32_t>(mix >> 32);
+}
+
+std::uint16_t note_of(std::uint32_t hash) noexcept {
+  return static_cast<std::uint16_t>(hash >> 16);
+}
+
+// RFC 7541, 5.2.
+char* write_string(char* out, std::string_view text) noexcept {
+  const std::size_t packed = huffman_size(text);
+  if (packed < text.size()) {
+    out = encode_integer(out, 0x80, 7, static_cast<std::uint32_t>(packed));
+    return huffman_encode(out, text);
+  }
+  out = encode_integer(out, 0, 7, static_cast<std::uint32_t>(text.size()));
+  if (!text.empty()) std::memcpy(out, text.data(), text.size());
+  return out + text.size();
+}
+
+// The index of that line in the static table, or 0.
+std::uint32_t find_static(Token token, std::string_view value) noexcept {
+  std::uint32_t index = static_index_of_name[static_cast<std::size_t>(token)];
+  if (index == 0) return 0;
+  for (; index <= static_count && static_table[index].token == token; ++index) {
+    const std::string_view known = static_table[index].value;
+    if (known.size() == value.size() && same_bytes(known.data(), value.data(), value.size())) {
+      return index;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool Encoder::Seen::check_and_add(std::uint16_t hash) noexcept {
+  if (std::ranges::find(hashes_, hash) != hashes_.end()) return true;
+  hashes_[next_++ % hashes_.size()] = hash;
+  return false;
+}
+
+void Encoder::set_table_bytes_max(std::uint32_t bytes) noexcept {
+  const std::uint32_t size = std::min(bytes, table_bytes_max);
+  if (size == table_.bytes_max()) return;
+  table_.resize(size);
+  announced_min_ = std::min(size, announced_min_.value_or(size));
+  ++version_;
+}
+
+// RFC 7541, 4.2: the smallest size in between, then the last.
+char* Encoder::begin_block(char* out) noexcept {
+  if (!announced_min_) [[likely]]
+    return out;
+  if (*announced_min_ < table_.bytes_max()) out = write(out, size_update, *announced_min_);
+  out = write(out, size_update, table_.bytes_max());
+  announced_min_.reset();
+  ++version_;
+  return out;
+}
+
+char* Encoder::encode(char* out, std::string_view name, std::string_view value) {
+  if (name.starts_with(':')) {  // mostly ":status", mostly in the static table
+    const std::uint32_t index = find_static(token_of(name), value);
+    if (index != 0) return write(out, indexed, index);
+  }
+  const std::uint32_t hash = hash_of(name, value);
+  const std::uint32_t age = find_entry(name, value, hash);
+  if (age != table_.count()) [[likely]]
+    return write(out, indexed, static_count + 1 + age);
+  return encode_literal(out, name, value, hash);
+}
+
+char* Encoder::encode_literal(char* out, std::string_view name, std::string_view value,
+                              std::uint32_t hash) {
+  const Token token = token_of(name);
+  if (const std::uint32_t index = find_static(token, value)) {
+    return write(out, indexed, index);
+  }
+  Representation representation = not_inserted;
+  if (is_credential(token)) {
+    representation = never_indexed;
+  } else if (DynamicTable::entry_bytes(name, value) <= table_.bytes_max() / 4) {
+    // What is larger would evict much that is used more often.
+    if (!tends_to_change(token) || seen_.check_and_add(note_of(hash))) representation = inserted;
+  }
+  std::uint32_t index = static_index_of_name[static_cast<std::size_t>(token)];
+  if (index == 0) index = find_name(name);
+  out = write(out, representation, index);
+  if (index == 0) out = write_string(out, name);
+  out = write_string(out, value);
+  if (representation.flags == inserted.flags) insert(name, value, hash);
+  return out;
+}
+
+// Its age; count() where there is none.
+std::uint32_t Encoder::find_entry(std::string_view name, std::string_view value,
+                                  std::uint32_t hash) noexcept {
+  std::uint8_t& slot = slots_[hash % slot_count];
+  const auto newest = static_cast<std::uint8_t>(table_.inserted() - 1);
+  const std::uint32_t hint = static_cast<std::uint8_t>(newest - slot);
+  if (hint < table_.count() && is_entry(hint, name, value)) [[likely]]
+    return hint;
+  std::uint32_t age = 0;
+  while (true) {
+    age = table_.find(age, name.size(), value.size(), note_of(hash));
+    if (age == table_.count()) return age;
+    if (is_entry(age, name, value)) break;
+    ++age;
+  }
+  slot = static_cast<std::uint8_t>(newest - age);
+  return age;
+}
+
+bool Encoder::is_entry(std::uint32_t age, std::string_view name,
+                       std::string_view value) const noexcept {
+  const DynamicTable::Entry entry = table_.at(age);
+  return entry.name.size() == name.size() && entry.value.size() == value.size() &&
+         same_bytes(entry.value.data(), value.data(), value.size()) &&
+         same_bytes(entry.name.data(), name.data(), name.size());
+}
+
+// The index of an entry with that name, or 0.
+std::uint32_t Encoder::find_name(std::string_view name) const noexcept {
+  for (std::uint32_t age = 0; age < table_.count(); ++age) {
+    const std::string_view known = table_.at(age).name;
+    if (known.size() == name.size() && same_bytes(known.data(), name.data(), name.size())) {
+      return static_count + 1 + age;
+    }
+  }
+  return 0;
+}
+
+void Encoder::insert(std::string_view name, std::string_view value, std::uint32_t hash) {
+  slots_[hash % slot_count] = static_cast<std::uint8_t>(table_.inserted());
+  table_.insert(name, value, note_of(hash));
+  ++version_;
+}
+
+}  // namespace h2server::http::h2::hpack

@@ -1,0 +1,87 @@
+#include "http/h2/priority.h"
+
+#include <bit>
+#include <optional>
+
+#include "base/assert.h"
+#include "http/syntax.h"
+
+namespace h2server::http::h2 {
+
+namespace {
+
+// Up to the next comma that is not within a string (RFC 8941, 3.3.3).
+std::string_view take_member(std::string_view& rest) noexcept {
+  bool quoted = false;
+  std::size_t end = 0;
+  for (; end < rest.size() && (quoted || rest[end] != ','); ++end) {
+    if (quoted && rest[end] == '\\') ++end;
+    else if (rest[end] == '"') quoted = !quoted;
+  }
+  end = std::min(end, rest.size());
+  const std::string_view member = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return trim(member);
+}
+
+std::optional<bool> as_boolean(std::string_view value) noexcept {
+  if (value.empty() || value == "?1") return true;  // a key alone is true
+  if (value == "?0") return false;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Priority parse_priority(std::string_view value) noexcept {
+  Priority priority;
+  while (!value.empty()) {
+    const std::string_view member = take_member(value);
+    const std::string_view item = member.substr(0, member.find(';'));  // without parameters
+    const std::size_t equals = std::min(item.find('='), item.size());
+    const std::string_view key = item.substr(0, equals);
+    const std::string_view given = item.substr(std::min(equals + 1, item.size()));
+    if (key == "u" && given.size() == 1 && given[0] >= '0' && given[0] <= '7') {
+      priority.urgency = static_cast<std::uint8_t>(given[0] - '0');
+    } else if (key == "i") {
+      priority.incremental = as_boolean(given).value_or(priority.incremental);
+    }
+  }
+  return priority;
+}
+
+void Scheduler::add(Transfer& transfer) noexcept {
+  Stream& stream = transfer.stream;
+  ASSERT(!stream.ready);
+  stream.ready = true;
+  Queue& queue = queues_[stream.priority.urgency];
+  stream.next_ready = nullptr;
+  stream.previous_ready = queue.back;
+  (queue.back != nullptr ? queue.back->stream.next_ready : queue.front) = &transfer;
+  queue.back = &transfer;
+  waiting_ |= static_cast<std::uint8_t>(1U << stream.priority.urgency);
+}
+
+void Scheduler::remove(Transfer& transfer) noexcept {
+  Stream& stream = transfer.stream;
+  if (!std::exchange(stream.ready, false)) return;
+  Queue& queue = queues_[stream.priority.urgency];
+  Transfer* const before = stream.previous_ready;
+  Transfer* const after = stream.next_ready;
+  (before != nullptr ? before->stream.next_ready : queue.front) = after;
+  (after != nullptr ? after->stream.previous_ready : queue.back) = before;
+  if (queue.front == nullptr) waiting_ &= static_cast<std::uint8_t>(~(1U << stream.priority.urgency));
+}
+
+Transfer* Scheduler::first() const noexcept {
+  if (waiting_ == 0) return nullptr;
+  return queues_[static_cast<std::size_t>(std::countr_zero(waiting_))].front;
+}
+
+void Scheduler::took_turn(Transfer& transfer) noexcept {
+  if (!transfer.stream.ready || !transfer.stream.priority.incremental) return;
+  if (transfer.stream.next_ready == nullptr) return;  // nobody to share with
+  remove(transfer);
+  add(transfer);
+}
+
+}  // namespace h2server::http::h2

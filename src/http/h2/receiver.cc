@@ -1,0 +1,394 @@
+#include "http/h2/receiver.h"
+
+#include <algorithm>
+
+#include "http/h2/priority.h"
+
+namespace h2server::http::h2 {
+
+namespace {
+
+constexpr std::size_t kept_bytes_max = 256;  // of a buffer that is needed now and then
+
+void release(std::string& buffer) {
+  buffer.clear();
+  if (buffer.capacity() > kept_bytes_max) std::string().swap(buffer);
+}
+
+}  // namespace
+
+Receiver::Receiver(const Limits& limits, Streams& streams, Sender& sender)
+    : limits_(limits),
+      streams_(streams),
+      sender_(sender),
+      builder_(limits),
+      resets_(limits.resets_max, limits.resets_per_s_max),
+      idle_frames_(limits.idle_frames_max, limits.idle_frames_per_s_max) {
+  sender.settings();
+  const std::uint32_t increment =
+      window_.grow_to(static_cast<std::uint32_t>(limits.connection_window_bytes));
+  if (increment > 0) sender.window_update(0, increment);
+}
+
+void Receiver::receive(std::string_view bytes, std::int64_t now_ms) noexcept {
+  input_ = bytes;
+  now_ms_ = now_ms;
+}
+
+void Receiver::fail(ErrorCode code) {
+  if (std::exchange(failed_, true)) return;
+  sender_.goaway(last_served(), code);
+}
+
+std::uint32_t Receiver::last_served() const noexcept {
+  return std::min(last_served_, streams_.last_id());
+}
+
+// --- bytes ------------------------------------------------------------------------------------
+
+bool Receiver::next(SessionEvent& event) {
+  bool more = true;
+  while (more && !failed_) {
+    switch (state_) {
+      case State::opening:
+        more = take_preface();
+        break;
+      case State::head:
+        more = take_head();
+        break;
+      case State::payload:
+        if (take_payload(event)) return true;
+        more = state_ != State::payload;
+        break;
+      case State::content:
+      case State::padding:
+        if (take_content(event)) return true;
+        more = state_ == State::head;
+        break;
+      case State::skipping:
+        more = skip();
+        break;
+    }
+  }
+  if (sender_.overfull()) fail(ErrorCode::enhance_your_calm);
+  return false;
+}
+
+// That many bytes in a row, valid until the next call; null: they have not all arrived.
+const char* Receiver::take(std::size_t size) {
+  if (std::exchange(partial_taken_, false)) release(partial_);
+  if (partial_.empty() && input_.size() >= size) {
+    const char* const first = input_.data();
+    input_.remove_prefix(size);
+    return first;
+  }
+  const std::string_view part = input_.substr(0, size - partial_.size());
+  partial_.append(part);
+  input_.remove_prefix(part.size());
+  if (partial_.size() < size) return nullptr;
+  partial_taken_ = true;
+  return partial_.data();
+}
+
+bool Receiver::skip() {
+  const std::size_t part = std::min<std::size_t>(left_, input_.size());
+  input_.remove_prefix(part);
+  left_ -= static_cast<std::uint32_t>(part);
+  if (left_ > 0) return false;
+  state_ = State::head;
+  return true;
+}
+
+// RFC 9113, 3.4.
+bool Receiver::take_preface() {
+  const std::string_view wanted = preface.substr(partial_.size());
+  const std::string_view got = input_.substr(0, wanted.size());
+  if (!wanted.starts_with(got)) return fail_for(ErrorCode::protocol_error);
+  if (take(preface.size()) == nullptr) return false;
+  state_ = State::head;
+  return true;
+}
+
+bool Receiver::take_head() {
+  if (input_.empty()) {
+    if (std::exchange(partial_taken_, false)) release(partial_);
+    return false;
+  }
+  const char* const bytes = take(frame_head_bytes);
+  if (bytes == nullptr) return false;
+  frame_ = read_frame_head(bytes);
+  return begin_frame();
+}
+
+bool Receiver::begin_frame() {
+  // RFC 9113, 3.4: the client begins with SETTINGS.
+  if (!settled_ && (frame_.type != FrameType::settings || frame_.has(flag::ack))) {
+    return fail_for(ErrorCode::protocol_error);
+  }
+  // 6.10: nothing comes between the parts of a field block.
+  const bool continues = frame_.type == FrameType::continuation;
+  if (block_stream_ != 0 ? !continues || frame_.stream != block_stream_ : continues) {
+    return fail_for(ErrorCode::protocol_error);
+  }
+  if (frame_.size > default_frame_bytes) return fail_for(ErrorCode::frame_size_error);
+  if (frame_.type == FrameType::data) return begin_data();
+  if (frame_.type <= FrameType::continuation || frame_.type == FrameType::priority_update) {
+    state_ = State::payload;
+    return true;
+  }
+  if (!allow_idle_frame()) return false;  // 5.5: an extension of which we know nothing
+  left_ = frame_.size;
+  state_ = State::skipping;
+  return true;
+}
+
+bool Receiver::allow_idle_frame() {
+  return idle_frames_.allow(now_ms_) || fail_for(ErrorCode::enhance_your_calm);
+}
+
+bool Receiver::take_payload(SessionEvent& event) {
+  const char* const bytes = take(frame_.size);
+  if (bytes == nullptr) return false;
+  state_ = State::head;
+  const std::string_view payload(bytes, frame_.size);
+  if (frame_.type == FrameType::headers) return on_headers(payload, event);
+  if (frame_.type == FrameType::continuation) return on_continuation(payload, event);
+  on_other(payload);
+  return false;
+}
+
+// --- DATA (RFC 9113, 6.1) ---------------------------------------------------------------------
+
+// The whole payload counts for flow control, padding too, on streams that are gone too (6.9).
+bool Receiver::begin_data() {
+  if (frame_.stream == 0) return fail_for(ErrorCode::protocol_error);
+  if (!window_.take(frame_.size)) return fail_for(ErrorCode::flow_control_error);
+  Transfer* transfer = streams_.find(frame_.stream);
+  if (transfer == nullptr) {
+    const Streams::Past past = streams_.past(frame_.stream);
+    const bool beyond = frame_.stream > last_served_;
+    if (past == Streams::Past::idle || past == Streams::Past::passed_over) {
+      return fail_for(ErrorCode::protocol_error);
+    }
+    if (past == Streams::Past::ended && !beyond) return fail_for(ErrorCode::stream_closed);
+  } else if (!transfer->stream.takes_content()) {
+    return fail_for(ErrorCode::stream_closed);
+  } else if (!transfer->stream.receive.take(frame_.size)) {
+    sender_.reset(*transfer, ErrorCode::flow_control_error);
+    transfer = nullptr;
+  }
+  const bool padded = frame_.has(flag::padded);
+  if (padded && frame_.size == 0) return fail_for(ErrorCode::frame_size_error);
+  if (frame_.size == 0 && !frame_.has(flag::end_stream) && !allow_idle_frame()) return false;
+  left_ = frame_.size;
+  padding_ = 0;
+  if (transfer == nullptr) {
+    consume(nullptr, frame_.size);
+    state_ = State::skipping;
+  } else {
+    state_ = padded ? State::padding : State::content;
+  }
+  return true;
+}
+
+// True: an event. False: the frame is over, if the state says so, or there are no bytes.
+bool Receiver::take_content(SessionEvent& event) {
+  if (state_ == State::padding) {  // its size comes first
+    const char* const size = take(1);
+    if (size == nullptr) return false;
+    padding_ = static_cast<unsigned char>(*size);
+    if (padding_ >= left_) return fail_for(ErrorCode::protocol_error);
+    left_ -= padding_ + 1;
+    consume(streams_.find(frame_.stream), padding_ + 1);
+    state_ = State::content;
+  }
+  Transfer* const transfer = streams_.find(frame_.stream);
+  if (transfer == nullptr) {  // reset, by us, after the frame began
+    consume(nullptr, left_);
+    left_ += padding_;
+    state_ = State::skipping;
+    skip();
+    return false;
+  }
+  if (left_ > 0) {
+    const std::string_view part = input_.substr(0, left_);
+    if (part.empty()) return false;
+    input_.remove_prefix(part.size());
+    left_ -= static_cast<std::uint32_t>(part.size());
+    Stream& stream = transfer->stream;
+    if (stream.sized && part.size() > stream.content_left) {  // 8.1.1
+      consume(nullptr, static_cast<std::uint32_t>(part.size()));
+      sender_.reset(*transfer, ErrorCode::protocol_error);
+      return take_content(event);
+    }
+    stream.content_left -= stream.sized ? part.size() : 0;
+    event = {SessionEvent::Kind::data, transfer, part};
+    return true;
+  }
+  left_ = std::exchange(padding_, 0);
+  state_ = State::skipping;
+  const bool ends = frame_.has(flag::end_stream);
+  skip();
+  return ends && on_stream_end(*transfer, event);
+}
+
+// END_STREAM: the request is whole, if it has as much content as it said.
+bool Receiver::on_stream_end(Transfer& transfer, SessionEvent& event) {
+  Stream& stream = transfer.stream;
+  if (stream.sized && stream.content_left > 0) {
+    sender_.reset(transfer, ErrorCode::protocol_error);
+    return false;
+  }
+  transfer.ended = true;
+  event = {SessionEvent::Kind::ended, &transfer};
+  if (stream.state == Stream::State::half_closed_local) {
+    sender_.drop(transfer);  // answered already: `closed` says all
+    return false;
+  }
+  stream.state = Stream::State::half_closed_remote;
+  return true;
+}
+
+void Receiver::consume(Transfer* transfer, std::uint32_t bytes) {
+  if (const std::uint32_t increment = window_.give_back(bytes)) {
+    sender_.window_update(0, increment);
+  }
+  if (transfer == nullptr || !transfer->stream.takes_content()) return;
+  if (const std::uint32_t increment = transfer->stream.receive.give_back(bytes)) {
+    sender_.window_update(transfer->id, increment);
+  }
+}
+
+// --- field blocks (RFC 9113, 6.2 and 6.10) ----------------------------------------------------
+
+bool Receiver::on_headers(std::string_view payload, SessionEvent& event) {
+  // 5.1.1: clients open streams with odd identifiers.
+  if (frame_.stream % 2 == 0) return fail_for(ErrorCode::protocol_error);
+  std::size_t padding = 0;
+  if (frame_.has(flag::padded)) {
+    if (payload.empty()) return fail_for(ErrorCode::frame_size_error);
+    padding = static_cast<unsigned char>(payload[0]);
+    payload.remove_prefix(1);
+  }
+  if (frame_.has(flag::priority)) {  // RFC 7540's, to be ignored
+    if (payload.size() < 5) return fail_for(ErrorCode::frame_size_error);
+    // RFC 7540, 5.3.1: a stream can't depend on itself.
+    if (read_u31(payload.data()) == frame_.stream) return fail_for(ErrorCode::protocol_error);
+    payload.remove_prefix(5);
+  }
+  if (padding > payload.size()) return fail_for(ErrorCode::protocol_error);
+  payload.remove_suffix(padding);
+  block_ends_stream_ = frame_.has(flag::end_stream);
+  block_stream_ = frame_.stream;
+  if (frame_.has(flag::end_headers)) return on_block(payload, event);
+  block_.assign(payload);
+  continuations_ = 0;
+  return false;
+}
+
+bool Receiver::on_continuation(std::string_view payload, SessionEvent& event) {
+  const bool too_many = ++continuations_ > limits_.continuations_max;
+  if (too_many || block_.size() + payload.size() > 2 * limits_.head_bytes_max) {
+    return fail_for(ErrorCode::enhance_your_calm);
+  }
+  block_.append(payload);
+  if (!frame_.has(flag::end_headers)) return false;
+  const bool told = on_block(block_, event);
+  release(block_);
+  return told;
+}
+
+// Every block is decoded, whatever becomes of its stream: the next one builds on it (4.3).
+bool Receiver::on_block(std::string_view block, SessionEvent& event) {
+  const std::uint32_t id = std::exchange(block_stream_, 0);
+  if (Transfer* const transfer = streams_.find(id)) return on_trailers(*transfer, block, event);
+  switch (streams_.past(id)) {
+    case Streams::Past::idle:
+      break;
+    case Streams::Past::passed_over:
+      return fail_for(ErrorCode::protocol_error);
+    case Streams::Past::ended:
+      if (id <= last_served_) return fail_for(ErrorCode::stream_closed);
+      return ignore_block(block);
+    case Streams::Past::reset:
+    case Streams::Past::forgotten:
+      return ignore_block(block);
+  }
+  streams_.use(id);
+  if (id > last_served_) return ignore_block(block);
+  if (streams_.alive() >= limits_.streams_max) {  // 5.1.2
+    const bool decoded = decode(block, nullptr) != Decoded::failed;
+    if (decoded) sender_.reset(id, ErrorCode::refused_stream);
+    return false;
+  }
+  return on_request(block, event);
+}
+
+bool Receiver::ignore_block(std::string_view block) {
+  decode(block, nullptr);
+  return allow_idle_frame() && false;
+}
+
+bool Receiver::on_request(std::string_view block, SessionEvent& event) {
+  Transfer& transfer = streams_.open(frame_.stream);
+  Stream& stream = transfer.stream;
+  transfer.head.version = Version::http_2;
+  stream.send = SendWindow(sender_.initial_window());
+  stream.receive = ReceiveWindow(static_cast<std::uint32_t>(limits_.stream_window_bytes));
+  builder_.begin_head(transfer);
+  const Decoded decoded = decode(block, &builder_);
+  if (decoded == Decoded::failed) {
+    streams_.close(transfer);
+    return false;
+  }
+  const std::optional<std::uint64_t> length = transfer.head.content_length;
+  stream.sized = length.has_value();
+  stream.content_left = length.value_or(0);
+  if (decoded == Decoded::malformed || (block_ends_stream_ && stream.content_left > 0)) {
+    sender_.reset(transfer, ErrorCode::protocol_error);
+    return false;
+  }
+  if (!priorities_.empty()) recall_priority(transfer);
+  if (block_ends_stream_) {
+    stream.state = Stream::State::half_closed_remote;
+    transfer.ended = true;
+  }
+  stream.announced = true;
+  event = {SessionEvent::Kind::request, &transfer};
+  return true;
+}
+
+bool Receiver::on_trailers(Transfer& transfer, std::string_view block, SessionEvent& event) {
+  if (!transfer.stream.takes_content()) return fail_for(ErrorCode::stream_closed);
+  builder_.begin_trailers(transfer);
+  const Decoded decoded = decode(block, &builder_);
+  if (decoded == Decoded::failed) return false;
+  // RFC 9113, 8.1: trailers end the request.
+  if (decoded == Decoded::malformed || !block_ends_stream_) {
+    sender_.reset(transfer, ErrorCode::protocol_error);
+    return false;
+  }
+  return on_stream_end(transfer, event);
+}
+
+Receiver::Decoded Receiver::decode(std::string_view block, RequestHeadBuilder* builder) {
+  decoder_.begin(block);
+  hpack::FieldLine line;
+  for (;;) {
+    switch (decoder_.next(line)) {
+      case hpack::Decoder::Verdict::line:
+        if (builder == nullptr) break;
+        builder->add(line);
+        if (!builder->is_flood()) break;
+        fail(ErrorCode::enhance_your_calm);
+        return Decoded::failed;
+      case hpack::Decoder::Verdict::end:
+        return builder == nullptr || builder->conclude() ? Decoded::good : Decoded::malformed;
+      case hpack::Decoder::Verdict::malformed:
+        fail(ErrorCode::compression_error);
+        return Decoded::failed;
+    }
+  }
+}
+
+}  // namespace h2server::http::h2

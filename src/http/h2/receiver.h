@@ -1,0 +1,117 @@
+// What the native session receives: bytes to frames, frames to events (RFC 9113, 4 to 6).
+//
+// Content is handed on where it arrived; other payloads are gathered when they come in parts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "http/h2/flow.h"
+#include "http/h2/frame.h"
+#include "http/h2/hpack/decoder.h"
+#include "http/h2/rate_limit.h"
+#include "http/h2/request_head.h"
+#include "http/h2/sender.h"
+#include "http/h2/streams.h"
+
+namespace h2server::http::h2 {
+
+class Receiver {
+ public:
+  // All outlive the receiver.
+  Receiver(const Limits& limits, Streams& streams, Sender& sender);
+
+  void receive(std::string_view bytes, std::int64_t now_ms) noexcept;
+  [[nodiscard]] bool next(SessionEvent& event);
+
+  [[nodiscard]] bool failed() const noexcept { return failed_; }
+  // GOAWAY with that code, and nothing is read any more.
+  void fail(ErrorCode code);
+  // Streams beyond this one are ignored: a GOAWAY has said so.
+  void serve_up_to(std::uint32_t id) noexcept { last_served_ = id; }
+  [[nodiscard]] std::uint32_t last_served() const noexcept;
+  [[nodiscard]] bool goes_away() const noexcept {
+    return peer_goes_ || last_served_ != largest_stream;
+  }
+  [[nodiscard]] bool acknowledged() const noexcept { return acknowledged_; }
+  // The peer has answered a PING that asks whether it has seen a GOAWAY.
+  [[nodiscard]] bool take_pong() noexcept { return std::exchange(ponged_, false); }
+
+  void consume(Transfer* transfer, std::uint32_t bytes);
+
+ private:
+  enum class State : std::uint8_t { opening, head, payload, content, padding, skipping };
+
+  // What is to be done with a frame's bytes.
+  [[nodiscard]] const char* take(std::size_t size);
+  bool take_preface();
+  bool take_head();
+  bool take_payload(SessionEvent& event);
+  bool take_content(SessionEvent& event);
+  bool skip();
+  bool fail_for(ErrorCode code) {
+    fail(code);
+    return false;
+  }
+  // A frame that gets nobody anywhere, of which there may be some.
+  bool allow_idle_frame();
+
+  // True: the frame's payload comes next. False: it failed.
+  bool begin_frame();
+  bool begin_data();
+
+  // With its whole payload. True: there is an event.
+  bool on_headers(std::string_view payload, SessionEvent& event);
+  bool on_continuation(std::string_view payload, SessionEvent& event);
+  bool on_block(std::string_view block, SessionEvent& event);
+  bool on_request(std::string_view block, SessionEvent& event);
+  bool on_trailers(Transfer& transfer, std::string_view block, SessionEvent& event);
+  bool on_stream_end(Transfer& transfer, SessionEvent& event);
+  enum class Decoded : std::uint8_t { good, malformed, failed };
+  Decoded decode(std::string_view block, RequestHeadBuilder* builder);
+  bool ignore_block(std::string_view block);
+  bool on_other(std::string_view payload);
+  bool on_priority(std::string_view payload);
+  bool on_priority_update(std::string_view payload);
+  bool on_rst_stream(std::string_view payload);
+  bool on_settings(std::string_view payload);
+  bool apply(Setting setting, std::uint32_t value);
+  bool on_ping(std::string_view payload);
+  bool on_goaway(std::string_view payload);
+  bool on_window_update(std::string_view payload);
+  void remember_priority(std::uint32_t id, Priority priority);
+  void recall_priority(Transfer& transfer);
+
+  const Limits& limits_;
+  Streams& streams_;
+  Sender& sender_;
+  hpack::Decoder decoder_;
+  RequestHeadBuilder builder_;
+  ReceiveWindow window_;  // of the connection
+  RateLimit resets_;
+  RateLimit idle_frames_;
+  std::int64_t now_ms_ = 0;
+  std::string_view input_;
+  std::string partial_;  // of what did not arrive at once
+  std::string block_;    // of HEADERS that CONTINUATIONs follow
+  std::vector<std::pair<std::uint32_t, Priority>> priorities_;  // of streams to come
+  FrameHead frame_;
+  std::uint32_t left_ = 0;       // of the frame's content
+  std::uint32_t padding_ = 0;    // that follows it
+  std::uint32_t last_served_ = largest_stream;
+  std::uint32_t block_stream_ = 0;  // whose block_ is incomplete; 0: none is
+  std::uint32_t continuations_ = 0;
+  State state_ = State::opening;
+  bool block_ends_stream_ = false;
+  bool partial_taken_ = false;
+  bool settled_ = false;  // the peer's first SETTINGS came
+  bool acknowledged_ = false;
+  bool peer_goes_ = false;
+  bool ponged_ = false;
+  bool failed_ = false;
+};
+
+}  // namespace h2server::http::h2

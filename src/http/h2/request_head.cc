@@ -1,0 +1,128 @@
+#include "http/h2/request_head.h"
+
+#include "http/h2/priority.h"
+#include "http/message.h"
+#include "http/syntax.h"
+
+namespace h2server::http::h2 {
+
+using hpack::FieldLine;
+using hpack::Token;
+
+void RequestHeadBuilder::begin(Transfer& transfer, bool trailers) noexcept {
+  transfer_ = &transfer;
+  bytes_ = 0;
+  seen_ = 0;
+  trailers_ = trailers;
+  regular_ = malformed_ = web_scheme_ = false;
+  host_ = {};
+}
+
+void RequestHeadBuilder::add(const FieldLine& line) {
+  if (malformed_) return;
+  bytes_ += line.name.size() + line.value.size() + field_overhead_bytes;
+  malformed_ = !judge(line);
+}
+
+bool RequestHeadBuilder::judge(const FieldLine& line) {
+  // RFC 9113, 8.2.1: lower case, no separators, no line breaks, nothing to be trimmed.
+  if (!line.name_is_valid || !line.value_is_valid) return false;
+  const bool pseudo = line.name.starts_with(':');
+  if (pseudo && (trailers_ || regular_)) return false;  // 8.1, 8.3
+  regular_ |= !pseudo;
+  if (!pseudo && !note_regular(line)) return false;
+  Fields& fields = trailers_ ? transfer_->trailers : transfer_->head.fields;
+  if (bytes_ > limits_.head_bytes_max || fields.size() == limits_.fields_max) {
+    transfer_->head_too_large = true;
+    return true;
+  }
+  if (pseudo) return add_pseudo(line);
+  const std::string_view value = keep(line.value, line.is_static);
+  if (line.token == Token::host && !trailers_) host_ = value;
+  fields.add(keep(line.name, line.name_is_static), value);
+  return true;
+}
+
+// RFC 9113, 8.3.1: each once, and not empty.
+bool RequestHeadBuilder::add_pseudo(const FieldLine& line) {
+  if (line.value.empty()) return false;
+  RequestHead& head = transfer_->head;
+  const std::string_view value = keep(line.value, line.is_static);
+  switch (line.token) {
+    case Token::method:
+      head.method_name = value;
+      head.method = parse_method(value);
+      return once(seen_method) && is_token(value);
+    case Token::path:
+      head.target = value;
+      return once(seen_path);
+    case Token::authority:
+      head.authority = value;
+      return once(seen_authority);
+    case Token::scheme:
+      web_scheme_ = value == "http" || value == "https";
+      return once(seen_scheme);
+    default:
+      return false;  // unknown ones, and ":protocol", which was not announced
+  }
+}
+
+// Those that mean something here, or must not be there.
+bool RequestHeadBuilder::note_regular(const FieldLine& line) {
+  switch (line.token) {
+    case Token::connection:  // RFC 9113, 8.2.2
+    case Token::keep_alive:
+    case Token::proxy_connection:
+    case Token::transfer_encoding:
+    case Token::upgrade:
+      return false;
+    case Token::te:
+      return equals_ignoring_case(line.value, "trailers");
+    case Token::host:
+      return trailers_ || (!line.value.empty() && once(seen_host));
+    case Token::content_length: {  // RFC 9110, 8.6
+      if (trailers_) return true;
+      const auto length = parse_decimal(line.value);
+      transfer_->head.content_length = length;
+      return length.has_value() && once(seen_length);
+    }
+    case Token::expect:
+      if (!trailers_) transfer_->owes_continue = equals_ignoring_case(line.value, "100-continue");
+      return true;
+    case Token::priority:
+      if (!trailers_) transfer_->stream.priority = parse_priority(line.value);
+      return true;
+    default:
+      return true;
+  }
+}
+
+bool RequestHeadBuilder::once(Seen which) noexcept {
+  const bool first = (seen_ & which) == 0;
+  seen_ |= which;
+  return first;
+}
+
+// Lives as long as the transfer.
+std::string_view RequestHeadBuilder::keep(std::string_view text, bool is_static) {
+  return is_static ? text : transfer_->arena.copy(text);
+}
+
+bool RequestHeadBuilder::conclude() noexcept {
+  if (malformed_) return false;
+  if (trailers_ || transfer_->head_too_large) return true;
+  RequestHead& head = transfer_->head;
+  const bool authority = (seen_ & (seen_authority | seen_host)) != 0;
+  if (head.method_name == "CONNECT") {  // RFC 9113, 8.5
+    return (seen_ & (seen_scheme | seen_path)) == 0 && (seen_ & seen_authority) != 0;
+  }
+  const auto required = seen_method | seen_scheme | seen_path;
+  if ((seen_ & required) != required || !authority) return false;
+  if (head.authority.empty()) head.authority = host_;
+  // 8.3.1: Host may not name another one.
+  if (!host_.empty() && !equals_ignoring_case(host_, head.authority)) return false;
+  const bool asterisk = head.target == "*" && head.method == Method::OPTIONS;
+  return !web_scheme_ || head.target.starts_with('/') || asterisk;
+}
+
+}  // namespace h2server::http::h2

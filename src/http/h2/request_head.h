@@ -1,0 +1,59 @@
+// The field section of a request, as it is decoded (RFC 9113, 8.2 and 8.3): collected into a
+// transfer and judged.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "http/h2/hpack/decoder.h"
+#include "http/h2/transfer.h"
+#include "http/limits.h"
+
+namespace h2server::http::h2 {
+
+class RequestHeadBuilder {
+ public:
+  // `limits` outlives it.
+  explicit RequestHeadBuilder(const Limits& limits) noexcept : limits_(limits) {}
+
+  // The head, or the trailer section, of that transfer comes next.
+  void begin_head(Transfer& transfer) noexcept { begin(transfer, false); }
+  void begin_trailers(Transfer& transfer) noexcept { begin(transfer, true); }
+
+  void add(const hpack::FieldLine& line);
+
+  // So much beyond what was announced that it is meant to cost us: a byte of HPACK may stand for
+  // 4 KiB.
+  [[nodiscard]] bool is_flood() const noexcept { return bytes_ > 4 * limits_.head_bytes_max; }
+  // After the last line: whether it is well-formed (RFC 9113, 8.1.1).
+  [[nodiscard]] bool conclude() noexcept;
+
+ private:
+  enum Seen : std::uint8_t {
+    seen_method = 1,
+    seen_scheme = 2,
+    seen_path = 4,
+    seen_authority = 8,
+    seen_host = 16,
+    seen_length = 32,
+  };
+
+  void begin(Transfer& transfer, bool trailers) noexcept;
+  bool judge(const hpack::FieldLine& line);
+  bool add_pseudo(const hpack::FieldLine& line);
+  bool note_regular(const hpack::FieldLine& line);
+  bool once(Seen which) noexcept;
+  std::string_view keep(std::string_view text, bool is_static);
+
+  const Limits& limits_;
+  Transfer* transfer_ = nullptr;
+  std::size_t bytes_ = 0;  // as RFC 9113, 6.5.2 counts them
+  std::uint8_t seen_ = 0;
+  bool trailers_ = false;
+  bool regular_ = false;    // pseudo-fields come before regular ones
+  bool malformed_ = false;
+  bool web_scheme_ = false;  // http or https
+  std::string_view host_;
+};
+
+}  // namespace h2server::http::h2

@@ -1,0 +1,91 @@
+// What the native session sends: frames, in the order in which they are to leave, and the bodies of
+// responses as priorities and windows allow.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/buffer_chain.h"
+#include "http/h2/flow.h"
+#include "http/h2/frame.h"
+#include "http/h2/hpack/encoder.h"
+#include "http/h2/priority.h"
+#include "http/h2/streams.h"
+
+namespace h2server::http::h2 {
+
+class Sender {
+ public:
+  // Both outlive the sender.
+  Sender(const Limits& limits, Streams& streams) noexcept : limits_(limits), streams_(streams) {}
+
+  [[nodiscard]] base::BufferChain& output() noexcept { return out_; }
+  // The peer makes us say more than it reads.
+  [[nodiscard]] bool overfull() const noexcept {
+    return unread_frames_ > limits_.frames_queued_max || unread_acks_ > limits_.acks_queued_max;
+  }
+
+  void settings();
+  void acknowledge_settings();
+  void ping(std::string_view payload, bool acknowledges);
+  void goaway(std::uint32_t last_stream, ErrorCode code);
+  void window_update(std::uint32_t id, std::uint32_t increment);
+  // Of a stream that is not alive.
+  void reset(std::uint32_t id, ErrorCode code);
+  void reset(Transfer& transfer, ErrorCode code);
+  // The peer has reset it.
+  void drop(Transfer& transfer);
+
+  void respond(Transfer& transfer, const ResponseHead& head, bool has_body);
+  void inform_continue(Transfer& transfer);
+  void body_offered(Transfer& transfer);
+  void produce(std::size_t bytes_max);
+
+  // The peer's SETTINGS and WINDOW_UPDATE. False: a window beyond its bound.
+  void set_table_bytes_max(std::uint32_t bytes) { encoder_.set_table_bytes_max(bytes); }
+  void set_frame_bytes_max(std::uint32_t bytes) noexcept;
+  [[nodiscard]] bool set_initial_window(std::uint32_t bytes);
+  [[nodiscard]] std::uint32_t initial_window() const noexcept { return initial_window_; }
+  [[nodiscard]] bool widen(std::uint32_t increment) noexcept { return window_.add(increment); }
+  [[nodiscard]] bool widen(Transfer& transfer, std::uint32_t increment);
+  void set_priority(Transfer& transfer, Priority priority);
+
+ private:
+  // A prepared head as it was encoded: bytes that refer to nothing but tables.
+  struct EncodedHead {
+    std::uint64_t prepared_id = 0;  // 0: none
+    std::uint64_t version = 0;      // of the encoder's table
+    std::uint8_t size = 0;
+    std::array<char, 23> bytes{};
+  };
+
+  void count_frame() noexcept;
+  void append_frame(FrameHead head, std::string_view payload);
+  void append_block(std::uint32_t id, const ResponseHead& head, bool ends);
+  void append_large_block(std::uint32_t id, const ResponseHead& head, bool ends, std::size_t bound);
+  char* encode_block(char* to, const ResponseHead& head);
+  char* encode_prepared(char* to, const ResponseHead& head);
+
+  void schedule(Transfer& transfer);
+  bool send_at_once(Transfer& transfer);
+  bool send_data(Transfer& transfer);
+  void append_data(Transfer& transfer, std::size_t size);
+  void end_body(Transfer& transfer);
+  void end_local(Transfer& transfer);
+
+  const Limits& limits_;
+  Streams& streams_;
+  base::BufferChain out_;
+  hpack::Encoder encoder_;
+  EncodedHead encoded_;
+  Scheduler scheduler_;
+  SendWindow window_;  // of the connection
+  std::uint32_t initial_window_ = default_window_bytes;
+  std::uint32_t frame_bytes_max_ = default_frame_bytes;
+  std::uint32_t unread_frames_ = 0;  // since output() was last empty
+  std::uint32_t unread_acks_ = 0;    // of unread_frames_
+};
+
+}  // namespace h2server::http::h2
