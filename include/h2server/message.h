@@ -73,6 +73,16 @@ struct RequestHead {
   bool encrypted = false;
   Fields fields;
   std::optional<std::uint64_t> content_length;  // bytes
+
+  // As one that was made new, keeping its memory.
+  void clear() noexcept {
+    method = Method::GET;
+    version = Version::http_1_1;
+    method_name = target = path = query = authority = {};
+    encrypted = false;
+    fields.clear();
+    content_length.reset();
+  }
 };
 
 }  // namespace h2server

@@ -50,6 +50,13 @@ class Response {
   [[nodiscard]] const std::vector<Line>& fields() const noexcept { return fields_; }
   [[nodiscard]] const Body& body() const noexcept { return body_; }
   [[nodiscard]] Body& body() noexcept { return body_; }
+  // As one that was made by Response(), keeping its memory.
+  void clear() noexcept {
+    status_ = 200;
+    whole_file_ = false;
+    fields_.clear();
+    body_.emplace<std::monostate>();
+  }
   void set_body(Body body) {
     body_ = std::move(body);
     whole_file_ = false;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -15,9 +16,19 @@ namespace h2server::base {
 class Arena {
  public:
   // `size` bytes without alignment, valid until clear().
-  std::span<char> take(std::size_t size);
+  std::span<char> take(std::size_t size) {
+    if (static_cast<std::size_t>(end_ - next_) < size) add_block(size);
+    char* const first = next_;
+    next_ += size;
+    return {first, size};
+  }
   // A copy of `bytes`, valid until clear().
-  std::string_view copy(std::string_view bytes);
+  std::string_view copy(std::string_view bytes) {
+    if (bytes.empty()) return {};
+    const std::span<char> room = take(bytes.size());
+    std::memcpy(room.data(), bytes.data(), bytes.size());
+    return {room.data(), room.size()};
+  }
   void clear() noexcept;
 
   [[nodiscard]] std::size_t bytes_held() const noexcept;
@@ -29,8 +40,11 @@ class Arena {
     std::unique_ptr<char[]> bytes;
     std::size_t size = 0;
   };
+  void add_block(std::size_t size);
+
   std::vector<Block> blocks_;
-  std::size_t used_ = 0;  // of the last block
+  char* next_ = nullptr;  // in the last block
+  char* end_ = nullptr;
 };
 
 }  // namespace h2server::base

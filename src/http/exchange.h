@@ -18,12 +18,9 @@ struct Exchange {
 
   void clear() noexcept {
     outgoing.clear();
-    response = Response();
+    response.clear();
     params.clear();
-    Fields fields = std::move(head.fields);  // keeps its memory
-    fields.clear();
-    head = RequestHead();
-    head.fields = std::move(fields);
+    head.clear();
     arena.clear();
   }
 };

@@ -24,6 +24,16 @@ class OutgoingBody {
 
   // All of it has been appended.
   [[nodiscard]] bool finished() const noexcept { return finished_; }
+  // All of it where it lies in memory and is no larger; empty: not so, or it has begun. Then
+  // finish() says that it has been taken.
+  [[nodiscard]] std::string_view whole(std::size_t bytes_max) const noexcept {
+    if (file_ == nullptr) {
+      return source_ == nullptr && memory_.size() <= bytes_max ? memory_ : std::string_view();
+    }
+    if (file_->file->mapped || sent_ > 0 || file_->count > bytes_max) return {};
+    return {file_->file->bytes + file_->first, static_cast<std::size_t>(file_->count)};
+  }
+  void finish() noexcept { finished_ = true; }
   // Where the body is produced while it is sent: offer() its pieces when next_size() is 0.
   [[nodiscard]] BodySource* source() const noexcept { return source_; }
   // `piece` stays valid until next_size() is 0 again; empty: the end. An error when the source

@@ -26,8 +26,14 @@ struct Router::Node {
 
 // The values of the parameters on the way to the node that is looked at.
 struct Router::Search {
-  std::array<std::string_view, PathParams::count_max> values;
+  struct Value {  // not set before it is needed
+    const char* data;
+    std::size_t size;
+  };
+  std::array<Value, PathParams::count_max> values;
   std::size_t count = 0;
+
+  void add(std::string_view value) noexcept { values[count++] = {value.data(), value.size()}; }
 };
 
 namespace {
@@ -132,12 +138,12 @@ const Router::Route* Router::search(const Node& node, Search& state, std::string
     if (const Route* const found = search(*at->node, state, after)) return found;
   }
   if (node.parameter != nullptr && !segment.empty()) {
-    state.values[state.count++] = segment;
+    state.add(segment);
     if (const Route* const found = search(*node.parameter, state, after)) return found;
     --state.count;
   }
   if (node.rest == nullptr) return nullptr;
-  state.values[state.count++] = rest.substr(1);
+  state.add(rest.substr(1));
   return node.rest.get();
 }
 
@@ -153,7 +159,9 @@ Router::Match Router::find(Method method, std::string_view path, PathParams& par
   const bool borrowed = !(route->methods & bit(method));  // HEAD from GET
   const auto index = static_cast<std::size_t>(borrowed ? Method::GET : method);
   match.handler = &*route->handlers[index];
-  for (std::size_t i = 0; i < state.count; ++i) params.add(route->names[index][i], state.values[i]);
+  for (std::size_t i = 0; i < state.count; ++i) {
+    params.add(route->names[index][i], {state.values[i].data, state.values[i].size});
+  }
   return match;
 }
 

@@ -1,6 +1,8 @@
 #include "http/target.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 #include "http/syntax.h"
 
@@ -8,7 +10,30 @@ namespace h2server::http {
 
 namespace {
 
-bool is_target_character(char c) noexcept { return c > 0x20 && c < 0x7f && c != '#'; }
+// What a character of a target means for how it is taken apart.
+enum Trait : std::uint8_t {
+  bad = 1,       // may not be there
+  encoded = 2,   // '%'
+  question = 4,  // '?'
+  dot = 8,       // maybe of a dot segment
+};
+
+constexpr std::array<std::uint8_t, 256> traits = [] {
+  std::array<std::uint8_t, 256> table{};
+  for (std::size_t c = 0; c < table.size(); ++c) table[c] = c > 0x20 && c < 0x7f ? 0 : bad;
+  table['#'] = bad;
+  table['%'] = encoded;
+  table['?'] = question;
+  table['.'] = dot;
+  return table;
+}();
+
+// Of all characters together.
+unsigned traits_of(std::string_view raw) noexcept {
+  unsigned all = 0;
+  for (const char c : raw) all |= traits[static_cast<unsigned char>(c)];
+  return all;
+}
 
 // Decodes into `out`, which has room for all of `text`; returns the size, or nullopt.
 std::optional<std::size_t> decode(std::string_view text, std::span<char> out) noexcept {
@@ -60,9 +85,8 @@ std::optional<Target> parse_target(std::string_view raw, base::Arena& arena) {
     target.path = raw;
     return target;
   }
-  for (const char c : raw) {
-    if (!is_target_character(c)) return std::nullopt;
-  }
+  const unsigned found = traits_of(raw);
+  if ((found & bad) != 0) return std::nullopt;
   if (!raw.starts_with('/')) {
     if (!remove_scheme(raw)) return std::nullopt;
     const std::size_t end = std::min(raw.find_first_of("/?"), raw.size());
@@ -70,19 +94,19 @@ std::optional<Target> parse_target(std::string_view raw, base::Arena& arena) {
     if (target.authority.empty() || !is_authority(target.authority)) return std::nullopt;
     raw.remove_prefix(end);
   }
-  const std::size_t question = raw.find('?');
-  if (question != std::string_view::npos) {
-    target.query = raw.substr(question + 1);
-    raw = raw.substr(0, question);
+  if ((found & question) != 0) {
+    const std::size_t at = std::min(raw.find('?'), raw.size());
+    target.query = raw.substr(std::min(at + 1, raw.size()));
+    raw = raw.substr(0, at);
   }
   target.path = raw.empty() ? std::string_view("/") : raw;  // RFC 9110, 4.2.3
-  if (raw.find('%') != std::string_view::npos) {
+  if ((found & encoded) != 0) {
     const std::span<char> room = arena.take(raw.size());
     const std::optional<std::size_t> size = decode(raw, room);
     if (!size) return std::nullopt;
     target.path = {room.data(), *size};
   }
-  if (has_dot_segment(target.path)) return std::nullopt;
+  if ((found & (encoded | dot)) != 0 && has_dot_segment(target.path)) return std::nullopt;
   return target;
 }
 

@@ -305,8 +305,9 @@ void Connection::respond(Transfer& transfer) {
   const bool has_body = transfer.head.method != Method::HEAD &&
                         may_have_content(response.status()) && response.size() != 0;
   thread_local std::vector<Field> fields;  // keeps its memory; the session has read it at return
-  const ResponseHead head = response_head(
-      response, service_.date.at(stream_.engine().unix_seconds()), transfer.arena, fields);
+  ResponseHead head = response_head(response, transfer.arena, fields);
+  head.date_s = stream_.engine().unix_seconds();
+  head.date = service_.date.at(head.date_s);
   if (has_body) {
     transfer.outgoing.open(response, !stream_.bytes_go_to_kernel(),
                            service_.limits.inline_file_bytes_max);

@@ -360,6 +360,7 @@ void Nghttp2Session::respond(Transfer& transfer, const ResponseHead& head, bool 
   headers_.clear();
   for (const Field& field : head.prepared) add_header(field);
   for (const Field& field : head.fields) add_header(field);
+  if (!head.date.empty()) add_header({"date", transfer.arena.copy(head.date)});
   const nghttp2_data_provider body{.source = {.ptr = &transfer},
                                    .read_callback = Callbacks::read_body};
   check(nghttp2_submit_response(session_.get(), static_cast<std::int32_t>(transfer.id),

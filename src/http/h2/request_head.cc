@@ -27,16 +27,20 @@ void RequestHeadBuilder::add(const FieldLine& line) {
 bool RequestHeadBuilder::judge(const FieldLine& line) {
   // RFC 9113, 8.2.1: lower case, no separators, no line breaks, nothing to be trimmed.
   if (!line.name_is_valid || !line.value_is_valid) return false;
-  const bool pseudo = line.name.starts_with(':');
-  if (pseudo && (trailers_ || regular_)) return false;  // 8.1, 8.3
-  regular_ |= !pseudo;
-  if (!pseudo && !note_regular(line)) return false;
-  Fields& fields = trailers_ ? transfer_->trailers : transfer_->head.fields;
-  if (bytes_ > limits_.head_bytes_max || fields.size() == limits_.fields_max) {
+  const bool fits = bytes_ <= limits_.head_bytes_max;
+  if (hpack::is_pseudo(line.token)) {
+    if (trailers_ || regular_) return false;  // 8.1, 8.3
+    if (fits) return add_pseudo(line);
     transfer_->head_too_large = true;
     return true;
   }
-  if (pseudo) return add_pseudo(line);
+  regular_ = true;
+  if (line.token != Token::none && !note_regular(line)) return false;
+  Fields& fields = trailers_ ? transfer_->trailers : transfer_->head.fields;
+  if (!fits || fields.size() == limits_.fields_max) {
+    transfer_->head_too_large = true;
+    return true;
+  }
   const std::string_view value = keep(line.value, line.is_static);
   if (line.token == Token::host && !trailers_) host_ = value;
   fields.add(keep(line.name, line.name_is_static), value);
@@ -52,7 +56,7 @@ bool RequestHeadBuilder::add_pseudo(const FieldLine& line) {
     case Token::method:
       head.method_name = value;
       head.method = parse_method(value);
-      return once(seen_method) && is_token(value);
+      return once(seen_method) && (head.method != Method::unknown || is_token(value));
     case Token::path:
       head.target = value;
       return once(seen_path);
@@ -95,17 +99,6 @@ bool RequestHeadBuilder::note_regular(const FieldLine& line) {
     default:
       return true;
   }
-}
-
-bool RequestHeadBuilder::once(Seen which) noexcept {
-  const bool first = (seen_ & which) == 0;
-  seen_ |= which;
-  return first;
-}
-
-// Lives as long as the transfer.
-std::string_view RequestHeadBuilder::keep(std::string_view text, bool is_static) {
-  return is_static ? text : transfer_->arena.copy(text);
 }
 
 bool RequestHeadBuilder::conclude() noexcept {

@@ -42,8 +42,15 @@ class RequestHeadBuilder {
   bool judge(const hpack::FieldLine& line);
   bool add_pseudo(const hpack::FieldLine& line);
   bool note_regular(const hpack::FieldLine& line);
-  bool once(Seen which) noexcept;
-  std::string_view keep(std::string_view text, bool is_static);
+  bool once(Seen which) noexcept {
+    const bool first = (seen_ & which) == 0;
+    seen_ |= which;
+    return first;
+  }
+  // Lives as long as the transfer.
+  std::string_view keep(std::string_view text, bool is_static) {
+    return is_static ? text : transfer_->arena.copy(text);
+  }
 
   const Limits& limits_;
   Transfer* transfer_ = nullptr;

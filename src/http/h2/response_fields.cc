@@ -30,7 +30,7 @@ bool belongs_to_connection(std::string_view name) noexcept {
 
 }  // namespace
 
-ResponseHead response_head(const Response& response, std::string_view date, base::Arena& arena,
+ResponseHead response_head(const Response& response, base::Arena& arena,
                            std::vector<Field>& fields) {
   fields.clear();
   ResponseHead head;
@@ -49,7 +49,6 @@ ResponseHead response_head(const Response& response, std::string_view date, base
     const std::string_view name = lower(line.name, arena);
     if (!belongs_to_connection(name)) fields.push_back({name, line.value});
   }
-  fields.push_back({"date", arena.copy(date)});
   head.fields = fields;
   return head;
 }

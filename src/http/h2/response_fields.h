@@ -13,9 +13,9 @@
 namespace h2server::http::h2 {
 
 // Fills `fields` with what no file has prepared. Names are in lower case, those that belong to a
-// connection are left out (RFC 9113, 8.2.2). The views point into the response, the arena, `fields`
-// and, for the date, the arena.
-ResponseHead response_head(const Response& response, std::string_view date, base::Arena& arena,
+// connection are left out (RFC 9113, 8.2.2). The views point into the response, the arena and
+// `fields`. Without a date.
+ResponseHead response_head(const Response& response, base::Arena& arena,
                            std::vector<Field>& fields);
 
 // The same for trailer fields, without those that may not be any (RFC 9110, 6.5.1).

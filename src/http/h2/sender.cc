@@ -13,11 +13,18 @@ namespace {
 
 constexpr Field continue_status{":status", "100"};
 
+Field date_field(const ResponseHead& head) noexcept { return {"date", head.date}; }
+
 std::size_t bound_of(const ResponseHead& head) noexcept {
-  std::size_t bound = hpack::Encoder::block_head_bytes_max;
+  std::size_t bound = hpack::Encoder::block_head_bytes_max +
+                      hpack::Encoder::bound(date_field(head));
   for (const Field& field : head.prepared) bound += hpack::Encoder::bound(field);
   for (const Field& field : head.fields) bound += hpack::Encoder::bound(field);
   return bound;
+}
+
+constexpr FrameHead last_data(std::uint32_t id) noexcept {
+  return {.type = FrameType::data, .flags = flag::end_stream, .stream = id};
 }
 
 }  // namespace
@@ -34,7 +41,7 @@ void Sender::append_frame(FrameHead head, std::string_view payload) {
   head.size = static_cast<std::uint32_t>(payload.size());
   const std::span<char> room = out_.reserve(frame_head_bytes + payload.size());
   write_frame_head(room.data(), head);
-  std::ranges::copy(payload, room.data() + frame_head_bytes);
+  if (!payload.empty()) std::memcpy(room.data() + frame_head_bytes, payload.data(), payload.size());
   out_.commit(room.size());
 }
 
@@ -104,50 +111,60 @@ void Sender::drop(Transfer& transfer) {
 
 // --- heads ------------------------------------------------------------------------------------
 
-// A file's fields once the peer's table has them: a few bytes, the same ones until the table
-// changes.
-char* Sender::encode_prepared(char* to, const ResponseHead& head) {
-  if (head.prepared_id != 0 && head.prepared_id == encoded_.prepared_id &&
-      encoded_.version == encoder_.version()) {
+// A file's fields once the peer's table has them: a few bytes, the same ones until the table or the
+// date changes.
+bool Sender::is_encoded(const ResponseHead& head) const noexcept {
+  return head.prepared_id != 0 && head.prepared_id == encoded_.prepared_id &&
+         head.date_s == encoded_.date_s && encoder_.version() == encoded_.version &&
+         head.fields.empty();
+}
+
+char* Sender::encode_block(char* to, const ResponseHead& head) {
+  if (is_encoded(head)) {
     std::memcpy(to, encoded_.bytes.data(), encoded_.bytes.size());  // a size known when compiled
     return to + encoded_.size;
   }
   const std::uint64_t version = encoder_.version();
   char* end = encoder_.begin_block(to);
   for (const Field& field : head.prepared) end = encoder_.encode(end, field.name, field.value);
+  for (const Field& field : head.fields) end = encoder_.encode(end, field.name, field.value);
+  if (!head.date.empty()) end = encoder_.encode(end, "date", head.date);
   const auto size = static_cast<std::size_t>(end - to);
-  if (head.prepared_id != 0 && encoder_.version() == version && size <= encoded_.bytes.size()) {
-    encoded_.prepared_id = head.prepared_id;
-    encoded_.version = version;
-    encoded_.size = static_cast<std::uint8_t>(size);
+  const bool again = head.prepared_id != 0 && head.fields.empty();
+  if (again && encoder_.version() == version && size <= encoded_.bytes.size()) {
+    encoded_ = {head.prepared_id, head.date_s, version, static_cast<std::uint8_t>(size), {}};
     std::memcpy(encoded_.bytes.data(), to, size);
   }
   return end;
 }
 
-char* Sender::encode_block(char* to, const ResponseHead& head) {
-  to = encode_prepared(to, head);
-  for (const Field& field : head.fields) to = encoder_.encode(to, field.name, field.value);
-  return to;
-}
-
-// HEADERS with the whole field block where it fits (RFC 9113, 6.2).
-void Sender::append_block(std::uint32_t id, const ResponseHead& head, bool ends) {
-  const std::size_t bound = bound_of(head) + sizeof encoded_.bytes;
+// HEADERS with the whole field block where it fits (RFC 9113, 6.2), and DATA with all the content
+// where that was given.
+void Sender::append_block(std::uint32_t id, const ResponseHead& head, bool ends,
+                          std::string_view content) {
+  const std::size_t bound = is_encoded(head) ? sizeof encoded_.bytes : bound_of(head);
   if (bound > frame_bytes_max_) {
     append_large_block(id, head, ends, bound);
+    if (!content.empty()) append_frame(last_data(id), content);
     return;
   }
   count_frame();
-  const std::span<char> room = out_.reserve(frame_head_bytes + bound);
+  const std::span<char> room = out_.reserve(2 * frame_head_bytes + bound + content.size());
   char* const block = room.data() + frame_head_bytes;
-  const auto size = static_cast<std::uint32_t>(encode_block(block, head) - block);
-  const std::uint8_t end = ends ? flag::end_stream : std::uint8_t{0};
-  write_frame_head(room.data(), {.size = size,
+  char* end = encode_block(block, head);
+  const std::uint8_t last = ends ? flag::end_stream : std::uint8_t{0};
+  write_frame_head(room.data(), {.size = static_cast<std::uint32_t>(end - block),
                                  .type = FrameType::headers,
-                                 .flags = static_cast<std::uint8_t>(flag::end_headers | end),
+                                 .flags = static_cast<std::uint8_t>(flag::end_headers | last),
                                  .stream = id});
-  out_.commit(frame_head_bytes + size);
+  if (!content.empty()) {
+    FrameHead data = last_data(id);
+    data.size = static_cast<std::uint32_t>(content.size());
+    write_frame_head(end, data);
+    std::memcpy(end + frame_head_bytes, content.data(), content.size());
+    end += frame_head_bytes + content.size();
+  }
+  out_.commit(static_cast<std::size_t>(end - room.data()));
 }
 
 // HEADERS and CONTINUATIONs (RFC 9113, 6.10): a handler with 16 KiB of fields.
@@ -173,13 +190,20 @@ void Sender::respond(Transfer& transfer, const ResponseHead& head, bool has_body
   if (!stream.may_send()) return;  // reset meanwhile
   ASSERT(!stream.responded);
   stream.responded = true;
-  stream.has_body = has_body;
-  append_block(transfer.id, head, !has_body);
+  const std::string_view content = has_body ? content_at_once(transfer) : std::string_view();
+  append_block(transfer.id, head, !has_body, content);
   if (!has_body) {
     end_local(transfer);
-  } else if (!send_at_once(transfer)) {
-    schedule(transfer);
+    return;
   }
+  stream.has_body = true;
+  if (content.empty()) {
+    schedule(transfer);
+    return;
+  }
+  take_window(transfer, content.size());
+  transfer.outgoing.finish();
+  end_local(transfer);
 }
 
 void Sender::inform_continue(Transfer& transfer) {
@@ -189,16 +213,11 @@ void Sender::inform_continue(Transfer& transfer) {
 
 // --- bodies -----------------------------------------------------------------------------------
 
-// A small body beside its head, unless others are waiting: most never see the scheduler.
-bool Sender::send_at_once(Transfer& transfer) {
-  OutgoingBody& body = transfer.outgoing;
-  if (body.is_pulled() || body.finished() || scheduler_.first() != nullptr) return false;
-  const std::size_t size_max = std::min<std::size_t>(
-      {limits_.inline_file_bytes_max, window_.left(), transfer.stream.send.left()});
-  const std::size_t size = body.next_size(size_max);
-  if (size == 0 || !body.ends_after(size) || out_.size() > limits_.copied_bytes_max) return false;
-  append_data(transfer, size);
-  return true;
+// A small body goes beside its head, unless others are waiting: most never see the scheduler.
+std::string_view Sender::content_at_once(const Transfer& transfer) const noexcept {
+  if (scheduler_.first() != nullptr || out_.size() > limits_.copied_bytes_max) return {};
+  return transfer.outgoing.whole(std::min<std::size_t>(
+      {limits_.inline_file_bytes_max, window_.left(), transfer.stream.send.left()}));
 }
 
 // Its turn will come, if it has something to send and may.
@@ -259,9 +278,13 @@ void Sender::append_data(Transfer& transfer, std::size_t size) {
     reset(transfer, ErrorCode::internal_error);
     return;
   }
+  take_window(transfer, size);
+  if (last) end_local(transfer);
+}
+
+void Sender::take_window(Transfer& transfer, std::size_t size) noexcept {
   window_.take(static_cast<std::uint32_t>(size));
   transfer.stream.send.take(static_cast<std::uint32_t>(size));
-  if (last) end_local(transfer);
 }
 
 // The end of a body that was produced while it was sent: trailer fields, or an empty frame.
@@ -271,7 +294,7 @@ void Sender::end_body(Transfer& transfer) {
     trailer_fields(source->trailers(), transfer.arena, trailers);
   }
   if (trailers.empty()) {
-    append_frame({.type = FrameType::data, .flags = flag::end_stream, .stream = transfer.id}, {});
+    append_frame(last_data(transfer.id), {});
   } else {
     append_block(transfer.id, {.fields = trailers}, true);
   }

@@ -53,24 +53,27 @@ class Sender {
   void set_priority(Transfer& transfer, Priority priority);
 
  private:
-  // A prepared head as it was encoded: bytes that refer to nothing but tables.
+  // A prepared head with its date as it was encoded: indices into tables, and nothing else.
   struct EncodedHead {
     std::uint64_t prepared_id = 0;  // 0: none
-    std::uint64_t version = 0;      // of the encoder's table
+    std::int64_t date_s = 0;
+    std::uint64_t version = 0;  // of the encoder's table
     std::uint8_t size = 0;
     std::array<char, 23> bytes{};
   };
 
   void count_frame() noexcept;
   void append_frame(FrameHead head, std::string_view payload);
-  void append_block(std::uint32_t id, const ResponseHead& head, bool ends);
+  void append_block(std::uint32_t id, const ResponseHead& head, bool ends,
+                    std::string_view content = {});
   void append_large_block(std::uint32_t id, const ResponseHead& head, bool ends, std::size_t bound);
   char* encode_block(char* to, const ResponseHead& head);
-  char* encode_prepared(char* to, const ResponseHead& head);
+  [[nodiscard]] bool is_encoded(const ResponseHead& head) const noexcept;
 
   void schedule(Transfer& transfer);
-  bool send_at_once(Transfer& transfer);
+  [[nodiscard]] std::string_view content_at_once(const Transfer& transfer) const noexcept;
   bool send_data(Transfer& transfer);
+  void take_window(Transfer& transfer, std::size_t size) noexcept;
   void append_data(Transfer& transfer, std::size_t size);
   void end_body(Transfer& transfer);
   void end_local(Transfer& transfer);

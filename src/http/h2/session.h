@@ -43,6 +43,8 @@ struct ResponseHead {
   std::span<const Field> prepared = {};  // those that a file's responses have in common
   std::uint64_t prepared_id = 0;         // the same one, the same fields; 0: nothing is known
   std::span<const Field> fields = {};    // the others
+  std::string_view date = {};            // of the field Date; empty: without it
+  std::int64_t date_s = 0;               // the same one, the same date
 };
 
 class Session {
@@ -68,7 +70,8 @@ class Session {
   // The client has seen our SETTINGS (RFC 9113, 6.5.3).
   [[nodiscard]] virtual bool acknowledged() const noexcept = 0;
 
-  // The fields are valid until `closed`. The body, if there is one, is pulled from
+  // The fields are valid until `closed`, but for `date` and the array of `fields`, which are not
+  // looked at later. The body, if there is one, is pulled from
   // transfer.outgoing, and trailer fields from its source.
   virtual void respond(Transfer& transfer, const ResponseHead& head, bool has_body) = 0;
   // A "100 Continue" before the response.

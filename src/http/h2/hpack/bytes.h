@@ -29,6 +29,13 @@ inline void store_big_endian(char* to, Word word) noexcept {
   std::memcpy(to, &word, sizeof word);
 }
 
+// The first byte is the least significant one.
+template <class Word>
+inline void store_little_endian(char* to, Word word) noexcept {
+  if constexpr (std::endian::native != std::endian::little) word = std::byteswap(word);
+  std::memcpy(to, &word, sizeof word);
+}
+
 inline bool same_bytes(const char* a, const char* b, std::size_t size) noexcept {
   using Long = std::uint64_t;
   using Short = std::uint32_t;

@@ -57,22 +57,26 @@ bool ends_in_space(std::string_view value) noexcept {
   return is_space(value.front()) || is_space(value.back());
 }
 
-// RFC 9113, 8.2.1.
+// RFC 9113, 8.2.1, and as HTTP/1.1 here no other control character (RFC 9110, 5.5).
 bool is_valid_value(std::string_view value) noexcept {
   if (value.empty()) return true;
   if (ends_in_space(value)) return false;
-  // Eight bytes at a time: is one of them below 14? A tab is, too, hence the second look.
+  // Eight bytes at a time: is one of them a control character? A tab is, too, hence the second look.
   constexpr std::uint64_t ones = 0x0101010101010101;
-  std::uint64_t low = 0;
+  std::uint64_t found = 0;
   std::size_t i = 0;
   for (; i + 8 <= value.size(); i += 8) {
     const auto word = load<std::uint64_t>(value.data() + i);
-    low |= (word - ones * 14) & ~word & (ones << 7);
+    const std::uint64_t del = word ^ (ones * 0x7f);  // 0 where a byte is DEL
+    found |= ((word - ones * 0x20) & ~word & (ones << 7)) | ((del - ones) & ~del & (ones << 7));
   }
-  for (; i < value.size(); ++i) low |= static_cast<unsigned char>(value[i]) < 14 ? 1 : 0;
-  if (low == 0) [[likely]]
+  for (; i < value.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(value[i]);
+    found |= byte < 0x20 || byte == 0x7f ? 1 : 0;
+  }
+  if (found == 0) [[likely]]
     return true;
-  return std::ranges::none_of(value, [](char c) { return c == '\0' || c == '\r' || c == '\n'; });
+  return std::ranges::all_of(value, is_field_value_character);
 }
 
 // What a dynamic entry remembers of its line.
@@ -86,7 +90,7 @@ std::uint16_t note_of(const FieldLine& line) noexcept {
 }
 
 void take_name(const DynamicTable::Entry& entry, FieldLine& line) noexcept {
-  line.name = entry.name;
+  line.name = entry.name();
   line.token = static_cast<Token>(entry.note & 0xff);
   line.name_is_valid = (entry.note & name_is_valid_bit) != 0;
   line.name_is_static = false;
@@ -102,48 +106,48 @@ Decoder::Decoder(std::uint32_t table_bytes_max) : table_(table_bytes_max) {
 void Decoder::begin(std::string_view block) noexcept {
   cursor_ = block.data();
   end_ = cursor_ + block.size();
-  fields_began_ = false;
-  malformed_ = false;
+  updates_end_ = cursor_;
+}
+
+// RFC 7541, 6.1.
+inline bool Decoder::read_indexed(FieldLine& line) noexcept {
+  std::uint32_t index = 0;
+  if (!decode_integer(cursor_, end_, 7, index)) return false;
+  if (index - 1 < static_count) {
+    line = static_lines[index];
+    return true;
+  }
+  index -= static_count + 1;  // 0 becomes the largest there is
+  if (index >= table_.count()) return false;
+  const DynamicTable::Entry entry = table_.at(index);
+  take_name(entry, line);
+  line.value = entry.value();
+  line.value_is_valid = (entry.note & value_is_valid_bit) != 0;
+  line.is_static = false;
+  line.never_indexed = false;
+  return true;
 }
 
 // The first bits tell the representation (RFC 7541, 6): 1 indexed, 01 literal that is inserted,
 // 001 size update, 0001 literal never indexed, 0000 literal not inserted.
 Decoder::Verdict Decoder::next(FieldLine& line) {
-  while (!malformed_) {
-    if (cursor_ == end_) return Verdict::end;
-    const auto first = static_cast<unsigned char>(*cursor_);
+  while (cursor_ != end_) {
+    const char* const begin = cursor_;
+    const auto first = static_cast<unsigned char>(*begin);
     bool good = false;
-    if ((first & 0xe0U) == 0x20) {
-      good = read_table_size();
-      malformed_ = !good;
+    if (first >= 0x80) {
+      good = read_indexed(line);
+    } else if ((first & 0xe0U) != 0x20) {
+      good = read_literal(line);
+    } else if (read_table_size()) {
       continue;
     }
-    fields_began_ = true;
-    good = first >= 0x80 ? read_indexed(line) : read_literal(line);
     if (good) [[likely]]
       return Verdict::line;
-    malformed_ = true;
+    cursor_ = begin;  // and so for ever
+    return Verdict::malformed;
   }
-  return Verdict::malformed;
-}
-
-// RFC 7541, 6.1.
-bool Decoder::read_indexed(FieldLine& line) {
-  std::uint32_t index = 0;
-  if (!decode_integer(cursor_, end_, 7, index) || index == 0) return false;
-  if (index <= static_count) {
-    line = static_lines[index];
-    return true;
-  }
-  index -= static_count + 1;
-  if (index >= table_.count()) return false;
-  const DynamicTable::Entry entry = table_.at(index);
-  take_name(entry, line);
-  line.value = entry.value;
-  line.value_is_valid = (entry.note & value_is_valid_bit) != 0;
-  line.is_static = false;
-  line.never_indexed = false;
-  return true;
+  return Verdict::end;
 }
 
 // RFC 7541, 6.2.
@@ -168,7 +172,7 @@ bool Decoder::read_literal(FieldLine& line) {
   return true;
 }
 
-bool Decoder::read_name(std::uint32_t index, FieldLine& line, char*& room) {
+bool Decoder::read_name(std::uint32_t index, FieldLine& line, char*& room) noexcept {
   if (index == 0) {
     if (!read_string(line.name, room)) return false;
     line.token = token_of(line.name);
@@ -192,7 +196,7 @@ bool Decoder::read_name(std::uint32_t index, FieldLine& line, char*& room) {
 }
 
 // RFC 7541, 5.2.
-bool Decoder::read_string(std::string_view& text, char*& room) {
+bool Decoder::read_string(std::string_view& text, char*& room) noexcept {
   if (cursor_ == end_) return false;
   const bool is_huffman = (static_cast<unsigned char>(*cursor_) & 0x80U) != 0;
   std::uint32_t size = 0;
@@ -209,11 +213,12 @@ bool Decoder::read_string(std::string_view& text, char*& room) {
 }
 
 // RFC 7541, 6.3 and 4.2: before the first field, and no more than we allow.
-bool Decoder::read_table_size() {
+bool Decoder::read_table_size() noexcept {
   std::uint32_t size = 0;
-  if (fields_began_ || !decode_integer(cursor_, end_, 5, size)) return false;
+  if (cursor_ != updates_end_ || !decode_integer(cursor_, end_, 5, size)) return false;
   if (size > table_.limit_bytes()) return false;
   table_.resize(size);
+  updates_end_ = cursor_;
   return true;
 }
 

@@ -20,7 +20,7 @@ struct FieldLine {
   std::string_view value;
   Token token = Token::none;    // of the name
   bool name_is_valid = false;   // characters of a token, none in upper case, maybe after a ':'
-  bool value_is_valid = false;  // no NUL, CR, LF, no space or tab at either end
+  bool value_is_valid = false;  // no control character, no space or tab at either end
   bool is_static = false;       // name and value live for ever
   bool name_is_static = false;  // the name does
   bool never_indexed = false;   // RFC 7541, 6.2.3: not to be indexed by who passes it on
@@ -43,17 +43,16 @@ class Decoder {
   [[nodiscard]] std::size_t memory_bytes() const noexcept { return table_.memory_bytes(); }
 
  private:
-  bool read_indexed(FieldLine& line);
+  bool read_indexed(FieldLine& line) noexcept;
   bool read_literal(FieldLine& line);
-  bool read_name(std::uint32_t index, FieldLine& line, char*& room);
-  bool read_string(std::string_view& text, char*& room);
-  bool read_table_size();
+  bool read_name(std::uint32_t index, FieldLine& line, char*& room) noexcept;
+  bool read_string(std::string_view& text, char*& room) noexcept;
+  bool read_table_size() noexcept;
 
   DynamicTable table_;
   const char* cursor_ = nullptr;
   const char* end_ = nullptr;
-  bool fields_began_ = false;  // of this block: a size update is too late then
-  bool malformed_ = false;
+  const char* updates_end_ = nullptr;  // of the size updates that begin the block
 };
 
 }  // namespace h2server::http::h2::hpack

@@ -20,16 +20,24 @@ class DynamicTable {
   // Starts with the size `limit_bytes`, which is the most that resize() may ask for.
   explicit DynamicTable(std::uint32_t limit_bytes);
 
+  // Valid until the next insert() or resize(). Scalars, not views: GCC 12 would copy those by way
+  // of the stack, in 16 bytes what was just stored in 8 and 8, and wait for it at each indexed
+  // field.
   struct Entry {
-    std::string_view name;  // until the next insert() or resize()
-    std::string_view value;
-    std::uint16_t note = 0;  // what the inserter gave
+    const char* bytes;  // the name, then the value
+    std::uint32_t name_size;
+    std::uint32_t value_size;
+    std::uint16_t note;  // what the inserter gave
+
+    [[nodiscard]] std::string_view name() const noexcept { return {bytes, name_size}; }
+    [[nodiscard]] std::string_view value() const noexcept {
+      return {bytes + name_size, value_size};
+    }
   };
   // 0 is the newest; `age` < count().
   [[nodiscard]] Entry at(std::uint32_t age) const noexcept {
     const Record& record = record_at(age);
-    const char* const name = place(record);
-    return {{name, record.name_size}, {name + record.name_size, record.value_size}, record.note};
+    return {place(record), record.name_size, record.value_size, record.note};
   }
   // The age of the newest entry of these sizes and this note, from `age` on; count() where there is
   // none.

@@ -41,7 +41,7 @@ constexpr bool tends_to_change(Token token) noexcept {
 }
 
 // Up to eight bytes at the end of `text`; of fewer, some bits of all of them.
-std::uint64_t tail(std::string_view text) noexcept {
+inline std::uint64_t tail(std::string_view text) noexcept {
   const std::size_t size = text.size();
   if (size >= 8) return load<std::uint64_t>(text.data() + size - 8);
   if (size >= 4) {
@@ -54,7 +54,7 @@ std::uint64_t tail(std::string_view text) noexcept {
 }
 
 // Of sizes and ends only, at a few cycles: what it takes for alike is compared byte by byte anyway.
-std::uint32_t hash_of(std::string_view name, std::string_view value) noexcept {
+inline std::uint32_t hash_of(std::string_view name, std::string_view value) noexcept {
   std::uint64_t mix = (tail(name) ^ name.size()) * 0x9e3779b97f4a7c15;
   mix = ((mix ^ mix >> 29) + tail(value) + value.size()) * 0xbf58476d1ce4e5b9;
   if (value.size() > 8)
@@ -86,6 +86,35 @@ std::uint32_t find_static(Token token, std::string_view value) noexcept {
     const std::string_view known = static_table[index].value;
     if (known.size() == value.size() && same_bytes(known.data(), value.data(), value.size())) {
       return index;
+    }
+  }
+  return 0;
+}
+
+// That the name is another is the rarer case, so it is compared last.
+inline bool is_line(const DynamicTable::Entry& entry, std::string_view name,
+                    std::string_view value) noexcept {
+  return entry.name_size == name.size() && entry.value_size == value.size() &&
+         same_bytes(entry.bytes + entry.name_size, value.data(), value.size()) &&
+         same_bytes(entry.bytes, name.data(), name.size());
+}
+
+// The age of that line in the table; count() where there is none.
+std::uint32_t find_line(const DynamicTable& table, std::string_view name, std::string_view value,
+                        std::uint16_t note) noexcept {
+  std::uint32_t age = table.find(0, name.size(), value.size(), note);
+  while (age != table.count() && !is_line(table.at(age), name, value)) {
+    age = table.find(age + 1, name.size(), value.size(), note);
+  }
+  return age;
+}
+
+// The index of an entry of that name, or 0.
+std::uint32_t find_name(const DynamicTable& table, std::string_view name) noexcept {
+  for (std::uint32_t age = 0; age < table.count(); ++age) {
+    const DynamicTable::Entry entry = table.at(age);
+    if (entry.name_size == name.size() && same_bytes(entry.bytes, name.data(), name.size())) {
+      return static_count + 1 + age;
     }
   }
   return 0;
@@ -124,10 +153,22 @@ char* Encoder::encode(char* out, std::string_view name, std::string_view value) 
     if (index != 0) return write(out, indexed, index);
   }
   const std::uint32_t hash = hash_of(name, value);
-  const std::uint32_t age = find_entry(name, value, hash);
-  if (age != table_.count()) [[likely]]
-    return write(out, indexed, static_count + 1 + age);
-  return encode_literal(out, name, value, hash);
+  const std::uint32_t newest = table_.inserted() - 1;
+  for (const std::uint8_t number : hints_.of(hash)) {
+    const std::uint32_t age = (newest - number) % 256;
+    if (age < table_.count() && is_line(table_.at(age), name, value)) [[likely]] {
+      return write(out, indexed, static_count + 1 + age);
+    }
+  }
+  return encode_unknown(out, name, value, hash);
+}
+
+char* Encoder::encode_unknown(char* out, std::string_view name, std::string_view value,
+                              std::uint32_t hash) {
+  const std::uint32_t age = find_line(table_, name, value, note_of(hash));
+  if (age == table_.count()) return encode_literal(out, name, value, hash);
+  hints_.add(hash, table_.inserted() - 1 - age);
+  return write(out, indexed, static_count + 1 + age);
 }
 
 char* Encoder::encode_literal(char* out, std::string_view name, std::string_view value,
@@ -144,56 +185,16 @@ char* Encoder::encode_literal(char* out, std::string_view name, std::string_view
     if (!tends_to_change(token) || seen_.check_and_add(note_of(hash))) representation = inserted;
   }
   std::uint32_t index = static_index_of_name[static_cast<std::size_t>(token)];
-  if (index == 0) index = find_name(name);
+  if (index == 0) index = find_name(table_, name);
   out = write(out, representation, index);
   if (index == 0) out = write_string(out, name);
   out = write_string(out, value);
-  if (representation.flags == inserted.flags) insert(name, value, hash);
+  if (representation.flags == inserted.flags) {
+    hints_.add(hash, table_.inserted());
+    table_.insert(name, value, note_of(hash));
+    ++version_;
+  }
   return out;
-}
-
-// Its age; count() where there is none.
-std::uint32_t Encoder::find_entry(std::string_view name, std::string_view value,
-                                  std::uint32_t hash) noexcept {
-  std::uint8_t& slot = slots_[hash % slot_count];
-  const auto newest = static_cast<std::uint8_t>(table_.inserted() - 1);
-  const std::uint32_t hint = static_cast<std::uint8_t>(newest - slot);
-  if (hint < table_.count() && is_entry(hint, name, value)) [[likely]]
-    return hint;
-  std::uint32_t age = 0;
-  while (true) {
-    age = table_.find(age, name.size(), value.size(), note_of(hash));
-    if (age == table_.count()) return age;
-    if (is_entry(age, name, value)) break;
-    ++age;
-  }
-  slot = static_cast<std::uint8_t>(newest - age);
-  return age;
-}
-
-bool Encoder::is_entry(std::uint32_t age, std::string_view name,
-                       std::string_view value) const noexcept {
-  const DynamicTable::Entry entry = table_.at(age);
-  return entry.name.size() == name.size() && entry.value.size() == value.size() &&
-         same_bytes(entry.value.data(), value.data(), value.size()) &&
-         same_bytes(entry.name.data(), name.data(), name.size());
-}
-
-// The index of an entry with that name, or 0.
-std::uint32_t Encoder::find_name(std::string_view name) const noexcept {
-  for (std::uint32_t age = 0; age < table_.count(); ++age) {
-    const std::string_view known = table_.at(age).name;
-    if (known.size() == name.size() && same_bytes(known.data(), name.data(), name.size())) {
-      return static_count + 1 + age;
-    }
-  }
-  return 0;
-}
-
-void Encoder::insert(std::string_view name, std::string_view value, std::uint32_t hash) {
-  slots_[hash % slot_count] = static_cast<std::uint8_t>(table_.inserted());
-  table_.insert(name, value, note_of(hash));
-  ++version_;
 }
 
 }  // namespace h2server::http::h2::hpack

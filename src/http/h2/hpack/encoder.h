@@ -59,20 +59,29 @@ class Encoder {
     std::uint8_t next_ = 0;
   };
 
+  // By hash, where an entry may be: its number modulo 256, of which a table of 4096 bytes has 128
+  // at once at most. A hint, in two places for each; who is in neither is searched for.
+  class Hints {
+   public:
+    [[nodiscard]] std::array<std::uint8_t, 2> of(std::uint32_t hash) const noexcept {
+      return pairs_[hash % pairs_.size()];
+    }
+    void add(std::uint32_t hash, std::uint32_t number) noexcept {
+      std::array<std::uint8_t, 2>& pair = pairs_[hash % pairs_.size()];
+      pair = {static_cast<std::uint8_t>(number), pair[0]};
+    }
+
+   private:
+    std::array<std::array<std::uint8_t, 2>, 64> pairs_{};
+  };
+
+  char* encode_unknown(char* out, std::string_view name, std::string_view value,
+                       std::uint32_t hash);
   char* encode_literal(char* out, std::string_view name, std::string_view value,
                        std::uint32_t hash);
-  [[nodiscard]] std::uint32_t find_entry(std::string_view name, std::string_view value,
-                                         std::uint32_t hash) noexcept;
-  [[nodiscard]] std::uint32_t find_name(std::string_view name) const noexcept;
-  [[nodiscard]] bool is_entry(std::uint32_t age, std::string_view name,
-                              std::string_view value) const noexcept;
-  void insert(std::string_view name, std::string_view value, std::uint32_t hash);
 
   DynamicTable table_{table_bytes_max};
-  // By hash, the number of the entry that was last inserted or found there, modulo 256; a table of
-  // 4096 bytes has 128 entries at most. A hint: who is not there is searched for.
-  static constexpr std::uint32_t slot_count = 64;
-  std::array<std::uint8_t, slot_count> slots_{};
+  Hints hints_;
   Seen seen_;
   std::optional<std::uint32_t> announced_min_;  // the least size since the last block
   std::uint64_t version_ = 0;

@@ -74,6 +74,12 @@ enum class Token : std::uint8_t {
 };
 inline constexpr std::size_t token_count = static_cast<std::size_t>(Token::other_pseudo) + 1;
 
+// Whether such names begin with ':'.
+constexpr bool is_pseudo(Token token) noexcept {
+  return (token >= Token::authority && token <= Token::status) || token == Token::protocol ||
+         token == Token::other_pseudo;
+}
+
 // Exact: "Host" is none.
 Token token_of(std::string_view name) noexcept;
 
