@@ -74,7 +74,10 @@ Task<void> serve_http2(WorkerContext& worker, net::Stream& stream, std::unique_p
   }
   http::h2::Connection connection(stream, worker.service, worker.transfers,
                                   worker.shared.h2, encrypted);
-  co_await connection.run(std::move(opening->early), std::move(opening->first));
+  connection.take(opening->early);
+  connection.take(opening->first.bytes());
+  opening.reset();
+  co_await connection.run();
 }
 
 void log_aborted(const std::exception& error) {

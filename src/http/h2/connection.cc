@@ -50,24 +50,30 @@ bool Connection::settings_overdue() const noexcept {
   return age_ms >= service_.limits.settings_ack_ms_max && !session_->acknowledged();
 }
 
-Task<void> Connection::run(std::string early, io::Lease first) {
+void Connection::take(std::string_view bytes) {
+  if (session_ != nullptr && !bytes.empty()) receive(bytes);
+}
+
+// Idle, a connection has this frame and the writer's, so they hold little.
+Task<void> Connection::run() {
   if (session_ == nullptr) co_return;  // no memory
   if (service_.connections.draining()) session_->drain();
+  output_wanted_.set();
   tasks_.start(write_all());
-  co_await read_all(std::move(early), std::move(first));
+  bool more = !session_->failed();
+  while (more && !closing_ && !session_->finished()) {
+    Result<io::Lease> lease = co_await stream_.read(silence_ms_max());
+    if (lease) {
+      peer_ended_ = lease->empty();
+      more = !peer_ended_ && receive(lease->bytes());
+    } else {
+      more = read_on_after(lease.error().code);
+    }
+  }
   closing_ = true;
   output_wanted_.set();
   co_await writer_ended_.wait();
-  // The session is not asked for frames any more, so the transfers may go before it does.
-  receiving_ = true;
-  for (Transfer* transfer = first_; transfer != nullptr;) {
-    if (transfer->closed) {
-      transfer = transfer->next;
-      continue;
-    }
-    close(*transfer);
-    transfer = first_;  // from the start: a handler that is told may end others
-  }
+  close_all();
   co_await tasks_.join();
   if (broken_) co_return;
   if (peer_ended_ || service_.connections.draining()) {
@@ -77,29 +83,33 @@ Task<void> Connection::run(std::string early, io::Lease first) {
   }
 }
 
-// --- bytes ------------------------------------------------------------------------------------
-
-Task<void> Connection::read_all(std::string early, io::Lease first) {
-  // Our SETTINGS leave with the answer to what has arrived already, or else by themselves.
-  bool more = (early.empty() && !first.empty()) || receive(early);
-  if (more && !first.empty()) more = receive(first.bytes());
-  first.end();
-  while (more && !closing_ && !session_->finished()) {
-    Result<io::Lease> lease = co_await stream_.read(silence_ms_max());
-    if (lease) {
-      peer_ended_ = lease->empty();
-      more = !peer_ended_ && receive(lease->bytes());
+// The session is not asked for frames any more, so the transfers may go before it does.
+void Connection::close_all() {
+  receiving_ = true;
+  for (Transfer* transfer = first_; transfer != nullptr;) {
+    if (transfer->closed) {
+      transfer = transfer->next;
       continue;
     }
-    const int error = lease.error().code;
-    if (error == ECANCELED && std::exchange(read_again_, false)) continue;
-    // Else ECANCELED: the writer has found that all is said. Silence ends the connection unless it
-    // is our own work that the peer waits for.
-    more = error == ETIMEDOUT && !waits_for_peer_only() && !settings_overdue();
-    if (error == ETIMEDOUT && !more) {
-      session_->terminate(settings_overdue() ? ErrorCode::settings_timeout : ErrorCode::no_error);
-    }
+    close(*transfer);
+    transfer = first_;  // from the start: a handler that is told may end others
   }
+}
+
+// --- bytes ------------------------------------------------------------------------------------
+
+// Whether to read again when a read has failed. Silence ends the connection unless it is our own
+// work that the peer waits for; the writer cancels when it has found that all is said.
+bool Connection::read_on_after(int error) {
+  if (error == ECANCELED) return std::exchange(read_again_, false);
+  if (error != ETIMEDOUT) return false;
+  if (settings_overdue()) {
+    session_->terminate(ErrorCode::settings_timeout);
+    return false;
+  }
+  if (!waits_for_peer_only()) return true;
+  session_->terminate(ErrorCode::no_error);
+  return false;
 }
 
 // What arrived, and everything that follows from it; then one write. False: the end.

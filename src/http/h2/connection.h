@@ -7,7 +7,7 @@
 #pragma once
 
 #include <memory>
-#include <string>
+#include <string_view>
 
 #include "base/buffer_chain.h"
 #include "coro/event.h"
@@ -26,8 +26,10 @@ class Connection final : private Drainable {
              Implementation implementation, bool encrypted);
   ~Connection();
 
-  // Until the connection is done with. `early` and then `first` are what has been read already.
-  Task<void> run(std::string early, io::Lease first);
+  // What was read before run(): it is answered in the first write, with our SETTINGS.
+  void take(std::string_view bytes);
+  // Until the connection is done with.
+  Task<void> run();
 
  private:
   // The body of a transfer's request, as its handler reads it.
@@ -47,10 +49,11 @@ class Connection final : private Drainable {
 
   void drain() override;
 
-  Task<void> read_all(std::string early, io::Lease first);
   Task<void> write_all();
   bool receive(std::string_view bytes);
+  bool read_on_after(int error);
   bool waits_for_peer_only() const noexcept;
+  void close_all();
   void want_write();
   void hurry();
   [[nodiscard]] std::uint32_t silence_ms_max() const noexcept;

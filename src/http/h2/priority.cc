@@ -53,35 +53,42 @@ void Scheduler::add(Transfer& transfer) noexcept {
   Stream& stream = transfer.stream;
   ASSERT(!stream.ready);
   stream.ready = true;
-  Queue& queue = queues_[stream.priority.urgency];
-  stream.next_ready = nullptr;
-  stream.previous_ready = queue.back;
-  (queue.back != nullptr ? queue.back->stream.next_ready : queue.front) = &transfer;
-  queue.back = &transfer;
   waiting_ |= static_cast<std::uint8_t>(1U << stream.priority.urgency);
+  Transfer*& front = fronts_[stream.priority.urgency];
+  if (front == nullptr) {
+    front = stream.next_ready = stream.previous_ready = &transfer;
+    return;
+  }
+  Transfer* const back = front->stream.previous_ready;
+  stream.next_ready = front;
+  stream.previous_ready = back;
+  back->stream.next_ready = front->stream.previous_ready = &transfer;
 }
 
 void Scheduler::remove(Transfer& transfer) noexcept {
   Stream& stream = transfer.stream;
   if (!std::exchange(stream.ready, false)) return;
-  Queue& queue = queues_[stream.priority.urgency];
-  Transfer* const before = stream.previous_ready;
-  Transfer* const after = stream.next_ready;
-  (before != nullptr ? before->stream.next_ready : queue.front) = after;
-  (after != nullptr ? after->stream.previous_ready : queue.back) = before;
-  if (queue.front == nullptr) waiting_ &= static_cast<std::uint8_t>(~(1U << stream.priority.urgency));
+  Transfer*& front = fronts_[stream.priority.urgency];
+  if (stream.next_ready == &transfer) {
+    front = nullptr;
+    waiting_ &= static_cast<std::uint8_t>(~(1U << stream.priority.urgency));
+    return;
+  }
+  if (front == &transfer) front = stream.next_ready;
+  stream.next_ready->stream.previous_ready = stream.previous_ready;
+  stream.previous_ready->stream.next_ready = stream.next_ready;
 }
 
 Transfer* Scheduler::first() const noexcept {
   if (waiting_ == 0) return nullptr;
-  return queues_[static_cast<std::size_t>(std::countr_zero(waiting_))].front;
+  return fronts_[static_cast<std::size_t>(std::countr_zero(waiting_))];
 }
 
 void Scheduler::took_turn(Transfer& transfer) noexcept {
-  if (!transfer.stream.ready || !transfer.stream.priority.incremental) return;
-  if (transfer.stream.next_ready == nullptr) return;  // nobody to share with
-  remove(transfer);
-  add(transfer);
+  const Stream& stream = transfer.stream;
+  if (!stream.ready || !stream.priority.incremental) return;
+  Transfer*& front = fronts_[stream.priority.urgency];
+  if (front == &transfer) front = stream.next_ready;  // the ring turns: it is the back now
 }
 
 }  // namespace h2server::http::h2

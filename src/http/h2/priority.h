@@ -25,12 +25,8 @@ class Scheduler {
   void took_turn(Transfer& transfer) noexcept;
 
  private:
-  struct Queue {
-    Transfer* front = nullptr;
-    Transfer* back = nullptr;
-  };
-  std::array<Queue, Priority::urgencies> queues_;
-  std::uint8_t waiting_ = 0;  // a bit for each queue that is not empty
+  std::array<Transfer*, Priority::urgencies> fronts_{};  // each of a ring, or null
+  std::uint8_t waiting_ = 0;                             // a bit for each queue that is not empty
 };
 
 }  // namespace h2server::http::h2

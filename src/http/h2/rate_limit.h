@@ -8,21 +8,20 @@ namespace h2server::http::h2 {
 
 class RateLimit {
  public:
-  RateLimit(std::uint32_t at_once, std::uint32_t per_s) noexcept
-      : most_(std::int64_t{at_once} * 1000), per_s_(per_s), left_(most_) {}
+  explicit RateLimit(std::uint32_t at_once) noexcept : left_(std::int64_t{at_once} * 1000) {}
 
-  // It happens once more; false: too often. `now_ms` is monotonic.
-  [[nodiscard]] bool allow(std::int64_t now_ms) noexcept {
-    if (last_ms_ != 0) left_ = std::min(most_, left_ + (now_ms - last_ms_) * per_s_);
+  // It happens once more; false: too often. `now_ms` is monotonic; the others never change.
+  [[nodiscard]] bool allow(std::int64_t now_ms, std::uint32_t at_once,
+                           std::uint32_t per_s) noexcept {
+    const std::int64_t most = std::int64_t{at_once} * 1000;
+    if (last_ms_ != 0) left_ = std::min(most, left_ + (now_ms - last_ms_) * per_s);
     last_ms_ = now_ms;
     left_ -= 1000;
     return left_ >= 0;
   }
 
  private:
-  std::int64_t most_;  // thousandths: at one a second, a millisecond gives one back
-  std::int64_t per_s_;
-  std::int64_t left_;
+  std::int64_t left_;  // thousandths: at one a second, a millisecond gives one back
   std::int64_t last_ms_ = 0;
 };
 

@@ -21,9 +21,8 @@ Receiver::Receiver(const Limits& limits, Streams& streams, Sender& sender)
     : limits_(limits),
       streams_(streams),
       sender_(sender),
-      builder_(limits),
-      resets_(limits.resets_max, limits.resets_per_s_max),
-      idle_frames_(limits.idle_frames_max, limits.idle_frames_per_s_max) {
+      resets_(limits.resets_max),
+      idle_frames_(limits.idle_frames_max) {
   sender.settings();
   const std::uint32_t increment =
       window_.grow_to(static_cast<std::uint32_t>(limits.connection_window_bytes));
@@ -143,7 +142,9 @@ bool Receiver::begin_frame() {
 }
 
 bool Receiver::allow_idle_frame() {
-  return idle_frames_.allow(now_ms_) || fail_for(ErrorCode::enhance_your_calm);
+  const bool allowed =
+      idle_frames_.allow(now_ms_, limits_.idle_frames_max, limits_.idle_frames_per_s_max);
+  return allowed || fail_for(ErrorCode::enhance_your_calm);
 }
 
 bool Receiver::take_payload(SessionEvent& event) {
@@ -335,8 +336,9 @@ bool Receiver::on_request(std::string_view block, SessionEvent& event) {
   transfer.head.version = Version::http_2;
   stream.send = SendWindow(sender_.initial_window());
   stream.receive = ReceiveWindow(static_cast<std::uint32_t>(limits_.stream_window_bytes));
-  builder_.begin_head(transfer);
-  const Decoded decoded = decode(block, &builder_);
+  RequestHeadBuilder builder(limits_);
+  builder.begin_head(transfer);
+  const Decoded decoded = decode(block, &builder);
   if (decoded == Decoded::failed) {
     streams_.close(transfer);
     return false;
@@ -360,8 +362,9 @@ bool Receiver::on_request(std::string_view block, SessionEvent& event) {
 
 bool Receiver::on_trailers(Transfer& transfer, std::string_view block, SessionEvent& event) {
   if (!transfer.stream.takes_content()) return fail_for(ErrorCode::stream_closed);
-  builder_.begin_trailers(transfer);
-  const Decoded decoded = decode(block, &builder_);
+  RequestHeadBuilder builder(limits_);
+  builder.begin_trailers(transfer);
+  const Decoded decoded = decode(block, &builder);
   if (decoded == Decoded::failed) return false;
   // RFC 9113, 8.1: trailers end the request.
   if (decoded == Decoded::malformed || !block_ends_stream_) {

@@ -89,7 +89,6 @@ class Receiver {
   Streams& streams_;
   Sender& sender_;
   hpack::Decoder decoder_;
-  RequestHeadBuilder builder_;
   ReceiveWindow window_;  // of the connection
   RateLimit resets_;
   RateLimit idle_frames_;
