@@ -4,6 +4,7 @@
 # Each pair of a scheme and an engine has entries as well:
 #   system.PAIR.NAME   label system: the quick files below
 #   matrix.PAIR.NAME   label matrix: all the others, which `make test` leaves out
+#   system.nghttp2.NAME  label system: those about HTTP/2, with the other implementation (--h2)
 #   churn.PAIR         label churn: CHURN_CONNECTIONS short connections, left out as well
 
 set(H2SERVER_PAIRS
@@ -15,6 +16,7 @@ set(QUICK_TESTS http1 uploads paths)
 set(TESTS_WITHOUT_PAIR
   capacity churn command_line counters disappearing io_uring_refused leaks schemes start)
 set(CHURN_CONNECTIONS 20000)
+set(HTTP2_TESTS clients h2spec lifecycle uploads static large)
 
 # Those that load the machine, or measure it, and so want it for themselves.
 set(H2SERVER_SERIAL_TESTS load h2spec churn CACHE STRING "System tests that run alone")
@@ -58,6 +60,9 @@ file(GLOB system_tests CONFIGURE_DEPENDS tests/system/test_*.py)
 list(TRANSFORM system_tests REPLACE ".*/test_(.+)\\.py$" "\\1")
 foreach(name IN LISTS system_tests)
   add_system_test(system.${name} ${name} system)
+endforeach()
+foreach(name IN LISTS HTTP2_TESTS)
+  add_system_test(system.nghttp2.${name} ${name} system "H2SERVER_TEST_H2=nghttp2")
 endforeach()
 
 foreach(pair IN LISTS H2SERVER_PAIRS)

@@ -94,7 +94,7 @@ def environment(lab):
         "load when it began": " ".join(_read("/proc/loadavg").split()[:3]),
         "engine of h2server": lab.engine,
         "engine of the floor": lab.floor_engine,
-        "HTTP/2 of h2server": "libnghttp2 " + _said("pkg-config", "--modversion", "libnghttp2"),
+        "HTTP/2 of h2server": "its own (--h2 native)",
         "source": source(),
         "compiler": _said("c++", "--version"),
         "compiler flags": _compile_flags(lab.build),

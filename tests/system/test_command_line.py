@@ -99,7 +99,7 @@ WRONG = {
     "no queue": (["--queue-size", "0"], ["--queue-size", "0"]),
     "when full": (["--when-full", "tea"], ["--when-full", "tea", "wait", "refuse"]),
     "requests": (["--requests-per-connection", "few"], ["--requests-per-connection", "few"]),
-    "HTTP/2": (["--h2", "tea"], ["--h2", "tea", "nghttp2"]),
+    "HTTP/2": (["--h2", "tea"], ["--h2", "tea", "native", "nghttp2"]),
     "unknown option": (["--tea"], ["--tea", "--help"]),
     "unknown short option": (["-x"], ["-x", "--help"]),
     "two roots": (["www", "cert"], ["cert"]),

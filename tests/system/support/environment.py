@@ -14,6 +14,7 @@ BINARY = pathlib.Path(os.environ.get("H2SERVER_BINARY", SOURCE / "build/release/
 BUILD = pathlib.Path(os.environ.get("H2SERVER_BUILD_DIR", BINARY.parent))
 TOOLS = pathlib.Path(os.environ.get("H2SERVER_TOOLS_DIR", SOURCE / "build/tools"))
 CLIENTS = pathlib.Path(__file__).resolve().parents[1] / "clients"
+HTTP2 = os.environ.get("H2SERVER_TEST_H2", "")  # the value of --h2 that tests run with, or none
 SANITIZER = os.environ.get("H2SERVER_SANITIZED", "")  # "", "address" or "thread"
 
 # Deadlines are multiplied by it: a sanitizer makes the program several times slower.

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 
 from support import pairs
-from support.environment import BINARY, PATIENCE, tool
+from support.environment import BINARY, HTTP2, PATIENCE, tool
 from support.processes import members
 from support.waiting import holds_within, wait_until
 
@@ -55,6 +55,8 @@ class Server:
         elif self_signed:
             self.command += ["--self-signed", "--cert", self.certificate, "--key", self.key]
         self.command += self._how_to_run(arguments, pair or pairs.CHOSEN, workers, pool_threads)
+        if HTTP2 and "--h2" not in arguments:
+            self.command += ["--h2", HTTP2]
         self.command += arguments
 
     @staticmethod
