@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace h2server::base {
@@ -24,6 +25,14 @@ class BufferChain {
   BufferChain(const BufferChain&) = delete;
   BufferChain& operator=(const BufferChain&) = delete;
   ~BufferChain() { clear(); }
+
+  void swap(BufferChain& other) noexcept {
+    pieces_.swap(other.pieces_);
+    std::swap(first_, other.first_);
+    std::swap(tail_, other.tail_);
+    std::swap(size_, other.size_);
+    std::swap(shared_pieces_, other.shared_pieces_);
+  }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }

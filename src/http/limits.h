@@ -36,7 +36,9 @@ struct Limits {
   // RFC 9113, 6.9.2 starts at 64 KiB, which holds an upload to 64 KiB a round trip.
   std::int32_t stream_window_bytes = 1024 * 1024;
   std::int32_t connection_window_bytes = 2 * 1024 * 1024;  // bounds what streams may have unread
-  // Frames that wait for a peer that does not read: one that is refused costs it 12 bytes.
+  // What a peer that does not read may make us say, in bytes; and, as libnghttp2 counts, in frames:
+  // a request that is refused costs it 12 bytes.
+  std::size_t unread_bytes_max = 2 * 1024 * 1024;
   std::size_t frames_queued_max = 4000;
   std::size_t continuations_max = 64;  // frames of one field block: CVE-2024-27316
   // SETTINGS, PING, PRIORITY, empty DATA...: frames that get nobody anywhere, at once...

@@ -147,8 +147,8 @@ Task<void> Connection::write_all() {
       handle_events();
       if (session_->failed()) closing_ = true;
       if (session_->output().empty()) break;
-      const Result<void> sent =
-          co_await stream_.write(session_->output(), service_.limits.send_idle_ms_max);
+      writing_.swap(session_->output());
+      const Result<void> sent = co_await stream_.write(writing_, service_.limits.send_idle_ms_max);
       written = sent.has_value();
     } while (written);
     if (!written) broken_ = true;

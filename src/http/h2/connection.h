@@ -78,6 +78,7 @@ class Connection final : private Drainable {
   base::Pool<Transfer>& transfers_;
   const bool encrypted_;
   std::unique_ptr<Session> session_;
+  base::BufferChain writing_;  // what the session said meanwhile comes after more of the bodies
   coro::Event output_wanted_;
   coro::Event writer_ended_;
   coro::TaskGroup tasks_;

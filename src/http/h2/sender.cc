@@ -31,13 +31,7 @@ constexpr FrameHead last_data(std::uint32_t id) noexcept {
 
 // --- frames -----------------------------------------------------------------------------------
 
-void Sender::count_frame() noexcept {
-  if (out_.empty()) unread_frames_ = unread_acks_ = 0;
-  ++unread_frames_;
-}
-
 void Sender::append_frame(FrameHead head, std::string_view payload) {
-  count_frame();
   head.size = static_cast<std::uint32_t>(payload.size());
   const std::span<char> room = out_.reserve(frame_head_bytes + payload.size());
   write_frame_head(room.data(), head);
@@ -68,13 +62,11 @@ void Sender::settings() {
 
 void Sender::acknowledge_settings() {
   append_frame({.type = FrameType::settings, .flags = flag::ack}, {});
-  ++unread_acks_;
 }
 
 void Sender::ping(std::string_view payload, bool acknowledges) {
   append_frame({.type = FrameType::ping, .flags = acknowledges ? flag::ack : std::uint8_t{0}},
                payload);
-  if (acknowledges) ++unread_acks_;
 }
 
 void Sender::goaway(std::uint32_t last_stream, ErrorCode code) {
@@ -148,7 +140,6 @@ void Sender::append_block(std::uint32_t id, const ResponseHead& head, bool ends,
     if (!content.empty()) append_frame(last_data(id), content);
     return;
   }
-  count_frame();
   const std::span<char> room = out_.reserve(2 * frame_head_bytes + bound + content.size());
   char* const block = room.data() + frame_head_bytes;
   char* end = encode_block(block, head);

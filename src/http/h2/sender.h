@@ -24,7 +24,7 @@ class Sender {
   [[nodiscard]] base::BufferChain& output() noexcept { return out_; }
   // The peer makes us say more than it reads.
   [[nodiscard]] bool overfull() const noexcept {
-    return unread_frames_ > limits_.frames_queued_max || unread_acks_ > limits_.acks_queued_max;
+    return out_.size() > limits_.unread_bytes_max;
   }
 
   void settings();
@@ -62,7 +62,6 @@ class Sender {
     std::array<char, 23> bytes{};
   };
 
-  void count_frame() noexcept;
   void append_frame(FrameHead head, std::string_view payload);
   void append_block(std::uint32_t id, const ResponseHead& head, bool ends,
                     std::string_view content = {});
@@ -87,8 +86,6 @@ class Sender {
   SendWindow window_;  // of the connection
   std::uint32_t initial_window_ = default_window_bytes;
   std::uint32_t frame_bytes_max_ = default_frame_bytes;
-  std::uint32_t unread_frames_ = 0;  // since output() was last empty
-  std::uint32_t unread_acks_ = 0;    // of unread_frames_
 };
 
 }  // namespace h2server::http::h2
