@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <exception>
 #include <span>
 
 #include "content/mime.h"
@@ -151,6 +152,34 @@ const Lookup* FileCache::known(std::string_view path, std::int64_t now_ms) {
 
 Task<Lookup> FileCache::find(io::Engine* engine, std::string path, std::int64_t now_ms) {
   if (const Lookup* const fresh = known(path, now_ms)) co_return *fresh;
+  if (engine == nullptr) {
+    Lookup lookup = co_await find_alone(nullptr, std::move(path), now_ms);
+    co_return lookup;
+  }
+  const auto [loading, first] = loading_.try_emplace(path);
+  if (!first) {
+    Waiter waiter;
+    loading->second.push_back(&waiter);
+    co_await waiter.found.wait();
+    co_return std::move(waiter.lookup);
+  }
+  Lookup lookup{.kind = Lookup::Kind::failed, .file = nullptr};
+  std::exception_ptr failure;  // no memory: those that wait are told all the same
+  try {
+    lookup = co_await find_alone(engine, path, now_ms);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  const auto waiters = loading_.extract(path);
+  for (Waiter* const waiter : waiters.mapped()) {
+    waiter->lookup = lookup;
+    waiter->found.set();
+  }
+  if (failure) std::rethrow_exception(failure);
+  co_return lookup;
+}
+
+Task<Lookup> FileCache::find_alone(io::Engine* engine, std::string path, std::int64_t now_ms) {
   FileRef kept;
   if (const auto entry = index_.find(path); entry != index_.end() && entry->second->settled) {
     kept = entry->second->lookup.file;

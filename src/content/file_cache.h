@@ -11,8 +11,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/fd.h"
+#include "coro/event.h"
 #include "h2server/file.h"
 #include "h2server/result.h"
 #include "h2server/task.h"
@@ -59,7 +61,8 @@ class FileCache {
   // What is known already, without a look at the file system; null: nothing, or nothing fresh.
   // `path` is relative to the root. `now_ms`: monotonic.
   const Lookup* known(std::string_view path, std::int64_t now_ms);
-  // As the file system has it. Without an engine the caller waits for the disk.
+  // As the file system has it; who asks while it is read for somebody else waits for that. Without
+  // an engine the caller waits for the disk.
   Task<Lookup> find(io::Engine* engine, std::string path, std::int64_t now_ms);
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
@@ -82,6 +85,13 @@ class FileCache {
     bool settled = true;  // of an entry
   };
 
+  // Waits in find(), in whose frame it lives.
+  struct Waiter {
+    coro::Event found;
+    Lookup lookup;
+  };
+
+  Task<Lookup> find_alone(io::Engine* engine, std::string path, std::int64_t now_ms);
   Task<Loaded> load(io::Engine* engine, std::string path, FileRef kept);
   Task<Loaded> load_once(io::Engine* engine, const std::string& path, FileRef kept);
   Lookup keep(Entry entry);
@@ -93,6 +103,7 @@ class FileCache {
   const FileCacheLimits limits_;
   Entries entries_;
   std::unordered_map<std::string_view, Entries::iterator> index_;  // keys live in the entries
+  std::unordered_map<std::string, std::vector<Waiter*>> loading_;  // those that are being read
   std::size_t bytes_ = 0;
   std::size_t mapped_ = 0;  // entries with a mapped file
 };

@@ -38,7 +38,10 @@ TEST_P(ColdFileCache, ManyMayWishForTheSameFile) {
   std::array<Lookup, 5> found;
   for (Lookup& one : found) start(look_up("a", one));
   run();
-  for (const Lookup& one : found) EXPECT_EQ(content(one), text);
+  for (const Lookup& one : found) {
+    EXPECT_EQ(content(one), text);
+    EXPECT_EQ(one.file, found[0].file) << "read once";
+  }
   EXPECT_EQ(cache_.entries(), 1U);
   const Lookup* const known = cache_.known("a", 0);
   ASSERT_NE(known, nullptr);
