@@ -1,6 +1,6 @@
 # One GoogleTest program, unit_tests; one ctest entry per folder of tests/ (unit.base, unit.http …).
 set(unit_folders base coro io net http content server lab)
-list(TRANSFORM unit_folders REPLACE "(.+)" "tests/\\1/*_test.cc" OUTPUT_VARIABLE unit_globs)
+list(TRANSFORM unit_folders REPLACE "(.+)" "tests/\\1/*.cc" OUTPUT_VARIABLE unit_globs)
 file(GLOB_RECURSE unit_sources CONFIGURE_DEPENDS ${unit_globs})
 
 find_package(GTest QUIET)

@@ -75,9 +75,13 @@ TEST(Response, IsDescribedByAFileOnlyWhileItIsThatFile) {
 std::string h2_fields_of(const Response& response) {
   base::Arena arena;
   std::vector<Field> fields = {{"left", "over"}};
-  http::h2::response_fields(response, "the date", arena, fields);
+  const http::h2::ResponseHead head = http::h2::response_head(response, "the date", arena, fields);
   std::string all;
-  for (const Field& field : fields) all.append(field.name).append("=").append(field.value) += ";";
+  if (head.prepared_id != 0) all += "prepared:";
+  for (const Field& field : head.prepared)
+    all.append(field.name).append("=").append(field.value) += ";";
+  for (const Field& field : head.fields)
+    all.append(field.name).append("=").append(field.value) += ";";
   return all;
 }
 
@@ -115,7 +119,22 @@ TEST(ResponseFields, AreInLowerCaseWithoutTheConnections) {
 TEST(ResponseFields, OfAFileAreItsOwn) {
   Response response(held_file("content"));
   response.add("X", "y");
-  EXPECT_EQ(h2_fields_of(response), ":status=200;etag=\"x\";x=y;date=the date;");
+  EXPECT_EQ(h2_fields_of(response), "prepared::status=200;etag=\"x\";x=y;date=the date;");
+}
+
+TEST(ResponseFields, OfTrailersAreThoseThatMayBe) {
+  const std::vector<Field> given = {{"X-Sum", " 1 "},       {"Content-Length", "5"},
+                                    {"trailer", "x"},       {"keep-alive", "1"},
+                                    {":status", "200"},     {"bad name", "x"},
+                                    {"x", "line\nbreak"},   {"transfer-encoding", "chunked"},
+                                    {"content-type", "x"},  {"content-encoding", "x"},
+                                    {"content-range", "x"}, {"y", ""}};
+  base::Arena arena;
+  std::vector<Field> fields = {{"left", "there"}};
+  http::h2::trailer_fields(given, arena, fields);
+  std::string all;
+  for (const Field& field : fields) all.append(field.name).append("=").append(field.value) += ";";
+  EXPECT_EQ(all, "left=there;x-sum=1;y=;");
 }
 
 }  // namespace

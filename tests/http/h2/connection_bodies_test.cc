@@ -1,0 +1,108 @@
+// Bodies of responses over an HTTP/2 connection.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <string>
+#include <vector>
+
+#include "http/h2/connection_fixture.h"
+
+namespace h2server::http::h2 {
+namespace {
+
+class H2ConnectionBodies : public ConnectionFixture {};
+
+INSTANTIATE_TEST_SUITE_P(, H2ConnectionBodies,
+                         testing::Values(Implementation::native, Implementation::nghttp2),
+                         name_of_parameter);
+
+// --- bodies of responses ----------------------------------------------------------------------
+
+TEST_P(H2ConnectionBodies, StreamsPieceByPiece) {
+  add_streamed({"abc", std::string(200'000, 'x'), "d"});
+  open();
+  const std::int32_t id = client_.request("GET", "/streamed");
+  const std::int32_t head = client_.request("HEAD", "/streamed");
+  settle();
+  EXPECT_TRUE(answer(id).body == "abc" + std::string(200'000, 'x') + "d");
+  EXPECT_TRUE(answer(id).ended);
+  EXPECT_TRUE(answer(head).ended);
+  EXPECT_EQ(source_reads_, 4);  // HEAD's is not read
+  stream_.end();
+}
+
+TEST_P(H2ConnectionBodies, AsksForNoPieceOfAStreamThatIsGone) {
+  add_streamed({std::string(200'000, 'x'), "d"});
+  open();
+  const std::int32_t id = client_.request("GET", "/streamed");
+  stream_.arrive(client_.bytes());  // fills the client's window
+  EXPECT_EQ(source_reads_, 1);
+  client_.reset(id);
+  settle();
+  EXPECT_EQ(source_reads_, 1);
+  stream_.end();
+  EXPECT_TRUE(over());
+}
+
+TEST_P(H2ConnectionBodies, AStreamThatGoesWrongIsReset) {
+  testing::internal::CaptureStderr();
+  const std::vector<std::pair<std::vector<std::string>, std::optional<std::uint64_t>>> rows = {
+      {{"abc", "fail"}, {}}, {{"abc", "throw"}, {}}, {{"abc", "de"}, 4}, {{"abc"}, 4}};
+  std::size_t row = 0;
+  add(GET, "/streamed", [&](Request&) {
+    return Response(std::make_unique<Pieces>(rows[row].first, source_reads_), "text/plain",
+                    rows[row].second);
+  });
+  open();
+  for (; row < rows.size(); ++row) {
+    const std::int32_t id = client_.request("GET", "/streamed");
+    const std::int32_t other = client_.request("GET", "/hello");
+    settle();
+    EXPECT_EQ(answer(id).body, "abc") << row;
+    EXPECT_EQ(answer(id).reset, static_cast<std::uint32_t>(NGHTTP2_INTERNAL_ERROR)) << row;
+    EXPECT_EQ(answer(other).body, "hello");
+  }
+  stream_.end();
+  testing::internal::GetCapturedStderr();
+}
+
+FileRef map_file(const std::string& path, std::size_t size) {
+  const base::Fd made(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const std::string content(size, 'f');  // written, hence in the page cache: no engine runs here
+  EXPECT_EQ(::write(made.get(), content.data(), size), static_cast<ssize_t>(size));
+  struct stat now{};
+  EXPECT_EQ(::fstat(made.get(), &now), 0);
+  auto file = std::make_shared<File>();
+  file->version = {now.st_dev, now.st_ino, size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec};
+  file->descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  file->bytes =
+      static_cast<const char*>(::mmap(nullptr, size, PROT_READ, MAP_SHARED, made.get(), 0));
+  file->mapped = true;
+  file->h2_fields = {{":status", "200"}};
+  return file;
+}
+
+TEST_P(H2ConnectionBodies, AFileThatShrinksResetsItsStreamOnly) {
+  const std::string path = testing::TempDir() + "h2_connection_test_" + std::to_string(::getpid());
+  const FileRef file = map_file(path, 500'000);
+  add(GET, "/file", [&](Request&) { return Response(file); });
+  open();
+  const std::int32_t id = client_.request("GET", "/file");
+  const std::int32_t other = client_.request("POST", "/echo", {}, "abc", false);
+  stream_.arrive(client_.bytes());  // fills the client's window
+  ASSERT_EQ(::truncate(path.c_str(), 100'000), 0);
+  settle();
+  EXPECT_EQ(answer(id).status(), "200");
+  EXPECT_LT(answer(id).body.size(), 100'000U);
+  EXPECT_EQ(answer(id).reset, static_cast<std::uint32_t>(NGHTTP2_INTERNAL_ERROR));
+  client_.send(other, "def", true);
+  settle();
+  EXPECT_EQ(answer(other).body, "abcdef");
+  stream_.end();
+  ::unlink(path.c_str());
+}
+
+}  // namespace
+}  // namespace h2server::http::h2

@@ -1,0 +1,367 @@
+// What both sessions do alike.
+#include "http/h2/session.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "http/h2/frames.h"
+#include "http/h2/nghttp2_client.h"
+#include "http/h2/session_host.h"
+
+namespace h2server::http::h2 {
+namespace {
+
+class H2Session : public testing::TestWithParam<Implementation> {
+ protected:
+  bool is_native() const { return GetParam() == Implementation::native; }
+  void settle() { host_.settle(client_); }
+
+  SessionHost host_{GetParam()};
+  Nghttp2Client client_;
+};
+
+INSTANTIATE_TEST_SUITE_P(, H2Session,
+                         testing::Values(Implementation::native, Implementation::nghttp2),
+                         name_of_parameter);
+
+constexpr std::int32_t id_max = 0x7fffffff;
+
+// --- requests ---------------------------------------------------------------------------------
+
+TEST_P(H2Session, TellsItsLimits) {
+  settle();
+  const auto setting = [&](nghttp2_settings_id id) {
+    return nghttp2_session_get_remote_settings(client_.get(), id);
+  };
+  EXPECT_EQ(setting(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS), host_.limits.streams_max);
+  EXPECT_EQ(setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE), 1024U * 1024);
+  EXPECT_EQ(setting(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE), host_.limits.head_bytes_max);
+  EXPECT_EQ(nghttp2_session_get_remote_window_size(client_.get()), 2 * 1024 * 1024);
+}
+
+TEST_P(H2Session, ReportsRequestsHoweverTheyArrive) {
+  for (const std::size_t step : {SIZE_MAX, std::size_t{1}, std::size_t{7}}) {
+    SCOPED_TRACE(step);
+    host_.open();
+    Nghttp2Client client;
+    client.request("GET", "/a?b", {{"x", "1"}, {"x", "2"}});
+    client.request("POST", "/c", {{"content-length", "5"}}, "hello");
+    ASSERT_TRUE(host_.receive(client.bytes(), step));
+    EXPECT_EQ(host_.received[3], "hello");
+    const Transfer& get = host_.transfer(1);
+    EXPECT_EQ(get.head.method, GET);
+    EXPECT_EQ(get.head.version, Version::http_2);
+    EXPECT_EQ(get.head.authority, "a");
+    EXPECT_EQ(get.head.fields.size(), 2U);
+    EXPECT_EQ(get.head.fields.find("X"), "1");
+    EXPECT_TRUE(host_.log.starts_with("1 GET /a?b\n3 POST /c\n3 data\n")) << host_.log;
+    EXPECT_TRUE(host_.log.ends_with("3 ended\n")) << host_.log;
+  }
+}
+
+TEST_P(H2Session, KeepsTrailersOutOfTheFields) {
+  const std::string name = "t";
+  const std::int32_t id = client_.request("POST", "/", {{"trailer", name}}, "abc");
+  // The body ends with trailers instead of DATA's own flag.
+  std::string bytes = client_.bytes();
+  bytes[bytes.size() - 3 - 9 + 4] = 0;  // DATA: no END_STREAM
+  ASSERT_TRUE(host_.receive(bytes));
+  EXPECT_EQ(host_.log, "1 POST /\n1 data\n");
+  // HEADERS of 5 bytes, END_STREAM | END_HEADERS, stream 1: t: u, not indexed.
+  ASSERT_TRUE(host_.receive(std::string("\0\0\x05\x01\x05\0\0\0\x01\x00\x01t\x01u", 14)));
+  EXPECT_EQ(host_.log, "1 POST /\n1 data\n1 ended\n");
+  EXPECT_EQ(host_.transfer(id).head.fields.size(), 1U);
+}
+
+TEST_P(H2Session, SaysWhichHeadsAreTooLarge) {
+  host_.limits.head_bytes_max = 400;
+  host_.limits.fields_max = 4;
+  const std::int32_t fits = client_.request("GET", "/", {{"x", std::string(50, 'y')}});
+  const std::int32_t large = client_.request("GET", "/", {{"x", std::string(300, 'y')}});
+  const std::int32_t many =
+      client_.request("GET", "/", {{"b", ""}, {"c", ""}, {"d", ""}, {"e", ""}, {"f", ""}});
+  settle();
+  EXPECT_FALSE(host_.transfer(fits).head_too_large);
+  EXPECT_TRUE(host_.transfer(large).head_too_large);
+  EXPECT_TRUE(host_.transfer(many).head_too_large);
+  EXPECT_EQ(host_.transfer(many).head.fields.size(), 4U);
+}
+
+TEST_P(H2Session, FreesAHeadThatNeverEnds) {
+  client_.request("GET", "/", {{"x", std::string(100, 'y')}});
+  const std::string bytes = client_.bytes();
+  ASSERT_TRUE(host_.receive(bytes.substr(0, bytes.size() - 1)));
+  EXPECT_EQ(host_.log, "");
+  host_.close();  // a leak would be reported
+}
+
+// --- responses --------------------------------------------------------------------------------
+
+TEST_P(H2Session, SendsAResponseAndForgetsTheStream) {
+  const std::int32_t id = client_.request("GET", "/");
+  settle();
+  host_.respond(id, Response(200, "hello"));
+  settle();
+  const Nghttp2Client::Answer& answer = client_.answers[id];
+  EXPECT_EQ(answer.fields, ":status=200;x=y;");
+  EXPECT_EQ(answer.body, "hello");
+  EXPECT_TRUE(answer.ended);
+  EXPECT_EQ(host_.log, "1 GET /\n1 closed\n");
+  EXPECT_TRUE(host_.alive.empty());
+}
+
+TEST_P(H2Session, SendsLargeBodiesAsTheClientMakesRoom) {
+  std::string body(1'000'000, '\0');
+  for (std::size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 7 + i / 1000);
+  const std::int32_t first = client_.request("GET", "/");
+  const std::int32_t second = client_.request("GET", "/");
+  settle();
+  host_.respond(first, Response(200, body));
+  host_.respond(second, Response(200, body));
+  EXPECT_LE(host_.take().size(), 65535U + 1000);  // the client's window
+  settle();
+  EXPECT_EQ(host_.log, "1 GET /\n3 GET /\n");  // nothing reached the client yet
+}
+
+TEST_P(H2Session, SendsAllOfALargeBody) {
+  std::string body(1'000'000, '\0');
+  for (std::size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 7 + i / 1000);
+  const std::int32_t first = client_.request("GET", "/");
+  const std::int32_t second = client_.request("GET", "/");
+  settle();
+  host_.respond(first, Response(200, body));
+  host_.respond(second, Response(200, body));
+  settle();
+  EXPECT_TRUE(client_.answers[first].body == body);
+  EXPECT_TRUE(client_.answers[second].body == body);
+  EXPECT_TRUE(host_.alive.empty());
+}
+
+TEST_P(H2Session, ProducesNoMoreThanAsked) {
+  const std::int32_t id = client_.request("GET", "/");
+  settle();
+  host_.respond(id, Response(200, std::string(60'000, 'x')));
+  std::string all;
+  for (std::string part; !(part = host_.take(10'000)).empty(); all += part) {
+    EXPECT_LE(part.size(), 10'000U + 9 + 16'384);
+  }
+  client_.receive(all);
+  EXPECT_EQ(client_.answers[id].body.size(), 60'000U);
+}
+
+TEST_P(H2Session, SendsWhatIsOfferedPieceByPiece) {
+  class Nothing final : public BodySource {
+   public:
+    Task<Result<std::string_view>> read() override { co_return std::string_view(); }
+  };
+  const std::int32_t id = client_.request("GET", "/");
+  settle();
+  host_.respond(id, Response(std::make_unique<Nothing>(), "text/plain"));
+  settle();
+  OutgoingBody& outgoing = host_.transfer(id).outgoing;
+  for (const char* const piece : {"abc", "de"}) {
+    host_.log.clear();
+    ASSERT_TRUE(outgoing.offer(piece).has_value());
+    host_.session->body_offered(host_.transfer(id));
+    settle();
+    EXPECT_EQ(host_.log, "1 taken\n");
+  }
+  EXPECT_EQ(client_.answers[id].body, "abcde");
+  EXPECT_FALSE(client_.answers[id].ended);
+  ASSERT_TRUE(outgoing.offer("").has_value());
+  host_.session->body_offered(host_.transfer(id));
+  settle();
+  EXPECT_TRUE(client_.answers[id].ended);
+  EXPECT_EQ(host_.log, "1 taken\n1 closed\n");
+}
+
+TEST_P(H2Session, ContinuesBeforeTheResponse) {
+  const std::int32_t id = client_.request("POST", "/", {{"expect", "100-continue"}}, "abc");
+  settle();
+  host_.session->inform_continue(host_.transfer(id));
+  settle();
+  EXPECT_TRUE(client_.answers[id].continued);
+  host_.respond(id, Response(200, "hello"));
+  settle();
+  EXPECT_EQ(client_.answers[id].fields, ":status=200;x=y;");
+}
+
+TEST_P(H2Session, ResetsAStream) {
+  const std::int32_t id = client_.request("GET", "/");
+  const std::int32_t other = client_.request("GET", "/");
+  settle();
+  host_.session->reset(host_.transfer(id), ErrorCode::cancel);
+  host_.respond(other, Response(200, "hello"));
+  settle();
+  EXPECT_EQ(client_.answers[id].reset, 8U);
+  EXPECT_EQ(client_.answers[other].body, "hello");
+  EXPECT_TRUE(host_.alive.empty());
+}
+
+// --- flow control -----------------------------------------------------------------------------
+
+TEST_P(H2Session, BoundsWhatAStreamMayHaveUnread) {
+  host_.consumes = false;
+  const std::int32_t id = client_.request("POST", "/", {}, std::string(1'500'000, 'x'));
+  settle();
+  EXPECT_EQ(host_.received[1].size(), 1024U * 1024);
+  host_.session->consume(host_.transfer(id), 1024 * 1024);
+  settle();
+  EXPECT_EQ(host_.received[1].size(), 1'500'000U);
+}
+
+TEST_P(H2Session, BoundsWhatAConnectionMayHaveUnread) {
+  host_.consumes = false;
+  settle();  // the client knows our windows
+  for (int i = 0; i < 3; ++i) client_.request("POST", "/", {}, std::string(1'000'000, 'x'));
+  settle();
+  EXPECT_EQ(host_.received[1].size() + host_.received[3].size() + host_.received[5].size(),
+            2U * 1024 * 1024);
+  // Content of streams that are gone has to be given back too, or the connection would starve.
+  host_.keeps = true;
+  for (const std::int32_t id : {1, 3}) {
+    client_.reset(id);
+    host_.log.clear();
+    ASSERT_TRUE(host_.receive(client_.bytes()));
+    EXPECT_EQ(host_.log, std::to_string(id) + " closed\n");
+    Transfer& gone = host_.transfer(static_cast<std::uint32_t>(id));
+    host_.session->consume(gone, host_.received[gone.id].size());
+  }
+  settle();
+  EXPECT_EQ(host_.received[5].size(), 1'000'000U);
+}
+
+// --- the connection's end ---------------------------------------------------------------------
+
+TEST_P(H2Session, DrainsWithoutLosingWhatIsUnderWay) {
+  const std::int32_t first = client_.request("GET", "/first");
+  settle();
+  host_.session->drain();
+  host_.session->drain();
+  const std::string notice = host_.take();
+  const std::int32_t second = client_.request("GET", "/second");  // before the notice arrives
+  const std::string crossing = client_.bytes();
+  client_.receive(notice);
+  EXPECT_TRUE(host_.receive(crossing));
+  settle();
+  ASSERT_EQ(client_.goaways.size(), 2U);
+  EXPECT_EQ(client_.goaways[0].first, id_max);
+  EXPECT_EQ(client_.goaways[1].first, second);
+  EXPECT_EQ(client_.goaways[1].second, 0U);
+  EXPECT_FALSE(host_.session->finished());
+  host_.respond(first, Response(200, "1"));
+  host_.respond(second, Response(200, "2"));
+  settle();
+  EXPECT_EQ(client_.answers[first].body, "1");
+  EXPECT_EQ(client_.answers[second].body, "2");
+  EXPECT_TRUE(host_.session->finished());
+}
+
+TEST_P(H2Session, EndsAfterAStreamAndTellsWhich) {
+  const std::int32_t first = client_.request("GET", "/first");
+  const std::int32_t second = client_.request("GET", "/second");
+  const std::int32_t third = client_.request("GET", "/third");
+  host_.last = static_cast<std::uint32_t>(second);
+  EXPECT_TRUE(host_.receive(client_.bytes()));
+  settle();
+  ASSERT_EQ(client_.goaways.size(), 1U);
+  EXPECT_EQ(client_.goaways[0], std::pair(second, 0U));
+  const std::int32_t fourth = client_.request("GET", "/fourth");
+  host_.respond(first, Response(200, "1"));
+  host_.respond(second, Response(200, "2"));
+  settle();
+  EXPECT_EQ(client_.answers[first].body, "1");
+  EXPECT_EQ(client_.answers[second].body, "2");
+  EXPECT_FALSE(client_.answers.contains(third));
+  EXPECT_FALSE(client_.answers.contains(fourth));
+  EXPECT_TRUE(host_.session->finished());
+}
+
+TEST_P(H2Session, Terminates) {
+  client_.request("GET", "/");
+  settle();
+  host_.session->terminate(ErrorCode::no_error);
+  client_.receive(host_.take());
+  ASSERT_EQ(client_.goaways.size(), 1U);
+  EXPECT_EQ(client_.goaways[0], std::pair(1, 0U));
+  EXPECT_TRUE(host_.session->finished());
+}
+
+TEST_P(H2Session, RefusesAWrongPreface) {
+  EXPECT_FALSE(host_.receive("PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n"));
+}
+
+TEST_P(H2Session, EndsAFloodOfResets) {
+  host_.limits.resets_max = 10;
+  host_.limits.resets_per_s_max = 1;
+  host_.open();
+  for (int i = 0; i < 30; ++i) {
+    const std::int32_t id = client_.request("GET", "/");
+    host_.receive(client_.bytes());
+    client_.reset(id);
+  }
+  host_.receive(client_.bytes());
+  client_.receive(host_.take());
+  ASSERT_EQ(client_.goaways.size(), 1U);
+  // libnghttp2 has chosen another code.
+  const ErrorCode code = is_native() ? ErrorCode::enhance_your_calm : ErrorCode::internal_error;
+  EXPECT_EQ(client_.goaways[0].second, static_cast<std::uint32_t>(code));
+  EXPECT_TRUE(host_.over());
+}
+
+TEST_P(H2Session, EndsAFloodOfPings) {
+  host_.limits.acks_queued_max = 10;
+  host_.open();
+  bool good = true;
+  for (int i = 0; i < 30; ++i) {
+    nghttp2_submit_ping(client_.get(), NGHTTP2_FLAG_NONE, nullptr);
+    good = good && host_.receive(client_.bytes());  // whose answers are not read
+  }
+  EXPECT_FALSE(good);
+}
+
+TEST_P(H2Session, DoesNotLetAClientComeBackToAStreamItPassedOver) {
+  nghttp2_session_set_next_stream_id(client_.get(), 5);
+  client_.request("GET", "/");
+  settle();
+  host_.receive(get(3));
+  client_.receive(host_.take());
+  ASSERT_EQ(client_.goaways.size(), 1U);
+  EXPECT_EQ(client_.goaways[0].second, static_cast<std::uint32_t>(ErrorCode::protocol_error));
+}
+
+TEST_P(H2Session, SendsTrailersAndReceivesThem) {
+  class Source final : public BodySource {
+   public:
+    Task<Result<std::string_view>> read() override { co_return std::string_view(); }
+    std::span<const Field> trailers() const noexcept override { return fields_; }
+
+   private:
+    const std::vector<Field> fields_ = {{"Sum", "1"}, {"content-length", "2"}, {"x", "y"}};
+  };
+  const std::int32_t id =
+      client_.request("POST", "/", {{"te", "trailers"}}, "abc", true, {{"t", "u"}, {"v", "w"}});
+  settle();
+  const Transfer& transfer = host_.transfer(1);
+  EXPECT_EQ(host_.log, "1 POST /\n1 data\n1 ended\n");
+  EXPECT_EQ(transfer.trailers.size(), 2U);
+  EXPECT_EQ(transfer.trailers.find("v"), "w");
+  host_.respond(1, Response(std::make_unique<Source>(), "text/plain"));
+  ASSERT_TRUE(host_.transfer(1).outgoing.offer("abc").has_value());
+  host_.session->body_offered(host_.transfer(1));
+  settle();
+  ASSERT_TRUE(host_.transfer(1).outgoing.offer("").has_value());
+  host_.session->body_offered(host_.transfer(1));
+  settle();
+  EXPECT_EQ(client_.answers[id].body, "abc");
+  EXPECT_EQ(client_.answers[id].trailers, "sum=1;x=y;");
+  EXPECT_TRUE(client_.answers[id].ended);
+  EXPECT_TRUE(host_.alive.empty());
+}
+
+}  // namespace
+}  // namespace h2server::http::h2
