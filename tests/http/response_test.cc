@@ -75,7 +75,7 @@ TEST(Response, IsDescribedByAFileOnlyWhileItIsThatFile) {
 std::string h2_fields_of(const Response& response) {
   base::Arena arena;
   std::vector<Field> fields = {{"left", "over"}};
-  const http::h2::ResponseHead head = http::h2::response_head(response, "the date", arena, fields);
+  const http::h2::ResponseHead head = http::h2::response_head(response, arena, fields);
   std::string all;
   if (head.prepared_id != 0) all += "prepared:";
   for (const Field& field : head.prepared)
@@ -85,20 +85,20 @@ std::string h2_fields_of(const Response& response) {
   return all;
 }
 
-TEST(ResponseFields, BeginWithTheStatusAndEndWithTheDate) {
+TEST(ResponseFields, BeginWithTheStatus) {
   EXPECT_EQ(h2_fields_of(Response(404, "hello", "text/html")),
-            ":status=404;server=h2server;content-length=5;content-type=text/html;date=the date;");
-  EXPECT_EQ(h2_fields_of(Response(204)), ":status=204;server=h2server;date=the date;");
-  EXPECT_EQ(h2_fields_of(Response(304)), ":status=304;server=h2server;date=the date;");
+            ":status=404;server=h2server;content-length=5;content-type=text/html;");
+  EXPECT_EQ(h2_fields_of(Response(204)), ":status=204;server=h2server;");
+  EXPECT_EQ(h2_fields_of(Response(304)), ":status=304;server=h2server;");
   EXPECT_EQ(h2_fields_of(Response(200)),
-            ":status=200;server=h2server;content-length=0;date=the date;");
+            ":status=200;server=h2server;content-length=0;");
 }
 
 TEST(ResponseFields, HaveNoLengthThatNobodyKnows) {
   EXPECT_EQ(h2_fields_of(Response(std::unique_ptr<BodySource>(), "a/b")),
-            ":status=200;server=h2server;content-type=a/b;date=the date;");
+            ":status=200;server=h2server;content-type=a/b;");
   EXPECT_EQ(h2_fields_of(Response(std::unique_ptr<BodySource>(), "a/b", 7)),
-            ":status=200;server=h2server;content-length=7;content-type=a/b;date=the date;");
+            ":status=200;server=h2server;content-length=7;content-type=a/b;");
 }
 
 TEST(Response, RefusesFieldsThatTheServerSets) {
@@ -113,13 +113,13 @@ TEST(ResponseFields, AreInLowerCaseWithoutTheConnections) {
   response.add("X-Y", "Z").add("KEEP-ALIVE", "1");
   response.add("Upgrade", "h3").add("Proxy-Connection", "x");
   EXPECT_EQ(h2_fields_of(response),
-            ":status=200;server=h2server;content-length=0;x-y=Z;date=the date;");
+            ":status=200;server=h2server;content-length=0;x-y=Z;");
 }
 
 TEST(ResponseFields, OfAFileAreItsOwn) {
   Response response(held_file("content"));
   response.add("X", "y");
-  EXPECT_EQ(h2_fields_of(response), "prepared::status=200;etag=\"x\";x=y;date=the date;");
+  EXPECT_EQ(h2_fields_of(response), "prepared::status=200;etag=\"x\";x=y;");
 }
 
 TEST(ResponseFields, OfTrailersAreThoseThatMayBe) {

@@ -146,9 +146,10 @@ class ConnectionFixture : public testing::TestWithParam<Implementation> {
       return Response(std::make_unique<Pieces>(pieces, source_reads_), "text/plain", size);
     });
   }
-  void open(std::string early = "") {
+  void open(std::string_view early = "") {
     connection_.emplace(stream_, service_, transfers_, GetParam(), false);
-    tasks_.start(connection_->run(std::move(early), {}));
+    connection_->take(early);
+    tasks_.start(connection_->run());
   }
   bool over() const { return tasks_.running() == 0; }
   // Until neither side has anything more to say.
