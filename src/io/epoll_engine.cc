@@ -205,18 +205,18 @@ void EpollEngine::wait(int ms) {
   std::array<epoll_event, 256> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), ms);
   ASSERT(count >= 0 || errno == EINTR);
+  const bool asked = awake();
   read_clocks();
   ++turn_;
+  if (asked) {
+    finish_files();
+    woken();
+  }
   for (int i = 0; i < count; ++i) dispatch(events[static_cast<std::size_t>(i)]);
 }
 
 void EpollEngine::dispatch(const epoll_event& event) {
-  if (event.data.u64 == event_key) {
-    event_seen();  // edge-triggered
-    finish_files();
-    woken();
-    return;
-  }
+  if (event.data.u64 == event_key) return;  // edge-triggered; wait() has seen to it
   const auto index = static_cast<std::size_t>(event.data.u64 & 0xffffffffU);
   const auto generation = static_cast<std::uint32_t>(event.data.u64 >> 32);
   const auto live = [&] {

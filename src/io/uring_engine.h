@@ -2,8 +2,8 @@
 //
 // A listener is accepted from and a socket received from by one multishot operation each, which
 // stays in the kernel between requests; what arrives lies in buffers that the kernel takes from a
-// ring, so an idle connection holds none. Sends and file operations work on the memory of their Op,
-// which the kernel gives back with the completion.
+// ring, so an idle connection holds none. Only a socket's first receive is tried at once. Sends and
+// file operations work on the memory of their Op, which the kernel gives back with the completion.
 #pragma once
 
 #include <deque>
@@ -60,6 +60,7 @@ class UringEngine final : public LoopEngine {
   void wait(int ms) override;
   void forget(Socket& socket) noexcept override;
 
+  bool receive_at_once(ReceiveOp& op);
   bool begin_multishot(Op& op);
   void submit_send(SendOp& op);
   void submit_file(FileOp& op);

@@ -61,6 +61,9 @@ class Stream {
   // Tells the peer that no more will come.
   virtual Task<void> finish(std::uint32_t timeout_ms) = 0;
 
+  // Whether closing tells the same as finish(), where nothing that arrived is unread.
+  [[nodiscard]] virtual bool closing_finishes() const noexcept { return false; }
+
   // Ends a read that waits; without one it does nothing.
   virtual void cancel_read() = 0;
 

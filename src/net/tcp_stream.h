@@ -13,6 +13,7 @@ class TcpStream final : public Stream {
   Read read(std::uint32_t timeout_ms) override { return {socket_, timeout_ms}; }
   Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t timeout_ms) override;
   Task<void> finish(std::uint32_t timeout_ms) override;
+  bool closing_finishes() const noexcept override { return true; }
   void cancel_read() override;
   bool bytes_go_to_kernel() const noexcept override { return true; }
   io::Engine& engine() const noexcept override { return socket_.engine(); }

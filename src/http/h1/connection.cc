@@ -61,7 +61,7 @@ Task<void> Connection::run() {
   if (end_ == End::abort) co_return;
   if (end_ == End::linger) {
     co_await net::linger(stream_, service_.limits.linger_ms_max);
-  } else {
+  } else if (!stream_.closing_finishes()) {
     co_await stream_.finish(service_.limits.send_idle_ms_max);
   }
 }
