@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
+#include "io/send_file.h"
 
 namespace h2server::io {
 
@@ -182,9 +183,14 @@ bool EpollEngine::attempt_receive(ReceiveOp& op) {
 }
 
 bool EpollEngine::attempt_send(SendOp& op) {
+  if (op.file.size > 0) {
+    op.state.result = send_file(op.socket->fd(), op.file);
+    return op.state.result != -EAGAIN;
+  }
+  const int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (op.more ? MSG_MORE : 0);
   ssize_t count;
   do {
-    count = ::sendmsg(op.socket->fd(), &op.message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    count = ::sendmsg(op.socket->fd(), &op.message, flags);
   } while (count < 0 && errno == EINTR);
   if (count < 0 && errno == EAGAIN) return false;
   // EPIPE and ECONNRESET: the peer left. EFAULT: a mapped file shrank under the bytes.

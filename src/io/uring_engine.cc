@@ -16,6 +16,8 @@
 #include <system_error>
 #include <thread>
 
+#include "io/send_file.h"
+
 namespace h2server::io {
 
 // One multishot operation, to which the kernel may refer when its socket has gone.
@@ -44,6 +46,7 @@ struct UringSlot {
 namespace {
 
 constexpr std::uint16_t buffer_group = 0;
+constexpr std::uint8_t inline_files_max = 8;  // parts of a file that leave at once: 2 MiB
 
 // What the user data of a completion points to, in the low bits.
 enum class Tag : std::uint64_t { op, slot, event, ignored, passing, passed };
@@ -184,9 +187,12 @@ bool UringEngine::begin(Op& op) {
     case Op::Kind::accept:
     case Op::Kind::receive:
       return begin_multishot(op);
-    case Op::Kind::send:
-      submit_send(static_cast<SendOp&>(op));
+    case Op::Kind::send: {
+      SendOp& send = static_cast<SendOp&>(op);
+      if (send.file.size == 0) submit_send(send);
+      else if (attempt_file(send)) return true;
       break;
+    }
     case Op::Kind::file:
       submit_file(static_cast<FileOp&>(op));
       break;
@@ -203,14 +209,41 @@ bool UringEngine::retry(Op&) {
   return false;
 }
 
+// sendfile() is no operation of io_uring's, but that the socket has room again is one. Now and then
+// that is asked for in between, so that the others get their turn. True: it completed.
+bool UringEngine::attempt_file(SendOp& op) {
+  std::uint8_t& left = op.socket->state.inline_left;
+  if (left > 0) {
+    --left;
+    op.state.result = send_file(op.socket->fd(), op.file);
+    if (op.state.result != -EAGAIN) return true;
+  }
+  left = inline_files_max;
+  io_uring_sqe& entry = next_entry();
+  ::io_uring_prep_poll_add(&entry, op.socket->fd(), POLLOUT);
+  entry.user_data = key_of(static_cast<Op*>(&op), Tag::op);
+  return false;
+}
+
+void UringEngine::on_operation(Op& op, int result) {
+  const bool has_room =
+      op.kind == Op::Kind::send && result >= 0 && static_cast<SendOp&>(op).file.size > 0;
+  if (!has_room) {
+    complete(op, result);
+  } else if (attempt_file(static_cast<SendOp&>(op))) {
+    complete(op, op.state.result);
+  }
+}
+
 void UringEngine::submit_send(SendOp& op) {
   io_uring_sqe& entry = next_entry();
   const int fd = op.socket->fd();
+  const int flags = MSG_NOSIGNAL | (op.more ? MSG_MORE : 0);
   if (op.message.msg_iovlen == 1) {
     const iovec& piece = *op.message.msg_iov;
-    ::io_uring_prep_send(&entry, fd, piece.iov_base, piece.iov_len, MSG_NOSIGNAL);
+    ::io_uring_prep_send(&entry, fd, piece.iov_base, piece.iov_len, flags);
   } else {
-    ::io_uring_prep_sendmsg(&entry, fd, &op.message, MSG_NOSIGNAL);
+    ::io_uring_prep_sendmsg(&entry, fd, &op.message, static_cast<unsigned>(flags));
   }
   entry.user_data = key_of(static_cast<Op*>(&op), Tag::op);
 }
@@ -501,7 +534,7 @@ void UringEngine::dispatch(const Completion& completion) {
   void* const object = reinterpret_cast<void*>(completion.key & ~tag_mask);
   switch (static_cast<Tag>(completion.key & tag_mask)) {
     case Tag::op:
-      complete(*static_cast<Op*>(object), completion.result);
+      on_operation(*static_cast<Op*>(object), completion.result);
       return;
     case Tag::slot:
       on_multishot(*static_cast<UringSlot*>(object), completion);

@@ -45,6 +45,7 @@ class UringEngine final : public LoopEngine {
   bool pass(Engine& to, base::Fd& descriptor) override;
   base::Fd take_passed() override;
   int ring_descriptor() const noexcept override;
+  bool sends_files() const noexcept override { return true; }
 
  private:
   struct Completion;
@@ -63,6 +64,8 @@ class UringEngine final : public LoopEngine {
   bool receive_at_once(ReceiveOp& op);
   bool begin_multishot(Op& op);
   void submit_send(SendOp& op);
+  bool attempt_file(SendOp& op);
+  void on_operation(Op& op, int result);
   void submit_file(FileOp& op);
   io_uring_sqe& next_entry();
   void cancel_in_kernel(std::uint64_t key);
