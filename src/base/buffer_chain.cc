@@ -100,6 +100,28 @@ void BufferChain::append_shared(std::string_view bytes, std::shared_ptr<const vo
   ++shared_pieces_;
 }
 
+void BufferChain::append_mapped(std::string_view bytes, int descriptor, std::uint64_t offset,
+                                std::shared_ptr<const void> owner) {
+  if (bytes.empty()) return;
+  append_shared(bytes, std::move(owner));
+  pieces_.back().descriptor = descriptor;
+  pieces_.back().offset = offset;
+}
+
+FileRange BufferChain::front_file() const noexcept {
+  if (first_ == pieces_.size() || pieces_[first_].descriptor < 0) return {};
+  const Piece& piece = pieces_[first_];
+  return {piece.descriptor, piece.offset, piece.size};
+}
+
+std::size_t BufferChain::gather_before_file(std::span<iovec> out) const noexcept {
+  const std::size_t count = gather(out);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (pieces_[first_ + i].descriptor >= 0) return i;
+  }
+  return count;
+}
+
 std::string_view BufferChain::front() const noexcept {
   if (first_ == pieces_.size()) return {};
   return {pieces_[first_].data, pieces_[first_].size};
@@ -121,6 +143,7 @@ void BufferChain::consume(std::size_t size) noexcept {
     Piece& piece = pieces_[first_];
     if (size < piece.size) {
       piece.data += size;
+      piece.offset += size;
       piece.size -= size;
       break;
     }

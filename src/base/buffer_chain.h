@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_range.h"
+
 namespace h2server::base {
 
 class BufferChain {
@@ -48,8 +50,19 @@ class BufferChain {
   // Does not copy: `owner` keeps `bytes` alive and unchanged until they are consumed.
   void append_shared(std::string_view bytes, std::shared_ptr<const void> owner);
 
+  // As append_shared(), of bytes of a mapped file that begin at `offset` of `descriptor`, which
+  // `owner` keeps open: who can send them from there may do so.
+  void append_mapped(std::string_view bytes, int descriptor, std::uint64_t offset,
+                     std::shared_ptr<const void> owner);
+
+  // The part of a file that the first bytes are, if they were appended so.
+  [[nodiscard]] base::FileRange front_file() const noexcept;
+  // As gather(), up to the first piece that front_file() would name.
+  [[nodiscard]] std::size_t gather_before_file(std::span<iovec> out) const noexcept;
+
   // The first contiguous bytes.
   [[nodiscard]] std::string_view front() const noexcept;
+  [[nodiscard]] std::size_t pieces() const noexcept { return pieces_.size() - first_; }
   // Fills `out` with as many pieces as fit and returns how many.
   [[nodiscard]] std::size_t gather(std::span<iovec> out) const noexcept;
   // Drops the first `size` bytes.
@@ -63,6 +76,8 @@ class BufferChain {
     std::size_t size;
     Block* block;  // counts this piece as a user; null for shared bytes
     std::shared_ptr<const void> owner;
+    int descriptor = -1;  // of the file in which the bytes lie
+    std::uint64_t offset = 0;
   };
   friend class BlockPool;
 

@@ -13,6 +13,10 @@ namespace h2server::http {
 namespace {
 
 constexpr std::size_t last_piece_bytes = 16 * 1024;
+// Of a file that is sent from its descriptor, the last bytes are copied: as many as a connection's
+// send buffer holds (Linux's tcp_wmem), so that what was not copied is acknowledged when they have
+// all been taken, and nobody waits for that.
+constexpr std::uint64_t settling_bytes = 4 * 1024 * 1024;
 constexpr std::size_t prefix_bytes_max = 16;
 constexpr std::uint64_t warm_bytes = 1024 * 1024;  // at once: a question per that many bytes
 
@@ -30,7 +34,8 @@ bool read_whole(int descriptor, std::span<char> room, std::uint64_t offset) {
 
 }  // namespace
 
-void OutgoingBody::open(Response& response, bool copy_files, std::size_t inline_bytes_max) {
+void OutgoingBody::open(Response& response, bool copy_files, std::size_t inline_bytes_max,
+                        std::uint64_t send_file_bytes_min) {
   clear();
   copy_files_ = copy_files;
   inline_bytes_max_ = inline_bytes_max;
@@ -41,6 +46,10 @@ void OutgoingBody::open(Response& response, bool copy_files, std::size_t inline_
   } else if (const auto* const part = std::get_if<Response::FilePart>(&body)) {
     file_ = part;
     finished_ = part->count == 0;
+    const bool by_file = part->file->mapped && !copy_files && send_file_bytes_min > 0 &&
+                         part->count >= std::max(send_file_bytes_min, 2 * settling_bytes);
+    if (by_file) by_file_until_ = part->count - settling_bytes;
+    settled_ = !by_file;
   } else if (auto* const streamed = std::get_if<Response::Streamed>(&body)) {
     source_ = streamed->source.get();
     promised_ = streamed->size;
@@ -80,10 +89,18 @@ std::size_t OutgoingBody::next_size(std::size_t bytes_max) const noexcept {
   const std::uint64_t next = file_->first + sent_;
   if (next >= warm_until_) return 0;
   bytes_max = std::min(bytes_max, static_cast<std::size_t>(warm_until_ - next));
+  if (sent_ < by_file_until_) {
+    bytes_max = std::min(bytes_max, static_cast<std::size_t>(by_file_until_ - sent_));
+  }
   if (copy_files_ || left <= last_piece_bytes) {
     return std::min({left, bytes_max, base::BufferChain::block_bytes - prefix_bytes_max});
   }
   return std::min(bytes_max, left - last_piece_bytes);
+}
+
+std::optional<std::size_t> OutgoingBody::to_settle() const noexcept {
+  if (settled_ || file_->count - sent_ > last_piece_bytes) return std::nullopt;
+  return static_cast<std::size_t>(sent_ - by_file_until_);
 }
 
 Result<void> OutgoingBody::append(base::BufferChain& out, std::string_view prefix,
@@ -120,7 +137,11 @@ Result<void> OutgoingBody::append_file(base::BufferChain& out, std::string_view 
   } else {
     if (!file.unchanged()) return std::unexpected(Error{0, "file changed while it was sent"});
     out.append(prefix);
-    out.append_shared(bytes, file_->file);
+    if (sent_ < by_file_until_) {
+      out.append_mapped(bytes, file.descriptor, offset, file_->file);
+    } else {
+      out.append_shared(bytes, file_->file);
+    }
   }
   sent_ += size;
   finished_ = last;

@@ -18,8 +18,10 @@ namespace h2server::http {
 class OutgoingBody {
  public:
   // `response` outlives this. `copy_files`: the bytes are read by this process, not by the kernel,
-  // so a mapping that may shrink must not be handed on.
-  void open(Response& response, bool copy_files, std::size_t inline_bytes_max);
+  // so a mapping that may shrink must not be handed on. Of a mapped file of `send_file_bytes_min`
+  // or more (0: never) the chain says where it lies, and whoever sends it settles() that.
+  void open(Response& response, bool copy_files, std::size_t inline_bytes_max,
+            std::uint64_t send_file_bytes_min = 0);
   void clear() noexcept { *this = OutgoingBody(); }
 
   // All of it has been appended.
@@ -64,8 +66,14 @@ class OutgoingBody {
   // Whether those bytes must wait until `out` has been sent: they end a mapped file, whose earlier
   // bytes are still to be copied by the kernel.
   [[nodiscard]] bool must_wait(const base::BufferChain& out, std::size_t size) const noexcept {
-    return file_ != nullptr && file_->file->mapped && out.has_shared() && ends_after(size);
+    return file_ != nullptr && file_->file->mapped && ends_after(size) &&
+           (out.has_shared() || !settled_);
   }
+  // Once all that was appended has been sent: with how many bytes of it not yet acknowledged the
+  // end may follow. Nullopt: that does not matter, or the end is still far. What the kernel has
+  // from a file's pages changes with the file until the peer has it.
+  [[nodiscard]] std::optional<std::size_t> to_settle() const noexcept;
+  void settled() noexcept { settled_ = true; }
   // Appends `prefix` and then the next `size` bytes, next_size() of them. After an error nothing
   // was appended, and the body can't be completed.
   Result<void> append(base::BufferChain& out, std::string_view prefix, std::size_t size);
@@ -78,9 +86,11 @@ class OutgoingBody {
   BodySource* source_ = nullptr;
   std::uint64_t sent_ = 0;                 // of file_
   std::uint64_t warm_until_ = 0;           // an offset in file_
+  std::uint64_t by_file_until_ = 0;        // of file_: sent from its descriptor up to there
   std::optional<std::uint64_t> promised_;  // what the source still has to yield
   std::size_t inline_bytes_max_ = 0;
   bool copy_files_ = false;
+  bool settled_ = true;
   bool finished_ = true;
 };
 

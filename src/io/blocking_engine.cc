@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
+#include "io/send_file.h"
 
 namespace h2server::io {
 
@@ -71,10 +72,12 @@ int BlockingEngine::perform(Op& op) {
 // A count, or a negative errno value; -EAGAIN: it has to wait. Sockets may be in either mode.
 int BlockingEngine::attempt(Op& op) {
   if (op.kind == Op::Kind::receive) return attempt_receive(static_cast<ReceiveOp&>(op));
+  SendOp& send = static_cast<SendOp&>(op);
+  if (send.file.size > 0) return send_file(op.socket->fd(), send.file);
+  const int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (send.more ? MSG_MORE : 0);
   ssize_t count;
   do {
-    count =
-        ::sendmsg(op.socket->fd(), &static_cast<SendOp&>(op).message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    count = ::sendmsg(op.socket->fd(), &send.message, flags);
   } while (count < 0 && errno == EINTR);
   // EPIPE and ECONNRESET: the peer left. EFAULT: a mapped file shrank under the bytes.
   return count < 0 ? -errno : static_cast<int>(count);

@@ -47,6 +47,7 @@ class BlockingEngine final : public Engine {
   void run() override {}
   void stop() noexcept override {}
   void wake() noexcept override {}
+  bool sends_files() const noexcept override { return true; }
   Lease borrow() override;
   std::int64_t now_ms() const noexcept override;
   std::int64_t unix_seconds() const noexcept override;

@@ -31,6 +31,9 @@ class Engine : public Lender {
   // The only member that other threads may call; also a signal handler.
   virtual void wake() noexcept = 0;
 
+  // Whether SendOp::file may be used.
+  [[nodiscard]] virtual bool sends_files() const noexcept { return false; }
+
   // An empty buffer for the caller to fill.
   [[nodiscard]] virtual Lease borrow() = 0;
   // Of this turn; see base/clock.h.

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
+#include "io/send_file.h"
 
 namespace h2server::io {
 
@@ -182,9 +183,14 @@ bool EpollEngine::attempt_receive(ReceiveOp& op) {
 }
 
 bool EpollEngine::attempt_send(SendOp& op) {
+  if (op.file.size > 0) {
+    op.state.result = send_file(op.socket->fd(), op.file);
+    return op.state.result != -EAGAIN;
+  }
+  const int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (op.more ? MSG_MORE : 0);
   ssize_t count;
   do {
-    count = ::sendmsg(op.socket->fd(), &op.message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    count = ::sendmsg(op.socket->fd(), &op.message, flags);
   } while (count < 0 && errno == EINTR);
   if (count < 0 && errno == EAGAIN) return false;
   // EPIPE and ECONNRESET: the peer left. EFAULT: a mapped file shrank under the bytes.
@@ -205,18 +211,18 @@ void EpollEngine::wait(int ms) {
   std::array<epoll_event, 256> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), ms);
   ASSERT(count >= 0 || errno == EINTR);
+  const bool asked = awake();
   read_clocks();
   ++turn_;
+  if (asked) {
+    finish_files();
+    woken();
+  }
   for (int i = 0; i < count; ++i) dispatch(events[static_cast<std::size_t>(i)]);
 }
 
 void EpollEngine::dispatch(const epoll_event& event) {
-  if (event.data.u64 == event_key) {
-    event_seen();  // edge-triggered
-    finish_files();
-    woken();
-    return;
-  }
+  if (event.data.u64 == event_key) return;  // edge-triggered; wait() has seen to it
   const auto index = static_cast<std::size_t>(event.data.u64 & 0xffffffffU);
   const auto generation = static_cast<std::uint32_t>(event.data.u64 >> 32);
   const auto live = [&] {

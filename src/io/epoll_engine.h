@@ -30,6 +30,8 @@ class EpollEngine final : public LoopEngine {
   static Result<std::unique_ptr<EpollEngine>> open(const EpollLimits& limits = {});
   ~EpollEngine() override;
 
+  bool sends_files() const noexcept override { return true; }
+
  private:
   // Whose events an epoll key names; the generation tells a reused descriptor's from stale ones.
   struct Slot {

@@ -205,7 +205,9 @@ void LoopEngine::run() {
   stopping_ = false;
   read_clocks();
   while (!stopping_) {
-    wait(queued_.empty() ? timers_.wait_ms(now_ms_) : 0);
+    sleeping_.store(true, std::memory_order_seq_cst);
+    const bool asked = wake_asked_.load(std::memory_order_seq_cst);
+    wait(queued_.empty() && !asked ? timers_.wait_ms(now_ms_) : 0);
     timers_.advance(now_ms_);
     run_queued();
   }
@@ -224,14 +226,20 @@ void LoopEngine::woken() {
 }
 
 void LoopEngine::wake() noexcept {
-  // One write wakes for all that was handed over until the engine looks.
+  // One write wakes for all that was handed over until the engine looks, and none is needed while
+  // it does: either it sees here that it was asked, before it sleeps, or we see that it sleeps.
   if (wake_asked_.exchange(true, std::memory_order_seq_cst)) return;
+  if (!sleeping_.load(std::memory_order_seq_cst)) return;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
 }
 
 // By an exchange: a store would not see what was written before a wake() that found the flag set.
-void LoopEngine::event_seen() noexcept { wake_asked_.exchange(false, std::memory_order_seq_cst); }
+bool LoopEngine::awake() noexcept {
+  sleeping_.store(false, std::memory_order_seq_cst);
+  return wake_asked_.load(std::memory_order_relaxed) &&
+         wake_asked_.exchange(false, std::memory_order_seq_cst);
+}
 
 // --- buffers ----------------------------------------------------------------------------------
 

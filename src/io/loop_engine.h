@@ -32,8 +32,9 @@ class LoopEngine : public Engine {
 
   // It is never read: each write is an event of its own.
   [[nodiscard]] int event() const noexcept { return event_.get(); }
-  // The kernel reported the event. Before woken(), so that no wake is lost.
-  void event_seen() noexcept;
+  // The wait is over: from here on wake() costs no system call. True: somebody called it, so that
+  // woken() is due.
+  [[nodiscard]] bool awake() noexcept;
 
   // Gets an operation on a socket or a file under way. True: it completed, its result is set.
   virtual bool begin(Op& op) = 0;
@@ -42,7 +43,7 @@ class LoopEngine : public Engine {
   // For an operation whose memory the kernel may use: asks the kernel to end it.
   virtual void interrupt(Op& op) = 0;
   // Submits what has gathered, waits for at most that long (-1: for ever) and deals with whatever
-  // completed; refreshes the clocks after the wait.
+  // completed; calls awake() and refreshes the clocks after the wait.
   virtual void wait(int ms) = 0;
 
   // Makes it pending; from now on it is resumed when it completes.
@@ -70,6 +71,7 @@ class LoopEngine : public Engine {
 
   const base::Fd event_;
   std::atomic<bool> wake_asked_{false};
+  std::atomic<bool> sleeping_{false};  // only then a wake needs the event
   const std::size_t buffer_bytes_;
   const std::size_t buffers_kept_max_;
   std::vector<std::unique_ptr<char[]>> buffers_;

@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/file_range.h"
 #include "base/timer_wheel.h"
 #include "h2server/result.h"
 #include "io/lease.h"
@@ -42,7 +43,7 @@ class Socket {
     base::Timer timer;          // stands at or before the earlier deadline of the two
     UringSlot* slot = nullptr;  // io_uring: what outlives the socket
     std::uint32_t turn = 0;
-    std::uint8_t inline_left = 0;  // epoll: operations that may complete at once in this turn
+    std::uint8_t inline_left = 0;  // operations that may complete at once in this turn
     bool readable = true;          // as far as we know: only trying tells
     bool ended = false;            // the peer hung up: every read from now on answers at once
     bool watched = false;          // for input
@@ -137,6 +138,8 @@ class SendOp : public Op {
   }
 
   msghdr message{};
+  base::FileRange file;  // sent instead of the pieces, where Engine::sends_files(); see send_file()
+  bool more = false;     // comes at once: the kernel need not send a packet that is not full
 };
 
 // Waits. False when it was cancelled.

@@ -16,6 +16,8 @@
 #include <system_error>
 #include <thread>
 
+#include "io/send_file.h"
+
 namespace h2server::io {
 
 // One multishot operation, to which the kernel may refer when its socket has gone.
@@ -44,6 +46,7 @@ struct UringSlot {
 namespace {
 
 constexpr std::uint16_t buffer_group = 0;
+constexpr std::uint8_t inline_files_max = 8;  // parts of a file that leave at once: 2 MiB
 
 // What the user data of a completion points to, in the low bits.
 enum class Tag : std::uint64_t { op, slot, event, ignored, passing, passed };
@@ -184,9 +187,12 @@ bool UringEngine::begin(Op& op) {
     case Op::Kind::accept:
     case Op::Kind::receive:
       return begin_multishot(op);
-    case Op::Kind::send:
-      submit_send(static_cast<SendOp&>(op));
+    case Op::Kind::send: {
+      SendOp& send = static_cast<SendOp&>(op);
+      if (send.file.size == 0) submit_send(send);
+      else if (attempt_file(send)) return true;
       break;
+    }
     case Op::Kind::file:
       submit_file(static_cast<FileOp&>(op));
       break;
@@ -203,14 +209,41 @@ bool UringEngine::retry(Op&) {
   return false;
 }
 
+// sendfile() is no operation of io_uring's, but that the socket has room again is one. Now and then
+// that is asked for in between, so that the others get their turn. True: it completed.
+bool UringEngine::attempt_file(SendOp& op) {
+  std::uint8_t& left = op.socket->state.inline_left;
+  if (left > 0) {
+    --left;
+    op.state.result = send_file(op.socket->fd(), op.file);
+    if (op.state.result != -EAGAIN) return true;
+  }
+  left = inline_files_max;
+  io_uring_sqe& entry = next_entry();
+  ::io_uring_prep_poll_add(&entry, op.socket->fd(), POLLOUT);
+  entry.user_data = key_of(static_cast<Op*>(&op), Tag::op);
+  return false;
+}
+
+void UringEngine::on_operation(Op& op, int result) {
+  const bool has_room =
+      op.kind == Op::Kind::send && result >= 0 && static_cast<SendOp&>(op).file.size > 0;
+  if (!has_room) {
+    complete(op, result);
+  } else if (attempt_file(static_cast<SendOp&>(op))) {
+    complete(op, op.state.result);
+  }
+}
+
 void UringEngine::submit_send(SendOp& op) {
   io_uring_sqe& entry = next_entry();
   const int fd = op.socket->fd();
+  const int flags = MSG_NOSIGNAL | (op.more ? MSG_MORE : 0);
   if (op.message.msg_iovlen == 1) {
     const iovec& piece = *op.message.msg_iov;
-    ::io_uring_prep_send(&entry, fd, piece.iov_base, piece.iov_len, MSG_NOSIGNAL);
+    ::io_uring_prep_send(&entry, fd, piece.iov_base, piece.iov_len, flags);
   } else {
-    ::io_uring_prep_sendmsg(&entry, fd, &op.message, MSG_NOSIGNAL);
+    ::io_uring_prep_sendmsg(&entry, fd, &op.message, static_cast<unsigned>(flags));
   }
   entry.user_data = key_of(static_cast<Op*>(&op), Tag::op);
 }
@@ -264,7 +297,31 @@ UringSlot& UringEngine::slot_of(Socket& socket, Op::Kind kind) {
   return *slot;
 }
 
+// A socket's first receive: a new connection's request is often there already, and whoever asks for
+// one thing and leaves needs no multishot operation, which would have to be cancelled again (of a
+// short connection's 29 us, 4).
+bool UringEngine::receive_at_once(ReceiveOp& op) {
+  if (!std::exchange(op.socket->state.readable, false)) return false;
+  op.lease = borrow();
+  const std::span<char> room = op.lease.room();
+  ssize_t count;
+  do {
+    count = ::recv(op.socket->fd(), room.data(), room.size(), MSG_DONTWAIT);
+  } while (count < 0 && errno == EINTR);
+  const int error = errno;
+  if (count > 0) {
+    op.lease.set_size(static_cast<std::size_t>(count));
+  } else {
+    op.lease.end();
+    if (count < 0 && error == EAGAIN) return false;
+  }
+  // ECONNRESET, ETIMEDOUT, EHOSTUNREACH...: the connection is gone.
+  op.state.result = count < 0 ? -error : static_cast<int>(count);
+  return true;
+}
+
 bool UringEngine::begin_multishot(Op& op) {
+  if (op.kind == Op::Kind::receive && receive_at_once(static_cast<ReceiveOp&>(op))) return true;
   UringSlot& slot = slot_of(*op.socket, op.kind);
   if (take_arrived(slot, op)) return true;
   if (!slot.armed && !slot.starved) arm(slot);
@@ -453,7 +510,9 @@ void UringEngine::wait(int ms) {
   }
   // EAGAIN, EBUSY: short of memory, or too many completions wait: those go first.
   ASSERT(error >= 0 || error == -ETIME || error == -EINTR || error == -EAGAIN || error == -EBUSY);
+  const bool asked = awake();
   read_clocks();
+  if (asked) woken();
   // Copied out, since whoever is resumed may make us submit, which brings more; that is the next
   // turn's.
   unsigned left = ::io_uring_cq_ready(ring_.get());
@@ -475,16 +534,14 @@ void UringEngine::dispatch(const Completion& completion) {
   void* const object = reinterpret_cast<void*>(completion.key & ~tag_mask);
   switch (static_cast<Tag>(completion.key & tag_mask)) {
     case Tag::op:
-      complete(*static_cast<Op*>(object), completion.result);
+      on_operation(*static_cast<Op*>(object), completion.result);
       return;
     case Tag::slot:
       on_multishot(*static_cast<UringSlot*>(object), completion);
       return;
     case Tag::event:
       if ((completion.flags & IORING_CQE_F_MORE) == 0) watch_event();
-      event_seen();
-      woken();
-      return;
+      return;             // wait() has seen to it
     case Tag::passing: {  // it failed: EAGAIN, ENOMEM, EOVERFLOW; the other engine outlives this
       ASSERT(completion.result != -EBADF && completion.result != -EBADFD);
       const auto ring = static_cast<int>(completion.key >> 3 & 0x1fffffff);

@@ -2,8 +2,8 @@
 //
 // A listener is accepted from and a socket received from by one multishot operation each, which
 // stays in the kernel between requests; what arrives lies in buffers that the kernel takes from a
-// ring, so an idle connection holds none. Sends and file operations work on the memory of their Op,
-// which the kernel gives back with the completion.
+// ring, so an idle connection holds none. Only a socket's first receive is tried at once. Sends and
+// file operations work on the memory of their Op, which the kernel gives back with the completion.
 #pragma once
 
 #include <deque>
@@ -45,6 +45,7 @@ class UringEngine final : public LoopEngine {
   bool pass(Engine& to, base::Fd& descriptor) override;
   base::Fd take_passed() override;
   int ring_descriptor() const noexcept override;
+  bool sends_files() const noexcept override { return true; }
 
  private:
   struct Completion;
@@ -60,8 +61,11 @@ class UringEngine final : public LoopEngine {
   void wait(int ms) override;
   void forget(Socket& socket) noexcept override;
 
+  bool receive_at_once(ReceiveOp& op);
   bool begin_multishot(Op& op);
   void submit_send(SendOp& op);
+  bool attempt_file(SendOp& op);
+  void on_operation(Op& op, int result);
   void submit_file(FileOp& op);
   io_uring_sqe& next_entry();
   void cancel_in_kernel(std::uint64_t key);

@@ -91,6 +91,7 @@ Result<Listener, int> open_one(const ListenOptions& options, sockaddr* address, 
   if (fd < 0) return std::unexpected(errno);
   set_flag(fd, SOL_SOCKET, SO_REUSEADDR, 1);
   if (options.reuse_port) set_flag(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+  set_no_delay(fd);
   // The wildcard serves IPv4 too; a named address is only itself.
   if (address->sa_family == AF_INET6) {
     set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY, options.host.empty() ? 0 : 1);

@@ -23,8 +23,9 @@ struct Listener {
   std::uint16_t port = 0;
 };
 
-// A listener for each address of the host, all on one port, non-blocking. The error is a line for
-// the operator: what failed and what to do.
+// A listener for each address of the host, all on one port, non-blocking. What it accepts has
+// Nagle's algorithm off: Linux hands the listener's option on. The error is a line for the
+// operator: what failed and what to do.
 Result<std::vector<Listener>, std::string> open_listeners(const ListenOptions& options);
 
 // Turns off Nagle's algorithm: what is written is written in whole turns already.

@@ -61,6 +61,15 @@ class Stream {
   // Tells the peer that no more will come.
   virtual Task<void> finish(std::uint32_t timeout_ms) = 0;
 
+  // Whether closing tells the same as finish(), where nothing that arrived is unread.
+  [[nodiscard]] virtual bool closing_finishes() const noexcept { return false; }
+
+  // Until the peer has acknowledged all but the last `bytes_left` of what was written. False: it
+  // acknowledged nothing for `timeout_ms`, or is gone.
+  virtual Task<bool> acknowledged(std::size_t /*bytes_left*/, std::uint32_t /*timeout_ms*/) {
+    co_return true;
+  }
+
   // Ends a read that waits; without one it does nothing.
   virtual void cancel_read() = 0;
 

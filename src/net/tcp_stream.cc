@@ -1,21 +1,55 @@
 #include "net/tcp_stream.h"
 
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 
 namespace h2server::net {
 
 Task<Result<void>> TcpStream::write(base::BufferChain& bytes, std::uint32_t timeout_ms) {
   std::array<iovec, 32> pieces;
   while (!bytes.empty()) {
-    const std::size_t count = bytes.gather(pieces);
+    const bool by_file = sends_files_ && socket_.engine().sends_files();
+    const std::size_t count = by_file ? bytes.gather_before_file(pieces) : bytes.gather(pieces);
     io::SendOp send(socket_, std::span(pieces).first(count), timeout_ms);
+    if (by_file && count == 0) send.file = bytes.front_file();
+    send.more = by_file && count > 0 && count < bytes.pieces();
     const Result<std::size_t> sent = co_await send;
+    if (!sent && sent.error().code == EOPNOTSUPP && send.file.size > 0) {
+      sends_files_ = false;  // the mapping has the same bytes
+      continue;
+    }
     if (!sent) co_return std::unexpected(sent.error());
     bytes.consume(*sent);
   }
   co_return {};
+}
+
+// Nobody tells when the peer acknowledges, so it is asked for now and then. Who sends what may
+// change meanwhile sends enough behind it that there is nothing to wait for (see OutgoingBody).
+Task<bool> TcpStream::acknowledged(std::size_t bytes_left, std::uint32_t timeout_ms) {
+  constexpr std::uint32_t pause_ms = 1;  // the timers' precision is all that it waits
+  std::int64_t until_ms = engine().now_ms() + timeout_ms;
+  int least = -1;
+  for (;;) {
+    int left = 0;
+    // Fails on what is no connection.
+    if (::ioctl(socket_.fd(), SIOCOUTQ, &left) != 0) co_return false;
+    if (static_cast<std::size_t>(left) <= bytes_left) co_return true;
+    pollfd state{.fd = socket_.fd(), .events = 0, .revents = 0};
+    if (::poll(&state, 1, 0) > 0) co_return false;  // reset, or timed out
+    const std::int64_t now_ms = engine().now_ms();
+    if (least < 0 || left < least) until_ms = now_ms + timeout_ms;
+    least = left;
+    if (now_ms >= until_ms) co_return false;
+    io::SleepOp sleep(engine(), pause_ms);
+    const bool slept = co_await sleep;
+    if (!slept) co_return false;
+  }
 }
 
 Task<void> TcpStream::finish(std::uint32_t) {

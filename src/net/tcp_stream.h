@@ -13,6 +13,8 @@ class TcpStream final : public Stream {
   Read read(std::uint32_t timeout_ms) override { return {socket_, timeout_ms}; }
   Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t timeout_ms) override;
   Task<void> finish(std::uint32_t timeout_ms) override;
+  bool closing_finishes() const noexcept override { return true; }
+  Task<bool> acknowledged(std::size_t bytes_left, std::uint32_t timeout_ms) override;
   void cancel_read() override;
   bool bytes_go_to_kernel() const noexcept override { return true; }
   io::Engine& engine() const noexcept override { return socket_.engine(); }
@@ -22,6 +24,7 @@ class TcpStream final : public Stream {
 
  private:
   io::Socket socket_;
+  bool sends_files_ = true;  // from their descriptors, if the engine does
 };
 
 }  // namespace h2server::net

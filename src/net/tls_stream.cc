@@ -15,6 +15,12 @@ namespace h2server::net {
 namespace {
 
 constexpr std::size_t record_bytes = 16 * 1024;  // RFC 8446, 5.1: the largest plaintext of a record
+// A record is of use only when all of it is there. While the peer's window is still small, and
+// after a pause, which shrinks it again, a record fills a packet: of 1500 bytes, less 72 for IPv6,
+// TCP and its timestamps, and 29 for a record's own.
+constexpr std::size_t small_record_bytes = 1390;
+constexpr std::size_t small_records_bytes = 64 * 1024;  // the window after a few round trips
+constexpr std::int64_t pause_ms = 1000;
 // Encrypted before it is sent: enough for one system call to be cheap beside the encryption.
 constexpr std::size_t batch_bytes = 8 * record_bytes;
 // What may wait for a writer: a batch, and OpenSSL's own answers to a peer that asks for new keys
@@ -82,7 +88,7 @@ Task<Result<void>> TlsStream::handshake(std::uint32_t timeout_ms) {
   // One deadline for the whole handshake: a byte now and then does not prolong it.
   const std::int64_t until_ms = engine().now_ms() + timeout_ms;
   for (;;) {
-    ERR_clear_error();
+    ERR_clear_error();  // what the last one left behind would be taken for this one's
     const int verdict = SSL_do_handshake(ssl_.get());
     const int error = verdict == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), verdict);
     if (error == SSL_ERROR_SSL && ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST) {
@@ -92,9 +98,9 @@ Task<Result<void>> TlsStream::handshake(std::uint32_t timeout_ms) {
       const Result<void> written = co_await tcp_.write(encrypted_, timeout_ms);
       if (!written) co_return std::unexpected(written.error());
     }
+    if (error != SSL_ERROR_WANT_READ) ERR_clear_error();
     if (error == SSL_ERROR_NONE) co_return {};
     if (error != SSL_ERROR_WANT_READ) {
-      ERR_clear_error();
       co_return std::unexpected(Error{EPROTO, "TLS handshake"});
     }
     const std::int64_t left_ms = until_ms - engine().now_ms();
@@ -114,22 +120,27 @@ std::string_view TlsStream::protocol() const noexcept {
   return {reinterpret_cast<const char*>(name), size};
 }
 
-// As much as there is and fits; notes why there is no more.
+bool TlsStream::has_input() const noexcept {
+  return !input_.empty() || SSL_has_pending(ssl_.get()) != 0;
+}
+
+// As much as there is and fits; notes why there is no more. OpenSSL's queue of errors, which is
+// costly to clear (2 % of a small request), is empty before and after; that it wants to read more
+// is no error and needs no look at it.
 std::size_t TlsStream::decrypt(std::span<char> room) {
   std::size_t filled = 0;
-  while (filled < room.size()) {
+  do {
     std::size_t got = 0;
-    ERR_clear_error();
     const int verdict = SSL_read_ex(ssl_.get(), room.data() + filled, room.size() - filled, &got);
     if (verdict != 1) {
+      if (SSL_want_read(ssl_.get())) break;
       const int error = SSL_get_error(ssl_.get(), verdict);
-      if (error == SSL_ERROR_ZERO_RETURN) ending_ = Ending::closed;
-      else if (error != SSL_ERROR_WANT_READ) ending_ = Ending::broken;
+      ending_ = error == SSL_ERROR_ZERO_RETURN ? Ending::closed : Ending::broken;
+      ERR_clear_error();
       break;
     }
     filled += got;
-  }
-  ERR_clear_error();
+  } while (filled < room.size() && has_input());
   return filled;
 }
 
@@ -140,7 +151,7 @@ Task<Result<io::Lease>> TlsStream::read_plain(std::uint32_t timeout_ms) {
     if (encrypted_.size() > answers_bytes_max) ending_ = Ending::broken;
     if (ending_ == Ending::closed) co_return io::Lease();
     if (ending_ == Ending::broken) co_return std::unexpected(Error{EPROTO, "TLS"});
-    if (!input_.empty() || SSL_has_pending(ssl_.get()) != 0) {
+    if (has_input()) {
       io::Lease plain = engine().borrow();
       plain.set_size(decrypt(plain.room()));
       if (input_.empty()) lease_.end();
@@ -149,7 +160,9 @@ Task<Result<io::Lease>> TlsStream::read_plain(std::uint32_t timeout_ms) {
     }
     // OpenSSL's own answers: to a KeyUpdate, to an attempt at renegotiation.
     if (!encrypted_.empty() && !flushing_) {
-      const Result<void> flushed = co_await flush(timeout_ms);
+      flushing_ = true;
+      const Result<void> flushed = co_await tcp_.write(encrypted_, timeout_ms);
+      flushing_ = false;
       flushed_.set();
       if (!flushed) co_return std::unexpected(flushed.error());
     }
@@ -163,46 +176,51 @@ Task<Result<io::Lease>> TlsStream::read_plain(std::uint32_t timeout_ms) {
   }
 }
 
+// How large the next record may be.
+std::size_t TlsStream::record_bytes_max() noexcept {
+  const std::int64_t now_ms = engine().now_ms();
+  if (now_ms - encrypted_ms_ > pause_ms) small_records_left_ = small_records_bytes;
+  encrypted_ms_ = now_ms;
+  return small_records_left_ > 0 ? small_record_bytes : record_bytes;
+}
+
 // Moves plaintext into encrypted_, in full records as long as there is enough, up to a batch.
 Result<void> TlsStream::encrypt(base::BufferChain& bytes) {
   std::array<char, record_bytes> staged;
   while (!bytes.empty() && encrypted_.size() < batch_bytes) {
-    std::string_view record = bytes.front().substr(0, record_bytes);
-    if (record.size() < record_bytes && record.size() < bytes.size()) {
+    const std::size_t size_max = record_bytes_max();
+    std::string_view record = bytes.front().substr(0, size_max);
+    if (record.size() < size_max && record.size() < bytes.size()) {
       std::array<iovec, 64> pieces;
       std::size_t filled = 0;
       for (const iovec& piece : std::span(pieces).first(bytes.gather(pieces))) {
-        const std::size_t part = std::min(piece.iov_len, record_bytes - filled);
+        const std::size_t part = std::min(piece.iov_len, size_max - filled);
         std::memcpy(staged.data() + filled, piece.iov_base, part);
         filled += part;
+        if (filled == size_max) break;
       }
       record = {staged.data(), filled};
     }
     std::size_t taken = 0;
-    ERR_clear_error();
     if (SSL_write_ex(ssl_.get(), record.data(), record.size(), &taken) != 1) {
       ERR_clear_error();
       return std::unexpected(Error{EPROTO, "TLS"});
     }
     bytes.consume(taken);
+    small_records_left_ -= std::min(taken, small_records_left_);
   }
   return {};
-}
-
-// One at a time: the bytes of whoever comes second leave with the first one's.
-Task<Result<void>> TlsStream::flush(std::uint32_t timeout_ms) {
-  flushing_ = true;
-  Result<void> written = co_await tcp_.write(encrypted_, timeout_ms);
-  flushing_ = false;
-  co_return written;
 }
 
 Task<Result<void>> TlsStream::write(base::BufferChain& bytes, std::uint32_t timeout_ms) {
   while (!bytes.empty() || !encrypted_.empty()) {
     const Result<void> done = encrypt(bytes);
     if (!done) co_return std::unexpected(done.error());
+    // One at a time: the bytes of whoever comes second leave with the first one's.
     while (flushing_) co_await flushed_.wait();
-    const Result<void> written = co_await flush(timeout_ms);
+    flushing_ = true;
+    const Result<void> written = co_await tcp_.write(encrypted_, timeout_ms);
+    flushing_ = false;
     if (!written) co_return std::unexpected(written.error());
   }
   co_return {};

@@ -38,18 +38,21 @@ class TlsStream final : public Stream {
   friend struct TlsBio;  // OpenSSL's way to input_ and encrypted_
 
   Task<Result<io::Lease>> read_plain(std::uint32_t timeout_ms);
-  Task<Result<void>> flush(std::uint32_t timeout_ms);
   Result<void> encrypt(base::BufferChain& bytes);
   std::size_t decrypt(std::span<char> room);
+  [[nodiscard]] bool has_input() const noexcept;
+  [[nodiscard]] std::size_t record_bytes_max() noexcept;
 
   enum class Ending : std::uint8_t { none, closed /* by close_notify */, broken };
 
   TcpStream tcp_;
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
-  io::Lease lease_;              // encrypted bytes that arrived
-  std::string_view input_;       // of lease_: those OpenSSL has not read
-  base::BufferChain encrypted_;  // on their way out
-  coro::Event flushed_;          // by the reader, for the writer
+  io::Lease lease_;                      // encrypted bytes that arrived
+  std::string_view input_;               // of lease_: those OpenSSL has not read
+  base::BufferChain encrypted_;          // on their way out
+  std::size_t small_records_left_ = 0;   // bytes that are to leave in small records
+  std::int64_t encrypted_ms_ = -60'000;  // when bytes left last
+  coro::Event flushed_;                  // by the reader, for the writer
   bool flushing_ = false;
   Ending ending_ = Ending::none;  // of what the peer sends
 };

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "http/h1/connection.h"
 #include "http/h2/connection.h"
-#include "net/listener.h"
 #include "net/tcp_stream.h"
 #include "net/tls_stream.h"
 
@@ -126,7 +125,6 @@ Task<void> serve_cleartext(WorkerContext& worker, base::Fd connection) {
 
 Task<void> serve_connection(WorkerContext& worker, base::Fd connection) {
   worker.counters.accepted.up();
-  net::set_no_delay(connection.get());
   return worker.shared.tls != nullptr ? serve_tls(worker, std::move(connection))
                                       : serve_cleartext(worker, std::move(connection));
 }

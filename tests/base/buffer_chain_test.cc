@@ -53,6 +53,32 @@ TEST(BufferChain, JoinsWhatIsAppended) {
   EXPECT_EQ(pieces_of(chain), 1U);
 }
 
+TEST(BufferChain, TellsWhichPiecesLieInAFile) {
+  const auto owner = std::make_shared<int>(0);
+  const std::string mapped = "0123456789";
+  BufferChain chain;
+  chain.append("head");
+  chain.append_mapped(std::string_view(mapped).substr(2, 6), 7, 2, owner);
+  chain.append_shared("end", nullptr);
+  chain.append_mapped("", 7, 0, owner);
+  EXPECT_EQ(text_of(chain), "head234567end");  // whoever does not care sees bytes
+  EXPECT_EQ(chain.pieces(), 3U);
+  std::array<iovec, 10> pieces;
+  EXPECT_EQ(chain.gather_before_file(pieces), 1U);
+  EXPECT_EQ(chain.front_file().size, 0U);
+  chain.consume(5);
+  EXPECT_EQ(chain.gather_before_file(pieces), 0U);
+  const FileRange file = chain.front_file();
+  EXPECT_EQ(file.descriptor, 7);
+  EXPECT_EQ(file.offset, 3U);
+  EXPECT_EQ(file.size, 5U);
+  EXPECT_EQ(owner.use_count(), 2);
+  chain.consume(5);
+  EXPECT_EQ(owner.use_count(), 1);
+  EXPECT_EQ(chain.front_file().size, 0U);
+  EXPECT_EQ(chain.gather_before_file(pieces), 1U);
+}
+
 TEST(BufferChain, SpreadsOverBlocks) {
   BufferChain chain;
   const std::string bytes(3 * block + 5, 'x');

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -250,6 +251,67 @@ TEST(OutgoingBody, HandsTheKernelAllButTheLastPieceOfAMapping) {
   EXPECT_TRUE(body.finished());
   const char* const last = out.front().data();
   EXPECT_TRUE(last < file.ref()->bytes || last >= file.ref()->bytes + 100'000);
+}
+
+// What the kernel has from a file's pages may change until the peer has it: the end waits.
+TEST(OutgoingBody, TellsWhereALargeFileLiesAndSettlesThatBeforeItsEnd) {
+  constexpr std::size_t mib = 1024 * 1024;
+  const std::string content = pattern(9 * mib);
+  MappedFile file(content);
+  Response response(file.ref());
+  OutgoingBody body;
+  body.open(response, false, inline_max, 8 * mib);
+  warm(body);
+  base::BufferChain out;
+  std::string all;
+  std::size_t by_file = 0;
+  while (!body.finished()) {
+    const std::size_t size = body.next_size(mib);
+    ASSERT_GT(size, 0U);
+    if (body.ends_after(size)) {
+      EXPECT_TRUE(body.must_wait(out, size));
+      all += text_of(out);
+      EXPECT_TRUE(body.must_wait(out, size));
+      const std::optional<std::size_t> left = body.to_settle();
+      ASSERT_TRUE(left.has_value());
+      EXPECT_EQ(*left, all.size() - by_file);
+      EXPECT_GT(*left, 3 * mib);
+      body.settled();
+      EXPECT_FALSE(body.must_wait(out, size));
+    } else {
+      EXPECT_FALSE(body.to_settle().has_value());
+    }
+    const bool copied = out.empty() && body.ends_after(size);
+    ASSERT_TRUE(body.append(out, "", size).has_value());
+    if (const base::FileRange range = out.front_file(); range.size > 0) {
+      EXPECT_FALSE(copied);
+      EXPECT_EQ(range.descriptor, file.ref()->descriptor);
+      EXPECT_EQ(range.offset, by_file);
+      by_file += range.size;
+    }
+    all += text_of(out);
+  }
+  EXPECT_EQ(by_file, 5 * mib);
+  EXPECT_TRUE(all == content);
+}
+
+TEST(OutgoingBody, TellsNotWhereAFileLiesThatIsSmallOrCopied) {
+  constexpr std::size_t mib = 1024 * 1024;
+  MappedFile file(pattern(8 * mib));
+  Response response(file.ref());
+  struct Row {
+    bool copy_files;
+    std::uint64_t bytes_min;
+  };
+  for (const Row row : {Row{true, mib}, Row{false, 0}, Row{false, 8 * mib + 1}}) {
+    OutgoingBody body;
+    body.open(response, row.copy_files, inline_max, row.bytes_min);
+    warm(body);
+    base::BufferChain out;
+    ASSERT_TRUE(body.append(out, "", body.next_size(mib)).has_value());
+    EXPECT_EQ(out.front_file().size, 0U);
+    EXPECT_FALSE(body.to_settle().has_value());
+  }
 }
 
 TEST(OutgoingBody, CopiesAMappingThatItReadsItself) {

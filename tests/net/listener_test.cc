@@ -87,11 +87,18 @@ TEST(Listener, SaysWhichHostIsNone) {
       << listeners.error();
 }
 
-TEST(Listener, TurnsNagleOff) {
+TEST(Listener, TurnsNagleOffForWhatItAccepts) {
   const auto listeners = open_listeners({.host = "127.0.0.1"});
   ASSERT_TRUE(listeners.has_value()) << listeners.error();
-  const base::Fd connection(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  set_no_delay(connection.get());
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(listeners->front().port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const base::Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  const base::Fd connection(
+      ::accept4(listeners->front().socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  ASSERT_TRUE(connection.valid());
   int value = 0;
   socklen_t size = sizeof value;
   EXPECT_EQ(::getsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &value, &size), 0);

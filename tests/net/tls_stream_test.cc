@@ -7,6 +7,7 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -259,6 +260,37 @@ TEST_P(TlsStreamTest, WritesAChainOfManyPieces) {
         co_await stream_->finish(timeout_ms);
       });
   EXPECT_TRUE(received == sent);
+}
+
+// A record is of use once all of it is there, so the first ones fit a packet.
+TEST_P(TlsStreamTest, BeginsWithSmallRecords) {
+  const std::string sent = pattern(300'000);
+  std::vector<std::size_t> records;
+  run(
+      [&](Client& client) {
+        ASSERT_TRUE(client.connect());
+        SSL_set_msg_callback(client.ssl(), [](int writes, int, int type, const void* bytes,
+                                              std::size_t, SSL*, void* to) {
+          const auto* const head = static_cast<const unsigned char*>(bytes);
+          if (writes != 0 || type != SSL3_RT_HEADER || head[0] != SSL3_RT_APPLICATION_DATA) return;
+          static_cast<std::vector<std::size_t>*>(to)->push_back(head[3] * 256U + head[4]);
+        });
+        SSL_set_msg_callback_arg(client.ssl(), &records);
+        EXPECT_TRUE(client.read(sent.size()) == sent);
+      },
+      [&]() -> Task<void> {
+        EXPECT_TRUE(co_await shake_hands());
+        base::BufferChain bytes;
+        bytes.append(sent);
+        const Result<void> written = co_await stream_->write(bytes, timeout_ms);
+        EXPECT_TRUE(written.has_value());
+      });
+  constexpr std::size_t packet_bytes = 1500 - 40 - 20 - 12 - 5;
+  constexpr std::size_t small_records = 64 * 1024 / 1400;
+  ASSERT_GT(records.size(), small_records);
+  for (std::size_t i = 0; i < small_records; ++i) EXPECT_LE(records[i], packet_bytes) << i;
+  EXPECT_GE(*std::ranges::max_element(records), 16U * 1024);
+  EXPECT_LE(records.size(), small_records + 25);
 }
 
 TEST_P(TlsStreamTest, ReadsWhatCameWithTheLastWordsOfTheHandshake) {

@@ -243,6 +243,26 @@ def test_changed_at_any_moment(site, change):
     check_alive(site)
 
 
+@pytest.mark.parametrize("change", [rewrite, lambda file: os.truncate(file, 0)],
+                         ids=["rewritten", "emptied"])
+def test_large_one_changed_at_any_moment(site_h1, change):
+    """One of which the kernel has pages, not copies."""
+    old = noise(20 * 1024 * KIB, seed=3)
+    for offset in (0, 100 * KIB, 8192 * KIB, 15_500 * KIB, 16_500 * KIB, len(old) - 200 * KIB):
+        path = site_h1.place(f"{offset}", old)
+        with Reader(site_h1, path) as reader:
+            reader.read_to(offset)
+            change(site_h1.folder / f"{offset}")
+            of_one_version = reader.finish() in (None, old)
+        os.unlink(site_h1.folder / f"{offset}")
+        assert of_one_version, f"a mixed response: changed after {offset} bytes"
+    path = site_h1.place("whole", old)
+    with Reader(site_h1, path) as reader:
+        whole = reader.finish() == old
+    assert whole
+    check_alive(site_h1)
+
+
 def test_changed_while_whole_answers_wait(site_h1):
     """The server has finished with responses that the kernel does not take yet: it has no more
     occasion to look at their file."""

@@ -61,7 +61,7 @@ Task<void> Connection::run() {
   if (end_ == End::abort) co_return;
   if (end_ == End::linger) {
     co_await net::linger(stream_, service_.limits.linger_ms_max);
-  } else {
+  } else if (!stream_.closing_finishes()) {
     co_await stream_.finish(service_.limits.send_idle_ms_max);
   }
 }
@@ -233,8 +233,10 @@ void Connection::begin_response() {
                               .close = must_close_after_response() || ends_with_connection};
   encode_head(work_->output, response, options);
   if (!head_only && may_have_content(response.status())) {
+    const bool by_file = stream_.engine().sends_files();
     work_->outgoing.open(response, !stream_.bytes_go_to_kernel(),
-                         service_.limits.inline_file_bytes_max);
+                         service_.limits.inline_file_bytes_max,
+                         by_file ? service_.limits.send_file_bytes_min : 0);
   }
   // More requests may be on their way behind those that are here already.
   const bool all_read = work_->decoder.finished() && work_->input.empty();
@@ -279,6 +281,11 @@ Task<bool> Connection::send_body() {
     if (outgoing.finished()) break;
     const bool flushed = co_await flush();
     if (!flushed) co_return false;
+    if (const std::optional<std::size_t> left = outgoing.to_settle()) {
+      const bool settled = co_await stream_.acknowledged(*left, service_.limits.send_idle_ms_max);
+      if (!settled) co_return false;
+      outgoing.settled();
+    }
   }
   co_return true;
 }
