@@ -218,7 +218,7 @@ bool Receiver::take_content(SessionEvent& event) {
     Stream& stream = transfer->stream;
     if (stream.sized && part.size() > stream.content_left) {  // 8.1.1
       consume(nullptr, static_cast<std::uint32_t>(part.size()));
-      sender_.reset(*transfer, ErrorCode::protocol_error);
+      reset_malformed(*transfer, frame_.has(flag::end_stream));
       return take_content(event);
     }
     stream.content_left -= stream.sized ? part.size() : 0;
@@ -232,11 +232,17 @@ bool Receiver::take_content(SessionEvent& event) {
   return ends && on_stream_end(*transfer, event);
 }
 
+// RFC 9113, 8.1.1.
+void Receiver::reset_malformed(Transfer& transfer, bool ended) {
+  if (ended) transfer.stream.state = Stream::State::half_closed_remote;
+  sender_.reset(transfer, ErrorCode::protocol_error);
+}
+
 // END_STREAM: the request is whole, if it has as much content as it said.
 bool Receiver::on_stream_end(Transfer& transfer, SessionEvent& event) {
   Stream& stream = transfer.stream;
   if (stream.sized && stream.content_left > 0) {
-    sender_.reset(transfer, ErrorCode::protocol_error);
+    reset_malformed(transfer, true);
     return false;
   }
   transfer.ended = true;
@@ -319,6 +325,7 @@ bool Receiver::on_block(std::string_view block, SessionEvent& event) {
   if (streams_.alive() >= limits_.streams_max) {  // 5.1.2
     const bool decoded = decode(block, nullptr) != Decoded::failed;
     if (decoded) sender_.reset(id, ErrorCode::refused_stream);
+    if (!block_ends_stream_) streams_.note_reset(id);
     return false;
   }
   return on_request(block, event);
@@ -345,7 +352,7 @@ bool Receiver::on_request(std::string_view block, SessionEvent& event) {
   stream.sized = length.has_value();
   stream.content_left = length.value_or(0);
   if (decoded == Decoded::malformed || (block_ends_stream_ && stream.content_left > 0)) {
-    sender_.reset(transfer, ErrorCode::protocol_error);
+    reset_malformed(transfer, block_ends_stream_);
     return false;
   }
   if (!priorities_.empty()) recall_priority(transfer);
@@ -364,11 +371,9 @@ bool Receiver::on_trailers(Transfer& transfer, std::string_view block, SessionEv
   const Decoded decoded = decode(block, &builder_);
   if (decoded == Decoded::failed) return false;
   // RFC 9113, 8.1: trailers end the request.
-  if (decoded == Decoded::malformed || !block_ends_stream_) {
-    sender_.reset(transfer, ErrorCode::protocol_error);
-    return false;
-  }
-  return on_stream_end(transfer, event);
+  if (decoded == Decoded::good && block_ends_stream_) return on_stream_end(transfer, event);
+  reset_malformed(transfer, block_ends_stream_);
+  return false;
 }
 
 Receiver::Decoded Receiver::decode(std::string_view block, RequestHeadBuilder* builder) {

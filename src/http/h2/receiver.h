@@ -70,6 +70,8 @@ class Receiver {
   bool on_request(std::string_view block, SessionEvent& event);
   bool on_trailers(Transfer& transfer, std::string_view block, SessionEvent& event);
   bool on_stream_end(Transfer& transfer, SessionEvent& event);
+  // `ended`: by what came last; nothing may follow it.
+  void reset_malformed(Transfer& transfer, bool ended);
   enum class Decoded : std::uint8_t { good, malformed, failed };
   Decoded decode(std::string_view block, RequestHeadBuilder* builder);
   bool ignore_block(std::string_view block);

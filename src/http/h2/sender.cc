@@ -87,12 +87,13 @@ void Sender::reset(std::uint32_t id, ErrorCode code) {
   std::array<char, 4> payload;
   write_u32(payload.data(), static_cast<std::uint32_t>(code));
   append_frame({.type = FrameType::rst_stream, .stream = id}, {payload.data(), payload.size()});
-  streams_.note_reset(id);
 }
 
 void Sender::reset(Transfer& transfer, ErrorCode code) {
   if (transfer.stream.state == Stream::State::closed) return;
   reset(transfer.id, code);
+  // RFC 9113, 5.1: only a peer that has not ended its side may have sent more meanwhile.
+  if (transfer.stream.takes_content()) streams_.note_reset(transfer.id);
   drop(transfer);
 }
 
