@@ -94,7 +94,7 @@ bool RequestHeadBuilder::note_regular(const FieldLine& line) {
     case Token::te:
       return equals_ignoring_case(line.value, "trailers");
     case Token::host:
-      return trailers_ || (once(seen_host) && is_authority(line.value));
+      return trailers_ || (!line.value.empty() && once(seen_host) && is_authority(line.value));
     case Token::content_length: {  // RFC 9110, 8.6
       if (trailers_) return true;
       const auto length = parse_decimal(line.value);
