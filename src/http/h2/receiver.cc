@@ -48,7 +48,7 @@ std::uint32_t Receiver::last_served() const noexcept {
 
 bool Receiver::next(SessionEvent& event) {
   bool more = true;
-  while (more && !failed_) {
+  while (more && !failed_ && !streams_.has_told()) {  // that comes first
     switch (state_) {
       case State::opening:
         more = take_preface();
@@ -218,7 +218,7 @@ bool Receiver::take_content(SessionEvent& event) {
     Stream& stream = transfer->stream;
     if (stream.sized && part.size() > stream.content_left) {  // 8.1.1
       consume(nullptr, static_cast<std::uint32_t>(part.size()));
-      reset_malformed(*transfer, frame_.has(flag::end_stream));
+      sender_.reset(*transfer, ErrorCode::protocol_error);
       return take_content(event);
     }
     stream.content_left -= stream.sized ? part.size() : 0;
@@ -232,17 +232,12 @@ bool Receiver::take_content(SessionEvent& event) {
   return ends && on_stream_end(*transfer, event);
 }
 
-// RFC 9113, 8.1.1.
-void Receiver::reset_malformed(Transfer& transfer, bool ended) {
-  if (ended) transfer.stream.state = Stream::State::half_closed_remote;
-  sender_.reset(transfer, ErrorCode::protocol_error);
-}
-
 // END_STREAM: the request is whole, if it has as much content as it said.
 bool Receiver::on_stream_end(Transfer& transfer, SessionEvent& event) {
   Stream& stream = transfer.stream;
   if (stream.sized && stream.content_left > 0) {
-    reset_malformed(transfer, true);
+    stream.state = Stream::State::half_closed_remote;  // nothing may follow
+    sender_.reset(transfer, ErrorCode::protocol_error);
     return false;
   }
   transfer.ended = true;
@@ -322,6 +317,10 @@ bool Receiver::on_block(std::string_view block, SessionEvent& event) {
   }
   streams_.use(id);
   if (id > last_served_) return ignore_block(block);
+  // A stream brings them about: a WINDOW_UPDATE or RST_STREAM that crosses its end, a
+  // PRIORITY_UPDATE, an acknowledgement.
+  constexpr std::uint32_t idle_frames_each = 4;
+  idle_frames_.earn(idle_frames_each);
   if (streams_.alive() >= limits_.streams_max) {  // 5.1.2
     const bool decoded = decode(block, nullptr) != Decoded::failed;
     if (decoded) sender_.reset(id, ErrorCode::refused_stream);
@@ -352,7 +351,7 @@ bool Receiver::on_request(std::string_view block, SessionEvent& event) {
   stream.sized = length.has_value();
   stream.content_left = length.value_or(0);
   if (decoded == Decoded::malformed || (block_ends_stream_ && stream.content_left > 0)) {
-    reset_malformed(transfer, block_ends_stream_);
+    sender_.reset(transfer, ErrorCode::protocol_error);
     return false;
   }
   if (!priorities_.empty()) recall_priority(transfer);
@@ -372,7 +371,7 @@ bool Receiver::on_trailers(Transfer& transfer, std::string_view block, SessionEv
   if (decoded == Decoded::failed) return false;
   // RFC 9113, 8.1: trailers end the request.
   if (decoded == Decoded::good && block_ends_stream_) return on_stream_end(transfer, event);
-  reset_malformed(transfer, block_ends_stream_);
+  sender_.reset(transfer, ErrorCode::protocol_error);
   return false;
 }
 

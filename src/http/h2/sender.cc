@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/assert.h"
@@ -24,9 +25,22 @@ std::size_t bound_of(const ResponseHead& head) noexcept {
 
 // --- frames -----------------------------------------------------------------------------------
 
+// Of a peer that reads, however slowly, output() may never be empty: what was counted is forgotten
+// when all that it held then has left.
 void Sender::count_frame() noexcept {
-  if (out_.empty()) unread_frames_ = unread_acks_ = 0;
+  const std::uint64_t left = appended_ - out_.size();
+  if (left >= counted_until_) {
+    unread_frames_ = std::exchange(fresh_frames_, 0);
+    unread_acks_ = std::exchange(fresh_acks_, 0);
+    counted_until_ = appended_;
+  }
   ++unread_frames_;
+  ++fresh_frames_;
+}
+
+void Sender::count_ack() noexcept {
+  ++unread_acks_;
+  ++fresh_acks_;
 }
 
 void Sender::append_frame(FrameHead head, std::string_view payload) {
@@ -35,7 +49,12 @@ void Sender::append_frame(FrameHead head, std::string_view payload) {
   const std::span<char> room = out_.reserve(frame_head_bytes + payload.size());
   write_frame_head(room.data(), head);
   std::ranges::copy(payload, room.data() + frame_head_bytes);
-  out_.commit(room.size());
+  commit(room.size());
+}
+
+void Sender::commit(std::size_t size) {
+  out_.commit(size);
+  appended_ += size;
 }
 
 void Sender::settings() {
@@ -61,13 +80,13 @@ void Sender::settings() {
 
 void Sender::acknowledge_settings() {
   append_frame({.type = FrameType::settings, .flags = flag::ack}, {});
-  ++unread_acks_;
+  count_ack();
 }
 
 void Sender::ping(std::string_view payload, bool acknowledges) {
   append_frame({.type = FrameType::ping, .flags = acknowledges ? flag::ack : std::uint8_t{0}},
                payload);
-  if (acknowledges) ++unread_acks_;
+  if (acknowledges) count_ack();
 }
 
 void Sender::goaway(std::uint32_t last_stream, ErrorCode code) {
@@ -148,7 +167,7 @@ void Sender::append_block(std::uint32_t id, const ResponseHead& head, bool ends)
                                  .type = FrameType::headers,
                                  .flags = static_cast<std::uint8_t>(flag::end_headers | end),
                                  .stream = id});
-  out_.commit(frame_head_bytes + size);
+  commit(frame_head_bytes + size);
 }
 
 // HEADERS and CONTINUATIONs (RFC 9113, 6.10): a handler with 16 KiB of fields.
@@ -157,9 +176,8 @@ void Sender::append_large_block(std::uint32_t id, const ResponseHead& head, bool
   std::string block(bound, '\0');
   block.resize(static_cast<std::size_t>(encode_block(block.data(), head) - block.data()));
   std::string_view rest = block;
-  FrameHead frame{.type = FrameType::headers,
-                  .flags = ends ? flag::end_stream : std::uint8_t{0},
-                  .stream = id};
+  FrameHead frame{
+      .type = FrameType::headers, .flags = ends ? flag::end_stream : std::uint8_t{0}, .stream = id};
   do {
     const std::string_view part = rest.substr(0, frame_bytes_max_);
     rest.remove_prefix(part.size());
@@ -233,7 +251,7 @@ bool Sender::send_data(Transfer& transfer) {
   const std::uint32_t window = std::min(window_.left(), transfer.stream.send.left());
   const std::size_t size = body.next_size(std::min(window, frame_bytes_max_));
   if (size == 0) {
-    transfer.stalled = window > 0;
+    transfer.stalled = body.next_size(1) == 0;  // its end needs no window
     scheduler_.remove(transfer);
     return true;
   }
@@ -260,6 +278,7 @@ void Sender::append_data(Transfer& transfer, std::size_t size) {
     reset(transfer, ErrorCode::internal_error);
     return;
   }
+  appended_ += head.size() + size;
   window_.take(static_cast<std::uint32_t>(size));
   transfer.stream.send.take(static_cast<std::uint32_t>(size));
   if (last) end_local(transfer);

@@ -62,6 +62,8 @@ class Sender {
   };
 
   void count_frame() noexcept;
+  void count_ack() noexcept;
+  void commit(std::size_t size);
   void append_frame(FrameHead head, std::string_view payload);
   void append_block(std::uint32_t id, const ResponseHead& head, bool ends);
   void append_large_block(std::uint32_t id, const ResponseHead& head, bool ends, std::size_t bound);
@@ -84,8 +86,12 @@ class Sender {
   SendWindow window_;  // of the connection
   std::uint32_t initial_window_ = default_window_bytes;
   std::uint32_t frame_bytes_max_ = default_frame_bytes;
-  std::uint32_t unread_frames_ = 0;  // since output() was last empty
-  std::uint32_t unread_acks_ = 0;    // of unread_frames_
+  std::uint64_t appended_ = 0;       // bytes, to out_
+  std::uint64_t counted_until_ = 0;  // of appended_: when these have left, counting begins anew
+  std::uint32_t unread_frames_ = 0;
+  std::uint32_t unread_acks_ = 0;   // of unread_frames_
+  std::uint32_t fresh_frames_ = 0;  // of unread_frames_: behind counted_until_
+  std::uint32_t fresh_acks_ = 0;
 };
 
 }  // namespace h2server::http::h2
