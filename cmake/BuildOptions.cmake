@@ -25,7 +25,12 @@ else()
     "H2SERVER_SANITIZE is '${H2SERVER_SANITIZE}': it must be empty, address or thread")
 endif()
 
+option(H2SERVER_FUZZ "Build libFuzzer's targets; takes Clang and H2SERVER_SANITIZE=address" OFF)
+
 add_library(h2server_sanitizers INTERFACE)
+if(H2SERVER_FUZZ)
+  target_compile_options(h2server_sanitizers INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(sanitize_flags)
   target_compile_options(h2server_sanitizers INTERFACE
     ${sanitize_flags} -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -6,7 +6,7 @@
 A layer may include itself and what stands to its right. The public headers, include/h2server,
 include each other and the C++ library and nothing else, so no header of nghttp2, OpenSSL or
 liburing is reachable from them; examples see the public headers only. The lab may include every
-layer. Nothing includes app, and nothing but tests includes the lab.
+layer. Nothing includes app, nothing but tests includes the lab, and nothing but fuzz the tests.
 """
 
 import re
@@ -37,7 +37,7 @@ def includes_of(text):
 def resolve(root, file, bracket, target):
     """The project's file that `target` names, relative to `root`; None where it is no such file."""
     places = [root / "include", root / "src"]
-    if file.parts[0] == "tests":
+    if file.parts[0] in ("fuzz", "tests"):
         places.append(root / "tests")
     if file.parts[0] in ("lab", "tests"):
         places.append(root / "lab")
@@ -64,11 +64,11 @@ def refuse_arrow(source, target):
         return f"{here}/ may include public headers and the C++ library only"
     if there == here:
         return None
-    if here == "tests" and there == "lab":
+    if (here, there) in (("tests", "lab"), ("fuzz", "tests")):
         return None
     if there == "app" or there not in LAYERS:
         return f"nothing includes {there}/"
-    if here in ("lab", "tests"):
+    if here in ("fuzz", "lab", "tests"):
         return None
     if here not in LAYERS:
         return f"src/{here} is no layer"
@@ -96,7 +96,7 @@ def refuse_system_header(source, bracket, target):
 
 
 def check(root):
-    files = sources.cpp_files(root, "src", "include", "examples", "lab", "tests")
+    files = sources.cpp_files(root, "src", "include", "examples", "lab", "fuzz", "tests")
     problems = [] if files else ["no C++ file found: nothing was checked"]
     users = {"nghttp2/": set(), "liburing": set()}
     for file in files:

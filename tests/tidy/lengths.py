@@ -87,7 +87,7 @@ def functions_of(text):
 
 
 def check(root):
-    files = sources.cpp_files(root, "src", "include", "lab")
+    files = sources.cpp_files(root, "src", "include", "lab", "fuzz")
     problems = [] if files else ["no C++ file found: nothing was checked"]
     for file in files:
         text = (root / file).read_text()

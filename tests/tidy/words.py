@@ -61,7 +61,7 @@ def new_expressions(code):
 def banned_expressions(root, allowed_new):
     problems = []
     used = set()
-    for file in sources.cpp_files(root, "src", "include", "examples", "lab"):
+    for file in sources.cpp_files(root, "src", "include", "examples", "lab", "fuzz"):
         code = sources.code_only((root / file).read_text())
         for match in _DEFAULT_BREAK.finditer(code):
             line = sources.line_of(code, match.start())

@@ -49,8 +49,9 @@ class ReceiveWindow {
     done_ = 0;
     return increment;
   }
-  // From now on that large; the increment to announce.
+  // From now on at least that large; the increment to announce.
   [[nodiscard]] std::uint32_t grow_to(std::uint32_t bytes) noexcept {
+    if (bytes <= size_) return 0;
     const std::uint32_t increment = bytes - size_;
     size_ = bytes;
     left_ += increment;

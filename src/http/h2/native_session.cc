@@ -52,7 +52,8 @@ class NativeSession final : public Session {
 
   void drain() override {
     if (std::exchange(draining_, true) || receiver_.failed()) return;
-    sender_.goaway(largest_stream, ErrorCode::no_error);
+    (void)receiver_.take_pong();  // it answers nothing
+    sender_.goaway(receiver_.serve_up_to(largest_stream), ErrorCode::no_error);
     sender_.ping(drain_ping, false);
   }
   void end_after(const Transfer& transfer) override { end_at(transfer.id); }
@@ -60,8 +61,7 @@ class NativeSession final : public Session {
 
  private:
   void end_at(std::uint32_t last_stream) {
-    receiver_.serve_up_to(last_stream);
-    sender_.goaway(last_stream, ErrorCode::no_error);
+    sender_.goaway(receiver_.serve_up_to(last_stream), ErrorCode::no_error);
   }
 
   Streams streams_;

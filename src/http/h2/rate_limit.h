@@ -19,6 +19,10 @@ class RateLimit {
     left_ -= 1000;
     return left_ >= 0;
   }
+  // So many more may happen, but never more at once.
+  void earn(std::uint32_t count) noexcept {
+    left_ = std::min(most_, left_ + std::int64_t{count} * 1000);
+  }
 
  private:
   std::int64_t left_;  // thousandths: at one a second, a millisecond gives one back

@@ -47,7 +47,7 @@ std::uint32_t Receiver::last_served() const noexcept {
 
 bool Receiver::next(SessionEvent& event) {
   bool more = true;
-  while (more && !failed_) {
+  while (more && !failed_ && !streams_.has_told()) {  // that comes first
     switch (state_) {
       case State::opening:
         more = take_preface();
@@ -237,6 +237,7 @@ bool Receiver::take_content(SessionEvent& event) {
 bool Receiver::on_stream_end(Transfer& transfer, SessionEvent& event) {
   Stream& stream = transfer.stream;
   if (stream.sized && stream.content_left > 0) {
+    stream.state = Stream::State::half_closed_remote;  // nothing may follow
     sender_.reset(transfer, ErrorCode::protocol_error);
     return false;
   }
@@ -317,9 +318,14 @@ bool Receiver::on_block(std::string_view block, SessionEvent& event) {
   }
   streams_.use(id);
   if (id > last_served_) return ignore_block(block);
+  // A stream brings them about: a WINDOW_UPDATE or RST_STREAM that crosses its end, a
+  // PRIORITY_UPDATE, an acknowledgement.
+  constexpr std::uint32_t idle_frames_each = 4;
+  idle_frames_.earn(idle_frames_each);
   if (streams_.alive() >= limits_.streams_max) {  // 5.1.2
     const bool decoded = decode(block, nullptr) != Decoded::failed;
     if (decoded) sender_.reset(id, ErrorCode::refused_stream);
+    if (!block_ends_stream_) streams_.note_reset(id);
     return false;
   }
   return on_request(block, event);
@@ -367,11 +373,9 @@ bool Receiver::on_trailers(Transfer& transfer, std::string_view block, SessionEv
   const Decoded decoded = decode(block, &builder);
   if (decoded == Decoded::failed) return false;
   // RFC 9113, 8.1: trailers end the request.
-  if (decoded == Decoded::malformed || !block_ends_stream_) {
-    sender_.reset(transfer, ErrorCode::protocol_error);
-    return false;
-  }
-  return on_stream_end(transfer, event);
+  if (decoded == Decoded::good && block_ends_stream_) return on_stream_end(transfer, event);
+  sender_.reset(transfer, ErrorCode::protocol_error);
+  return false;
 }
 
 Receiver::Decoded Receiver::decode(std::string_view block, RequestHeadBuilder* builder) {

@@ -3,6 +3,7 @@
 // Content is handed on where it arrived; other payloads are gathered when they come in parts.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,7 +32,10 @@ class Receiver {
   // GOAWAY with that code, and nothing is read any more.
   void fail(ErrorCode code);
   // Streams beyond this one are ignored: a GOAWAY has said so.
-  void serve_up_to(std::uint32_t id) noexcept { last_served_ = id; }
+  // RFC 9113, 6.8: never more than was said before.
+  std::uint32_t serve_up_to(std::uint32_t id) noexcept {
+    return last_served_ = std::min(last_served_, id);
+  }
   [[nodiscard]] std::uint32_t last_served() const noexcept;
   [[nodiscard]] bool goes_away() const noexcept {
     return peer_goes_ || last_served_ != largest_stream;
@@ -98,8 +102,8 @@ class Receiver {
   std::string block_;    // of HEADERS that CONTINUATIONs follow
   std::vector<std::pair<std::uint32_t, Priority>> priorities_;  // of streams to come
   FrameHead frame_;
-  std::uint32_t left_ = 0;       // of the frame's content
-  std::uint32_t padding_ = 0;    // that follows it
+  std::uint32_t left_ = 0;     // of the frame's content
+  std::uint32_t padding_ = 0;  // that follows it
   std::uint32_t last_served_ = largest_stream;
   std::uint32_t block_stream_ = 0;  // whose block_ is incomplete; 0: none is
   std::uint32_t continuations_ = 0;

@@ -1,13 +1,28 @@
 #include "http/h2/request_head.h"
 
+#include <algorithm>
+
 #include "http/h2/priority.h"
 #include "http/message.h"
 #include "http/syntax.h"
+#include "http/target.h"
 
 namespace h2server::http::h2 {
 
 using hpack::FieldLine;
 using hpack::Token;
+
+namespace {
+
+// RFC 3986, 3.1.
+bool is_scheme(std::string_view text) noexcept {
+  const auto is_letter = [](char c) { return to_lower(c) >= 'a' && to_lower(c) <= 'z'; };
+  return !text.empty() && is_letter(text.front()) && std::ranges::all_of(text, [&](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+  });
+}
+
+}  // namespace
 
 void RequestHeadBuilder::begin(Transfer& transfer, bool trailers) noexcept {
   transfer_ = &transfer;
@@ -62,10 +77,10 @@ bool RequestHeadBuilder::add_pseudo(const FieldLine& line) {
       return once(seen_path);
     case Token::authority:
       head.authority = value;
-      return once(seen_authority);
+      return once(seen_authority) && is_authority(value);
     case Token::scheme:
       web_scheme_ = value == "http" || value == "https";
-      return once(seen_scheme);
+      return once(seen_scheme) && (web_scheme_ || is_scheme(value));
     default:
       return false;  // unknown ones, and ":protocol", which was not announced
   }
@@ -83,7 +98,7 @@ bool RequestHeadBuilder::note_regular(const FieldLine& line) {
     case Token::te:
       return equals_ignoring_case(line.value, "trailers");
     case Token::host:
-      return trailers_ || (!line.value.empty() && once(seen_host));
+      return trailers_ || (!line.value.empty() && once(seen_host) && is_authority(line.value));
     case Token::content_length: {  // RFC 9110, 8.6
       if (trailers_) return true;
       const auto length = parse_decimal(line.value);

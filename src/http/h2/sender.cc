@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/assert.h"
@@ -86,12 +87,13 @@ void Sender::reset(std::uint32_t id, ErrorCode code) {
   std::array<char, 4> payload;
   write_u32(payload.data(), static_cast<std::uint32_t>(code));
   append_frame({.type = FrameType::rst_stream, .stream = id}, {payload.data(), payload.size()});
-  streams_.note_reset(id);
 }
 
 void Sender::reset(Transfer& transfer, ErrorCode code) {
   if (transfer.stream.state == Stream::State::closed) return;
   reset(transfer.id, code);
+  // RFC 9113, 5.1: only a peer that has not ended its side may have sent more meanwhile.
+  if (transfer.stream.takes_content()) streams_.note_reset(transfer.id);
   drop(transfer);
 }
 
@@ -164,9 +166,8 @@ void Sender::append_large_block(std::uint32_t id, const ResponseHead& head, bool
   std::string block(bound, '\0');
   block.resize(static_cast<std::size_t>(encode_block(block.data(), head) - block.data()));
   std::string_view rest = block;
-  FrameHead frame{.type = FrameType::headers,
-                  .flags = ends ? flag::end_stream : std::uint8_t{0},
-                  .stream = id};
+  FrameHead frame{
+      .type = FrameType::headers, .flags = ends ? flag::end_stream : std::uint8_t{0}, .stream = id};
   do {
     const std::string_view part = rest.substr(0, frame_bytes_max_);
     rest.remove_prefix(part.size());
@@ -242,7 +243,7 @@ bool Sender::send_data(Transfer& transfer) {
   const std::uint32_t window = std::min(window_.left(), transfer.stream.send.left());
   const std::size_t size = body.next_size(std::min(window, frame_bytes_max_));
   if (size == 0) {
-    transfer.stalled = window > 0;
+    transfer.stalled = body.next_size(1) == 0;  // its end needs no window
     scheduler_.remove(transfer);
     return true;
   }

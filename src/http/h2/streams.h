@@ -44,6 +44,7 @@ class Streams {
 
   // To be told: that the stream is closed, or that stream.taken was set.
   void tell(Transfer& transfer) noexcept;
+  [[nodiscard]] bool has_told() const noexcept { return first_told_ != nullptr; }
   [[nodiscard]] bool next_told(SessionEvent& event) noexcept;
 
   template <class Each>

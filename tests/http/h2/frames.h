@@ -1,6 +1,7 @@
 // Frames, as bytes, for tables of tests.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
