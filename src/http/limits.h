@@ -47,7 +47,7 @@ struct Limits {
   std::size_t continuations_max = 64;  // frames of one field block: CVE-2024-27316
   // SETTINGS, PING, PRIORITY, empty DATA...: frames that get nobody anywhere, at once...
   std::uint32_t idle_frames_max = 2000;
-  std::uint32_t idle_frames_per_s_max = 200;  // ...and steadily
+  std::uint32_t idle_frames_per_s_max = 200;   // ...and steadily
   std::uint32_t settings_ack_ms_max = 10'000;  // RFC 9113, 6.5.3: for the client to see ours
   std::size_t acks_queued_max = 1000;  // SETTINGS and PING answers that the peer does not read
   std::uint32_t resets_max =

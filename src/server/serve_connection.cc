@@ -71,8 +71,8 @@ Task<void> serve_http2(WorkerContext& worker, net::Stream& stream, std::unique_p
     if (loop == nullptr) co_return;
     stream.move_to(*loop);
   }
-  http::h2::Connection connection(stream, worker.service, worker.transfers,
-                                  worker.shared.h2, encrypted);
+  http::h2::Connection connection(stream, worker.service, worker.transfers, worker.shared.h2,
+                                  encrypted);
   connection.take(opening->early);
   connection.take(opening->first.bytes());
   opening.reset();

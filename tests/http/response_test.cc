@@ -90,8 +90,7 @@ TEST(ResponseFields, BeginWithTheStatus) {
             ":status=404;server=h2server;content-length=5;content-type=text/html;");
   EXPECT_EQ(h2_fields_of(Response(204)), ":status=204;server=h2server;");
   EXPECT_EQ(h2_fields_of(Response(304)), ":status=304;server=h2server;");
-  EXPECT_EQ(h2_fields_of(Response(200)),
-            ":status=200;server=h2server;content-length=0;");
+  EXPECT_EQ(h2_fields_of(Response(200)), ":status=200;server=h2server;content-length=0;");
 }
 
 TEST(ResponseFields, HaveNoLengthThatNobodyKnows) {
@@ -112,8 +111,7 @@ TEST(ResponseFields, AreInLowerCaseWithoutTheConnections) {
   Response response(200);
   response.add("X-Y", "Z").add("KEEP-ALIVE", "1");
   response.add("Upgrade", "h3").add("Proxy-Connection", "x");
-  EXPECT_EQ(h2_fields_of(response),
-            ":status=200;server=h2server;content-length=0;x-y=Z;");
+  EXPECT_EQ(h2_fields_of(response), ":status=200;server=h2server;content-length=0;x-y=Z;");
 }
 
 TEST(ResponseFields, OfAFileAreItsOwn) {

@@ -78,8 +78,7 @@ bool Receiver::on_rst_stream(std::string_view payload) {
   if (payload.size() != 4) return fail_for(ErrorCode::frame_size_error);
   if (Transfer* const transfer = streams_.find(frame_.stream)) {
     sender_.drop(*transfer);
-    const bool allowed = resets_.allow(now_ms_, limits_.resets_max, limits_.resets_per_s_max);
-    return allowed || fail_for(ErrorCode::enhance_your_calm);
+    return resets_.allow(now_ms_) || fail_for(ErrorCode::enhance_your_calm);
   }
   const Streams::Past past = streams_.past(frame_.stream);
   if (past == Streams::Past::idle) return fail_for(ErrorCode::protocol_error);

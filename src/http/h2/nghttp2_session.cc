@@ -316,8 +316,8 @@ void Nghttp2Session::receive(std::string_view bytes, std::int64_t) {
       session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   // The library has queued GOAWAY where the peer is at fault; fatal errors end the connection. So
   // does a peer that makes us say more than it reads.
-  failed_ |= taken < 0 || nghttp2_session_get_outbound_queue_size(session_.get()) >
-                              limits_.frames_queued_max;
+  failed_ |= taken < 0 ||
+             nghttp2_session_get_outbound_queue_size(session_.get()) > limits_.frames_queued_max;
 }
 
 bool Nghttp2Session::next(SessionEvent& event) {

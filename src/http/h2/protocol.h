@@ -61,9 +61,9 @@ enum class Setting : std::uint16_t {
   no_rfc7540_priorities = 0x9,
 };
 
-inline constexpr std::size_t frame_head_bytes = 9;                // RFC 9113, 4.1
-inline constexpr std::uint32_t default_frame_bytes = 16 * 1024;   // 4.2: the least that is taken
-inline constexpr std::uint32_t largest_frame_bytes = 0xff'ffff;   // 4.2
+inline constexpr std::size_t frame_head_bytes = 9;               // RFC 9113, 4.1
+inline constexpr std::uint32_t default_frame_bytes = 16 * 1024;  // 4.2: the least that is taken
+inline constexpr std::uint32_t largest_frame_bytes = 0xff'ffff;  // 4.2
 inline constexpr std::uint32_t default_window_bytes = 64 * 1024 - 1;  // 6.9.2
 inline constexpr std::uint32_t largest_window_bytes = 0x7fff'ffff;    // 6.9.1
 inline constexpr std::uint32_t largest_stream = 0x7fff'ffff;          // 5.1.1

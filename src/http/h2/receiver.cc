@@ -21,8 +21,8 @@ Receiver::Receiver(const Limits& limits, Streams& streams, Sender& sender)
     : limits_(limits),
       streams_(streams),
       sender_(sender),
-      resets_(limits.resets_max),
-      idle_frames_(limits.idle_frames_max) {
+      resets_(limits.resets_max, limits.resets_per_s_max),
+      idle_frames_(limits.idle_frames_max, limits.idle_frames_per_s_max) {
   sender.settings();
   const std::uint32_t increment =
       window_.grow_to(static_cast<std::uint32_t>(limits.connection_window_bytes));
@@ -142,9 +142,7 @@ bool Receiver::begin_frame() {
 }
 
 bool Receiver::allow_idle_frame() {
-  const bool allowed =
-      idle_frames_.allow(now_ms_, limits_.idle_frames_max, limits_.idle_frames_per_s_max);
-  return allowed || fail_for(ErrorCode::enhance_your_calm);
+  return idle_frames_.allow(now_ms_) || fail_for(ErrorCode::enhance_your_calm);
 }
 
 bool Receiver::take_payload(SessionEvent& event) {

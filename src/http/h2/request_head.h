@@ -57,7 +57,7 @@ class RequestHeadBuilder {
   std::size_t bytes_ = 0;  // as RFC 9113, 6.5.2 counts them
   std::uint8_t seen_ = 0;
   bool trailers_ = false;
-  bool regular_ = false;    // pseudo-fields come before regular ones
+  bool regular_ = false;  // pseudo-fields come before regular ones
   bool malformed_ = false;
   bool web_scheme_ = false;  // http or https
   std::string_view host_;

@@ -17,8 +17,8 @@ constexpr Field continue_status{":status", "100"};
 Field date_field(const ResponseHead& head) noexcept { return {"date", head.date}; }
 
 std::size_t bound_of(const ResponseHead& head) noexcept {
-  std::size_t bound = hpack::Encoder::block_head_bytes_max +
-                      hpack::Encoder::bound(date_field(head));
+  std::size_t bound =
+      hpack::Encoder::block_head_bytes_max + hpack::Encoder::bound(date_field(head));
   for (const Field& field : head.prepared) bound += hpack::Encoder::bound(field);
   for (const Field& field : head.fields) bound += hpack::Encoder::bound(field);
   return bound;

@@ -23,9 +23,7 @@ class Sender {
 
   [[nodiscard]] base::BufferChain& output() noexcept { return out_; }
   // The peer makes us say more than it reads.
-  [[nodiscard]] bool overfull() const noexcept {
-    return out_.size() > limits_.unread_bytes_max;
-  }
+  [[nodiscard]] bool overfull() const noexcept { return out_.size() > limits_.unread_bytes_max; }
 
   void settings();
   void acknowledge_settings();

@@ -23,15 +23,15 @@ struct Transfer : Exchange {
   Stream stream;                // the native session's
 
   // The connection's.
-  base::BufferChain arrived;   // content that nobody has read
-  std::size_t lent = 0;        // of arrived: what the handler is looking at
-  std::uint64_t dropped = 0;   // content that nobody will read
-  coro::Event readable;        // arrived, ended or closed changed
-  coro::Event taken;           // the session has sent what was offered, or the stream is closed
-  unsigned running = 0;        // coroutines that hold on to this
-  bool reads = false;          // a handler may still read the body
-  bool closed = false;         // the stream is gone
-  Transfer* next = nullptr;    // of the connection's
+  base::BufferChain arrived;  // content that nobody has read
+  std::size_t lent = 0;       // of arrived: what the handler is looking at
+  std::uint64_t dropped = 0;  // content that nobody will read
+  coro::Event readable;       // arrived, ended or closed changed
+  coro::Event taken;          // the session has sent what was offered, or the stream is closed
+  unsigned running = 0;       // coroutines that hold on to this
+  bool reads = false;         // a handler may still read the body
+  bool closed = false;        // the stream is gone
+  Transfer* next = nullptr;   // of the connection's
   Transfer* previous = nullptr;
 
   void clear() noexcept {

@@ -61,7 +61,8 @@ bool ends_in_space(std::string_view value) noexcept {
 bool is_valid_value(std::string_view value) noexcept {
   if (value.empty()) return true;
   if (ends_in_space(value)) return false;
-  // Eight bytes at a time: is one of them a control character? A tab is, too, hence the second look.
+  // Eight bytes at a time: is one of them a control character? A tab is, too, hence the second
+  // look.
   constexpr std::uint64_t ones = 0x0101010101010101;
   std::uint64_t found = 0;
   std::size_t i = 0;

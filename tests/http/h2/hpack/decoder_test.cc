@@ -228,8 +228,14 @@ TEST(HpackDecoder, TellsWhatIsValid) {  // RFC 9113, 8.2.1
       {"x\xc3\xa4", "\xc3\xa4", false, true},
       {"host", "\x01", true, false},
       {"host", "0123\x7f", true, false},
-      {"host", "0123456\x7f" "89", true, false},
-      {"host", "0123456789\x1f" "12345", true, false},
+      {"host",
+       "0123456\x7f"
+       "89",
+       true, false},
+      {"host",
+       "0123456789\x1f"
+       "12345",
+       true, false},
       {"host", " v", true, false},
       {"host", "v ", true, false},
       {"host", "\tv", true, false},
