@@ -161,7 +161,11 @@ Task<Lookup> FileCache::find(io::Engine* engine, std::string path, std::int64_t 
     Waiter waiter;
     loading->second.push_back(&waiter);
     co_await waiter.found.wait();
-    co_return std::move(waiter.lookup);
+    // What is mapped may have been opened before a change that came before this question.
+    const FileRef& file = waiter.lookup.file;
+    if (file == nullptr || file->unchanged()) co_return std::move(waiter.lookup);
+    Lookup lookup = co_await find_alone(engine, std::move(path), now_ms);
+    co_return lookup;
   }
   Lookup lookup{.kind = Lookup::Kind::failed, .file = nullptr};
   std::exception_ptr failure;  // no memory: those that wait are told all the same

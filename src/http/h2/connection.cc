@@ -15,7 +15,8 @@ Connection::Connection(net::Stream& stream, Service& service, base::Pool<Transfe
       transfers_(transfers),
       encrypted_(encrypted),
       session_(make_session(implementation, service.limits, transfers)),
-      opened_ms_(stream.engine().now_ms()) {
+      opened_ms_(stream.engine().now_ms()),
+      progress_ms_(opened_ms_) {
   service.connections.add(*this);
 }
 
@@ -86,8 +87,13 @@ Task<void> Connection::run() {
 // The session is not asked for frames any more, so the transfers may go before it does.
 void Connection::close_all() {
   receiving_ = true;
+  // All of them first: a handler that is told may wake another one, which must not ask the session
+  // for anything either.
+  for (Transfer* transfer = first_; transfer != nullptr; transfer = transfer->next) {
+    transfer->closed = true;
+  }
   for (Transfer* transfer = first_; transfer != nullptr;) {
-    if (transfer->closed) {
+    if (std::exchange(transfer->unwound, true)) {
       transfer = transfer->next;
       continue;
     }
@@ -107,7 +113,8 @@ bool Connection::read_on_after(int error) {
     session_->terminate(ErrorCode::settings_timeout);
     return false;
   }
-  if (!waits_for_peer_only()) return true;
+  // What it takes slowly has a deadline of its own.
+  if (writing_now_ || !waits_for_peer_only()) return true;
   session_->terminate(ErrorCode::no_error);
   return false;
 }
@@ -118,6 +125,12 @@ bool Connection::receive(std::string_view bytes) {
   receiving_ = true;
   handle_events();
   if (settings_overdue()) session_->terminate(ErrorCode::settings_timeout);
+  // PINGs keep a connection alive, but not streams that get nowhere.
+  const std::int64_t silent_ms = stream_.engine().now_ms() - progress_ms_;
+  if (first_ != nullptr && !writing_now_ && silent_ms >= service_.limits.idle_ms_max &&
+      waits_for_peer_only()) {
+    session_->terminate(ErrorCode::no_error);
+  }
   receiving_ = false;
   output_wanted_.set();
   return !session_->failed();
@@ -143,12 +156,16 @@ Task<void> Connection::write_all() {
     co_await output_wanted_.wait();
     bool written = true;
     do {
+      const std::size_t before = session_->output().size();
       session_->produce(output_bytes_max());
+      if (session_->output().size() > before) progress_ms_ = stream_.engine().now_ms();
       handle_events();
       if (session_->failed()) closing_ = true;
       if (session_->output().empty()) break;
       writing_.swap(session_->output());
+      writing_now_ = true;
       const Result<void> sent = co_await stream_.write(writing_, service_.limits.send_idle_ms_max);
+      writing_now_ = false;
       written = sent.has_value();
     } while (written);
     if (!written) broken_ = true;
@@ -175,9 +192,11 @@ void Connection::handle(const SessionEvent& event) {
   Transfer& transfer = *event.transfer;
   switch (event.kind) {
     case SessionEvent::Kind::request:
+      progress_ms_ = stream_.engine().now_ms();
       begin(transfer);
       return;
     case SessionEvent::Kind::data:
+      progress_ms_ = stream_.engine().now_ms();
       keep(transfer, event.bytes);
       return;
     case SessionEvent::Kind::ended:
@@ -250,6 +269,7 @@ void Connection::keep(Transfer& transfer, std::string_view bytes) {
 // RFC 9113, 8.1 allows once the response has been sent.
 void Connection::drop(Transfer& transfer, std::size_t bytes) {
   session_->consume(transfer, bytes);
+  want_write();  // it may announce a larger window
   transfer.dropped += bytes;
   const bool answered = transfer.running == 0 && transfer.outgoing.finished();
   if (transfer.closed || !answered || transfer.dropped <= service_.limits.drain_bytes_max) return;
@@ -267,7 +287,10 @@ void Connection::close(Transfer& transfer) {
 
 void Connection::release_if_done(Transfer& transfer) {
   if (transfer.running > 0 || !transfer.closed) return;
-  if (!transfer.arrived.empty()) session_->consume(transfer, transfer.arrived.size());
+  if (!transfer.arrived.empty()) {
+    session_->consume(transfer, transfer.arrived.size());
+    want_write();
+  }
   (transfer.previous != nullptr ? transfer.previous->next : first_) = transfer.next;
   if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
   --alive_;

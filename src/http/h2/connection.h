@@ -83,10 +83,12 @@ class Connection final : private Drainable {
   coro::Event writer_ended_;
   coro::TaskGroup tasks_;
   const std::int64_t opened_ms_;
+  std::int64_t progress_ms_;   // when a request, content or a part of a body last moved
   Transfer* first_ = nullptr;  // those that are alive
   std::size_t alive_ = 0;
   std::uint64_t requests_ = 0;  // that have begun
   bool receiving_ = false;      // events are being handled: one write will follow
+  bool writing_now_ = false;    // the stream has bytes that the peer has not taken
   bool read_again_ = false;     // the read was ended to begin anew with another deadline
   bool closing_ = false;        // nothing will be read any more
   bool peer_ended_ = false;     // it has closed its side

@@ -1,5 +1,6 @@
 // Receiver: the frames that carry neither fields nor content (RFC 9113, 6.3 to 6.9).
 #include <algorithm>
+#include <optional>
 
 #include "http/h2/priority.h"
 #include "http/h2/receiver.h"
@@ -94,10 +95,16 @@ bool Receiver::on_settings(std::string_view payload) {
     return true;
   }
   if (payload.size() % 6 != 0) return fail_for(ErrorCode::frame_size_error);
+  // Each is checked; of the windows, which concern every stream, the last one counts.
+  std::optional<std::uint32_t> window;
   for (; !payload.empty(); payload.remove_prefix(6)) {
-    if (!apply(static_cast<Setting>(read_u16(payload.data())), read_u32(payload.data() + 2))) {
-      return false;
-    }
+    const auto setting = static_cast<Setting>(read_u16(payload.data()));
+    const std::uint32_t value = read_u32(payload.data() + 2);
+    if (!apply(setting, value)) return false;
+    if (setting == Setting::initial_window_size) window = value;
+  }
+  if (window && !sender_.set_initial_window(*window)) {
+    return fail_for(ErrorCode::flow_control_error);
   }
   settled_ = true;
   sender_.acknowledge_settings();
@@ -114,8 +121,7 @@ bool Receiver::apply(Setting setting, std::uint32_t value) {
     case Setting::no_rfc7540_priorities:
       return value <= 1 || fail_for(ErrorCode::protocol_error);
     case Setting::initial_window_size:
-      return (value <= largest_window_bytes && sender_.set_initial_window(value)) ||
-             fail_for(ErrorCode::flow_control_error);
+      return value <= largest_window_bytes || fail_for(ErrorCode::flow_control_error);
     case Setting::max_frame_size:
       if (value < default_frame_bytes || value > largest_frame_bytes) {
         return fail_for(ErrorCode::protocol_error);
@@ -162,12 +168,8 @@ bool Receiver::on_window_update(std::string_view payload) {
     const bool idle = streams_.past(frame_.stream) == Streams::Past::idle;
     return idle ? fail_for(ErrorCode::protocol_error) : allow_idle_frame();
   }
-  if (increment == 0) {
-    sender_.reset(*transfer, ErrorCode::protocol_error);
-  } else if (!sender_.widen(*transfer, increment)) {
-    sender_.reset(*transfer, ErrorCode::flow_control_error);
-  }
-  return true;
+  if (increment == 0) return punish(*transfer, ErrorCode::protocol_error);
+  return sender_.widen(*transfer, increment) || punish(*transfer, ErrorCode::flow_control_error);
 }
 
 }  // namespace h2server::http::h2

@@ -41,9 +41,11 @@ class NativeSession final : public Session {
   bool acknowledged() const noexcept override { return receiver_.acknowledged(); }
 
   void respond(Transfer& transfer, const ResponseHead& head, bool has_body) override {
-    sender_.respond(transfer, head, has_body);
+    if (!receiver_.failed()) sender_.respond(transfer, head, has_body);
   }
-  void inform_continue(Transfer& transfer) override { sender_.inform_continue(transfer); }
+  void inform_continue(Transfer& transfer) override {
+    if (!receiver_.failed()) sender_.inform_continue(transfer);
+  }
   void body_offered(Transfer& transfer) override { sender_.body_offered(transfer); }
   void consume(Transfer& transfer, std::size_t bytes) override {
     receiver_.consume(&transfer, static_cast<std::uint32_t>(bytes));

@@ -173,7 +173,7 @@ bool Receiver::begin_data() {
   } else if (!transfer->stream.takes_content()) {
     return fail_for(ErrorCode::stream_closed);
   } else if (!transfer->stream.receive.take(frame_.size)) {
-    sender_.reset(*transfer, ErrorCode::flow_control_error);
+    if (!punish(*transfer, ErrorCode::flow_control_error)) return false;
     transfer = nullptr;
   }
   const bool padded = frame_.has(flag::padded);
@@ -217,8 +217,7 @@ bool Receiver::take_content(SessionEvent& event) {
     Stream& stream = transfer->stream;
     if (stream.sized && part.size() > stream.content_left) {  // 8.1.1
       consume(nullptr, static_cast<std::uint32_t>(part.size()));
-      sender_.reset(*transfer, ErrorCode::protocol_error);
-      return take_content(event);
+      return punish(*transfer, ErrorCode::protocol_error) && take_content(event);
     }
     stream.content_left -= stream.sized ? part.size() : 0;
     event = {SessionEvent::Kind::data, transfer, part};
@@ -236,7 +235,7 @@ bool Receiver::on_stream_end(Transfer& transfer, SessionEvent& event) {
   Stream& stream = transfer.stream;
   if (stream.sized && stream.content_left > 0) {
     stream.state = Stream::State::half_closed_remote;  // nothing may follow
-    sender_.reset(transfer, ErrorCode::protocol_error);
+    punish(transfer, ErrorCode::protocol_error);
     return false;
   }
   transfer.ended = true;
@@ -247,6 +246,13 @@ bool Receiver::on_stream_end(Transfer& transfer, SessionEvent& event) {
   }
   stream.state = Stream::State::half_closed_remote;
   return true;
+}
+
+// Ends a stream for what the peer did. It may not do so again and again, any more than it may reset
+// streams itself: CVE-2025-8671.
+bool Receiver::punish(Transfer& transfer, ErrorCode code) {
+  sender_.reset(transfer, code);
+  return resets_.allow(now_ms_) || fail_for(ErrorCode::enhance_your_calm);
 }
 
 void Receiver::consume(Transfer* transfer, std::uint32_t bytes) {
@@ -324,6 +330,7 @@ bool Receiver::on_block(std::string_view block, SessionEvent& event) {
     const bool decoded = decode(block, nullptr) != Decoded::failed;
     if (decoded) sender_.reset(id, ErrorCode::refused_stream);
     if (!block_ends_stream_) streams_.note_reset(id);
+    if (!resets_.allow(now_ms_)) fail(ErrorCode::enhance_your_calm);
     return false;
   }
   return on_request(block, event);
@@ -351,7 +358,7 @@ bool Receiver::on_request(std::string_view block, SessionEvent& event) {
   stream.sized = length.has_value();
   stream.content_left = length.value_or(0);
   if (decoded == Decoded::malformed || (block_ends_stream_ && stream.content_left > 0)) {
-    sender_.reset(transfer, ErrorCode::protocol_error);
+    punish(transfer, ErrorCode::protocol_error);
     return false;
   }
   if (!priorities_.empty()) recall_priority(transfer);
@@ -372,7 +379,7 @@ bool Receiver::on_trailers(Transfer& transfer, std::string_view block, SessionEv
   if (decoded == Decoded::failed) return false;
   // RFC 9113, 8.1: trailers end the request.
   if (decoded == Decoded::good && block_ends_stream_) return on_stream_end(transfer, event);
-  sender_.reset(transfer, ErrorCode::protocol_error);
+  punish(transfer, ErrorCode::protocol_error);
   return false;
 }
 

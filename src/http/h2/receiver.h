@@ -60,6 +60,7 @@ class Receiver {
     fail(code);
     return false;
   }
+  bool punish(Transfer& transfer, ErrorCode code);
   // A frame that gets nobody anywhere, of which there may be some.
   bool allow_idle_frame();
 

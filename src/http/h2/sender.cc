@@ -221,8 +221,8 @@ void Sender::schedule(Transfer& transfer) {
 }
 
 void Sender::body_offered(Transfer& transfer) {
-  if (!std::exchange(transfer.stalled, false) || !transfer.stream.may_send()) return;
-  schedule(transfer);
+  transfer.stalled = false;
+  if (transfer.stream.may_send()) schedule(transfer);
 }
 
 void Sender::produce(std::size_t bytes_max) {
@@ -249,11 +249,11 @@ bool Sender::send_data(Transfer& transfer) {
   }
   if (body.must_wait(out_, size)) return false;
   append_data(transfer, size);
-  if (!transfer.stream.has_body) return true;  // that was the last one, or the stream was reset
   if (body.is_pulled() && body.next_size(1) == 0) {
     transfer.stream.taken = true;
     streams_.tell(transfer);
   }
+  if (!transfer.stream.has_body) return true;  // that was the last one, or the stream was reset
   scheduler_.took_turn(transfer);
   return true;
 }

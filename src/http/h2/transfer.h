@@ -31,6 +31,7 @@ struct Transfer : Exchange {
   unsigned running = 0;       // coroutines that hold on to this
   bool reads = false;         // a handler may still read the body
   bool closed = false;        // the stream is gone
+  bool unwound = false;       // at the connection's end: its coroutines have been told
   Transfer* next = nullptr;   // of the connection's
   Transfer* previous = nullptr;
 
@@ -45,7 +46,7 @@ struct Transfer : Exchange {
     dropped = 0;
     readable.clear();
     taken.clear();
-    reads = closed = owes_continue = false;
+    reads = closed = unwound = owes_continue = false;
     next = previous = nullptr;
   }
 };

@@ -75,7 +75,9 @@ FileRef map_file(const std::string& path, std::size_t size) {
   struct stat now{};
   EXPECT_EQ(::fstat(made.get(), &now), 0);
   auto file = std::make_shared<File>();
-  file->version = {now.st_dev, now.st_ino, size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec};
+  file->version = {now.st_dev,          now.st_ino,          size,
+                   now.st_mtim.tv_sec,  now.st_mtim.tv_nsec, now.st_ctim.tv_sec,
+                   now.st_ctim.tv_nsec, now.st_nlink};
   file->descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   file->bytes =
       static_cast<const char*>(::mmap(nullptr, size, PROT_READ, MAP_SHARED, made.get(), 0));
@@ -100,6 +102,24 @@ TEST_P(H2ConnectionBodies, AFileThatShrinksResetsItsStreamOnly) {
   client_.send(other, "def", true);
   settle();
   EXPECT_EQ(answer(other).body, "abcdef");
+  stream_.end();
+  ::unlink(path.c_str());
+}
+
+// Its response was complete before: what is mapped is let go, and nobody reads on for ever.
+TEST_P(H2ConnectionBodies, AnUploadBehindTheResponseOfAMappedFileIsEnded) {
+  const std::string path = testing::TempDir() + "h2_connection_test_" + std::to_string(::getpid());
+  const FileRef file = map_file(path, 60'000);  // within the client's window
+  add(GET, "/file", [&](Request&) { return Response(file); });
+  open();
+  const std::int32_t id = client_.request("GET", "/file", {}, "abc", false);
+  settle();
+  ASSERT_EQ(answer(id).body.size(), 60'000U);
+  ASSERT_TRUE(answer(id).ended);
+  client_.send(id, std::string(limits_.drain_bytes_max + 100'000, 'x'), false);
+  settle();
+  EXPECT_EQ(answer(id).reset, static_cast<std::uint32_t>(NGHTTP2_NO_ERROR));
+  EXPECT_EQ(file.use_count(), 1) << "nobody else holds it";
   stream_.end();
   ::unlink(path.c_str());
 }

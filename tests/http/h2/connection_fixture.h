@@ -59,6 +59,7 @@ class FakeStream final : public net::Stream {
   net::Read read(std::uint32_t timeout_ms) override { return wait(timeout_ms); }
   Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t) override {
     if (write_error != 0) co_return std::unexpected(Error{write_error, "write"});
+    if (takes_nothing) co_await takes.wait();
     writes.emplace_back();
     for (; !bytes.empty(); bytes.consume(bytes.front().size())) writes.back() += bytes.front();
     co_return {};
@@ -73,6 +74,8 @@ class FakeStream final : public net::Stream {
 
   std::vector<std::string> writes;
   int write_error = 0;
+  bool takes_nothing = false;  // writes wait for `takes`
+  coro::Event takes;
   bool finished = false;
 
  private:

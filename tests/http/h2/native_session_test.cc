@@ -171,6 +171,39 @@ TEST_F(NativeSession, EndsFloods) {
   }
 }
 
+// CVE-2023-44487, and CVE-2025-8671: streams that we are made to reset.
+TEST_F(NativeSession, EndsFloodsOfResets) {
+  struct Row {
+    const char* what;
+    std::string (*bytes)(std::uint32_t id);
+  };
+  const std::vector<Row> rows = {
+      {"RST_STREAM", [](std::uint32_t id) { return post(id) + rst_stream(id); }},
+      {"WINDOW_UPDATE of 0", [](std::uint32_t id) { return post(id) + window_update(id, 0); }},
+      {"a window beyond its bound",
+       [](std::uint32_t id) { return post(id) + window_update(id, 0x7fff'ffff); }},
+      {"more content than was said",
+       [](std::uint32_t id) { return post(id, {{"content-length", "1"}}) + data(id, "22"); }},
+      {"less content than was said",
+       [](std::uint32_t id) { return post(id, {{"content-length", "9"}}) + data(id, "2", true); }},
+      {"a malformed head", [](std::uint32_t id) { return get(id, {{"Upper", "x"}}); }},
+      {"trailers that don't end",
+       [](std::uint32_t id) {
+         return post(id) + headers(id, block({{"x", "y"}}), flag::end_headers);
+       }},
+  };
+  host.limits.resets_max = 50;
+  host.limits.resets_per_s_max = 1;
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    begin();
+    int count = 0;
+    for (std::uint32_t id = 1; host.receive(row.bytes(id)) && count < 1000; id += 2) ++count;
+    EXPECT_EQ(count, 50);
+    EXPECT_TRUE(host.take().ends_with(u32(11)));
+  }
+}
+
 TEST_F(NativeSession, EndsFloodsOfContinuations) {
   begin();
   std::string bytes = headers(1, request_block(), flag::end_stream);
