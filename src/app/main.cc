@@ -14,6 +14,7 @@
 #include "content/static_files.h"
 #include "content/upload_routes.h"
 #include "net/tls_certificate.h"
+#include "net/tls_memory.h"
 
 namespace h2server::app {
 
@@ -87,6 +88,7 @@ int run(int argc, char** argv) {
   const Result<Options, Stop> options = parse_options(argc, argv);
   if (!options) return stop(options.error());
   base::raise_descriptor_limit();
+  net::keep_tls_record_buffers();
   ::signal(SIGPIPE, SIG_IGN);  // a closed pipe behind standard output must not end the server
   ::signal(SIGXFSZ, SIG_IGN);  // nor an upload beyond the limit on file sizes: write() says EFBIG
   const Result<void, Stop> prepared = prepare_certificate(*options);

@@ -32,9 +32,10 @@ struct Limits {
   // A file's bytes up to this are copied beside the head: cheaper than a piece of their own.
   std::size_t inline_file_bytes_max = 8 * 1024;
 
-  // A part of a mapped file from this size on goes by sendfile(), HTTP/1.1 in cleartext only. Its
-  // last 4 MiB do not, so that below little is gained. 0: never.
-  std::uint64_t send_file_bytes_min = 16 * 1024 * 1024;
+  // A part of a mapped file from this size on goes by sendfile(), HTTP/1.1 in cleartext only. 0:
+  // never. By itself it is not done: a peer on the same machine, which acknowledges what it has not
+  // read, may be given pages that change meanwhile.
+  std::uint64_t send_file_bytes_min = 0;
 
   std::uint32_t streams_max = 128;  // RFC 9113, 6.5.2: not below 100
   // RFC 9113, 6.9.2 starts at 64 KiB, which holds an upload to 64 KiB a round trip.

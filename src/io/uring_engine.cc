@@ -230,6 +230,8 @@ void UringEngine::on_operation(Op& op, int result) {
       op.kind == Op::Kind::send && result >= 0 && static_cast<SendOp&>(op).file.size > 0;
   if (!has_room) {
     complete(op, result);
+  } else if (op.state.ending != 0) {  // asked for while it was on its way: nobody asks again
+    complete(op, op.state.ending);
   } else if (attempt_file(static_cast<SendOp&>(op))) {
     complete(op, op.state.result);
   }

@@ -61,8 +61,8 @@ class Stream {
   // Tells the peer that no more will come.
   virtual Task<void> finish(std::uint32_t timeout_ms) = 0;
 
-  // Whether closing tells the same as finish(), where nothing that arrived is unread.
-  [[nodiscard]] virtual bool closing_finishes() const noexcept { return false; }
+  // Whether something has arrived that nobody has asked for yet, as far as the kernel has it.
+  [[nodiscard]] virtual bool has_unread() const noexcept { return false; }
 
   // Until the peer has acknowledged all but the last `bytes_left` of what was written. False: it
   // acknowledged nothing for `timeout_ms`, or is gone.

@@ -52,6 +52,11 @@ Task<bool> TcpStream::acknowledged(std::size_t bytes_left, std::uint32_t timeout
   }
 }
 
+bool TcpStream::has_unread() const noexcept {
+  int bytes = 0;
+  return ::ioctl(socket_.fd(), FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
 Task<void> TcpStream::finish(std::uint32_t) {
   // ENOTCONN: the peer has reset the connection already.
   ::shutdown(socket_.fd(), SHUT_WR);

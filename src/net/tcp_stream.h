@@ -13,7 +13,7 @@ class TcpStream final : public Stream {
   Read read(std::uint32_t timeout_ms) override { return {socket_, timeout_ms}; }
   Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t timeout_ms) override;
   Task<void> finish(std::uint32_t timeout_ms) override;
-  bool closing_finishes() const noexcept override { return true; }
+  bool has_unread() const noexcept override;
   Task<bool> acknowledged(std::size_t bytes_left, std::uint32_t timeout_ms) override;
   void cancel_read() override;
   bool bytes_go_to_kernel() const noexcept override { return true; }

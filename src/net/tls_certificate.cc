@@ -18,7 +18,6 @@
 #include <memory>
 
 #include "base/fd.h"
-#include "net/tls_memory.h"
 
 namespace h2server::net {
 
@@ -108,7 +107,6 @@ Result<void, std::string> write_file(const std::string& file, BIO* content, mode
 
 Result<void, std::string> make_self_signed(const std::string& certificate_file,
                                            const std::string& key_file) {
-  keep_tls_record_buffers();
   const Key key(EVP_EC_gen("P-256"));
   const Certificate certificate = key != nullptr ? make_certificate(key.get()) : nullptr;
   const Bio key_text(BIO_new(BIO_s_mem()));

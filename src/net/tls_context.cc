@@ -9,8 +9,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "net/tls_memory.h"
-
 namespace h2server::net {
 
 namespace {
@@ -61,7 +59,6 @@ Result<std::shared_ptr<const TlsContext>, std::string> TlsContext::open(
   if (problem.empty()) problem = unreadable("private key", "--key", key_file);
   if (!problem.empty()) return std::unexpected(std::move(problem));
 
-  keep_tls_record_buffers();
   auto made = std::make_shared<TlsContext>();
   made->context_.reset(SSL_CTX_new(TLS_server_method()));
   SSL_CTX* const context = made->get();

@@ -7,7 +7,8 @@
 
 namespace h2server::net {
 
-// Before OpenSSL has allocated anything; later it does nothing. Any thread.
+// For a program, at its start, before OpenSSL has allocated anything: a library must not take
+// OpenSSL's memory from whoever else uses it.
 void keep_tls_record_buffers();
 
 }  // namespace h2server::net

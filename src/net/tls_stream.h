@@ -30,6 +30,7 @@ class TlsStream final : public Stream {
   Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t timeout_ms) override;
   Task<void> finish(std::uint32_t timeout_ms) override;
   void cancel_read() override { tcp_.cancel_read(); }
+  bool has_unread() const noexcept override { return tcp_.has_unread(); }
   bool bytes_go_to_kernel() const noexcept override { return false; }
   io::Engine& engine() const noexcept override { return tcp_.engine(); }
   void move_to(io::Engine& engine) noexcept override { tcp_.move_to(engine); }

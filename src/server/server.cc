@@ -123,6 +123,8 @@ Result<void, std::string> Server::start() {
   shared.h2 = *h2;
   shared.drain_ms_max = deadline_ms(options.drain_limit);
   shared.limits.requests_per_connection = options.requests_per_connection;
+  // The last 4 MiB do not go so: below this size little is gained.
+  if (options.send_files) shared.limits.send_file_bytes_min = 16 * 1024 * 1024;
   const server::SchemeKind* const kind = server::find_scheme(options.scheme);
   if (kind == nullptr) return std::unexpected("unknown scheme " + options.scheme);
   Result<server::EngineTaken, std::string> engine = server::take_engine(*kind, options.io);

@@ -246,7 +246,7 @@ def test_changed_at_any_moment(site, change):
 @pytest.mark.parametrize("change", [rewrite, lambda file: os.truncate(file, 0)],
                          ids=["rewritten", "emptied"])
 def test_large_one_changed_at_any_moment(site_h1, change):
-    """One of which the kernel has pages, not copies."""
+    """One of which the kernel would have pages, not copies, with --sendfile."""
     old = noise(20 * 1024 * KIB, seed=3)
     for offset in (0, 100 * KIB, 8192 * KIB, 15_500 * KIB, 16_500 * KIB, len(old) - 200 * KIB):
         path = site_h1.place(f"{offset}", old)

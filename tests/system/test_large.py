@@ -54,6 +54,20 @@ def test_download(protocol, large_file, tmp_path):
     (tmp_path / "copy").unlink()
 
 
+@pytest.mark.parametrize("pair", pairs.PAIRS, ids=name_of)
+def test_download_by_sendfile(pair, large_file, tmp_path):
+    source, digest = large_file
+    with Server("--sendfile", pair=pair) as server:
+        (server.root / "large.bin").hardlink_to(source)
+        curl(PROTOCOLS[0], "-o", tmp_path / "copy", server.url + "large.bin")
+        assert sha256_of_file(tmp_path / "copy") == digest
+        part = curl(PROTOCOLS[0], "-r", "20000001-60000000", "-o", tmp_path / "copy", "-w",
+                    "%{http_code}", server.url + "large.bin")
+        assert part == "206"
+        assert (tmp_path / "copy").read_bytes() == source.read_bytes()[20_000_001:60_000_001]
+    (tmp_path / "copy").unlink()
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=name_of)
 def test_upload(protocol, large_file):
     source, digest = large_file

@@ -59,9 +59,10 @@ Task<void> Connection::run() {
   }
   work_.reset();
   if (end_ == End::abort) co_return;
-  if (end_ == End::linger) {
+  // RFC 9112, 9.6: closing on unread bytes would destroy what the peer has not read either.
+  if (end_ == End::linger || stream_.has_unread()) {
     co_await net::linger(stream_, service_.limits.linger_ms_max);
-  } else if (!stream_.closing_finishes()) {
+  } else {
     co_await stream_.finish(service_.limits.send_idle_ms_max);
   }
 }
@@ -80,7 +81,7 @@ Task<void> Connection::serve_arrived() {
     } else if (!serve_at_once()) {
       co_await serve_on();
     }
-    if (work_->output.size() >= output_bytes_max()) {
+    if (end_ != End::abort && work_->output.size() >= output_bytes_max()) {
       const bool flushed = co_await flush();
       if (!flushed) end_ = End::abort;
     }
