@@ -99,7 +99,7 @@ void declare(CLI::App& app, Options& options) {
                "An upload replaces an existing file instead of failing with 409");
   declare_schemes(app, server);
   app.add_flag("--sendfile", server.send_files,
-               "Large files by sendfile over cleartext HTTP/1.1, if nobody writes to them");
+               "Large files by sendfile over plain HTTP/1.1, if nobody changes them");
   app.add_option("--h2", server.h2, "HTTP/2 by our own engine (native) or by libnghttp2 (nghttp2)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"native", "nghttp2"}).description(""))
