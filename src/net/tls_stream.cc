@@ -21,8 +21,9 @@ constexpr std::size_t record_bytes = 16 * 1024;  // RFC 8446, 5.1: the largest p
 constexpr std::size_t small_record_bytes = 1390;
 constexpr std::size_t small_records_bytes = 64 * 1024;  // the window after a few round trips
 constexpr std::int64_t pause_ms = 1000;
-// Encrypted before it is sent: enough for one system call to be cheap beside the encryption.
-constexpr std::size_t batch_bytes = 8 * record_bytes;
+// Encrypted before it is sent: enough for one system call to be cheap beside the encryption, little
+// enough to stay in the cache (100 MB: eight records cost 14 % more CPU time than four, two 8 %).
+constexpr std::size_t batch_bytes = 4 * record_bytes;
 // What may wait for a writer: a batch, and OpenSSL's own answers to a peer that asks for new keys
 // again and again (RFC 8446, 4.6.3) without reading them.
 constexpr std::size_t answers_bytes_max = 2 * batch_bytes;
