@@ -158,7 +158,7 @@ Task<void> Connection::write_all() {
     do {
       const std::size_t before = session_->output().size();
       session_->produce(output_bytes_max());
-      if (session_->output().size() > before) progress_ms_ = stream_.engine().now_ms();
+      const bool progresses = session_->output().size() > before;
       handle_events();
       if (session_->failed()) closing_ = true;
       if (session_->output().empty()) break;
@@ -166,6 +166,7 @@ Task<void> Connection::write_all() {
       writing_now_ = true;
       const Result<void> sent = co_await stream_.write(writing_, service_.limits.send_idle_ms_max);
       writing_now_ = false;
+      if (progresses) progress_ms_ = stream_.engine().now_ms();
       written = sent.has_value();
     } while (written);
     if (!written) broken_ = true;

@@ -75,8 +75,10 @@ TEST_P(ConnectionEnds, SilenceIsNoEndWhileAWriteIsUnderWay) {
   stream_.arrive(request(1, "GET", "/big", true));
   stream_.fail(ETIMEDOUT);
   EXPECT_FALSE(over());
+  engine_.time_ms += 2 * limits_.idle_ms_max;
   stream_.takes_nothing = false;
   stream_.takes.set();
+  stream_.arrive(ping());  // the write that has ended just now counts, not when it began
   EXPECT_FALSE(says("goaway"));
   stream_.fail(ETIMEDOUT);
   EXPECT_TRUE(says("goaway1=0"));
