@@ -29,12 +29,12 @@ std::string_view bytes_of(const FrameHeader& header) noexcept {
   return {header.data(), header.size()};
 }
 
-// RFC 7541: :status 200 from the static table (8), then content-type (31) and content-length (28)
-// as literals without indexing, 6.2.2.
-std::string field_section(std::size_t body_bytes) {
+// RFC 7541: :status from the static table (200: 8, 404: 13), then content-type (31) and
+// content-length (28) as literals without indexing, 6.2.2.
+std::string field_section(std::size_t body_bytes, bool found) {
   constexpr std::string_view type = "text/html";
   const std::string length = std::to_string(body_bytes);
-  std::string section = "\x88\x0f\x10";
+  std::string section = found ? "\x88\x0f\x10" : "\x8d\x0f\x10";
   section += static_cast<char>(type.size());
   section += type;
   section += "\x0f\x0d";
@@ -58,17 +58,18 @@ FrameHeader data_header(std::size_t payload_bytes, bool last, std::uint32_t stre
   return frame_header(payload_bytes, type_data, last ? flag_end_stream : 0, stream);
 }
 
-Answers::Answers(std::string body, bool close)
-    : body_(std::move(body)), close_(close), whole_(body_.size() <= whole_bytes_max) {
+Answers::Answers(std::string body, AnswerOptions options)
+    : body_(std::move(body)), options_(options), whole_(body_.size() <= whole_bytes_max) {
   const std::string h1 =
-      fmt::format("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n{}\r\n",
-                  body_.size(), close ? "Connection: close\r\n" : "") +
+      fmt::format("HTTP/1.1 {}\r\nContent-Type: text/html\r\nContent-Length: {}\r\n{}\r\n",
+                  options_.found ? "200 OK" : "404 Not Found", body_.size(),
+                  options_.close ? "Connection: close\r\n" : "") +
       body_;
   h1_bytes_ = h1.size();
   do h1_ += h1;
   while (h1_.size() + h1_bytes_ <= h1_bytes_wanted);
 
-  const std::string section = field_section(body_.size());
+  const std::string section = field_section(body_.size(), options_.found);
   const auto flags =
       static_cast<std::uint8_t>(flag_end_headers | (body_.empty() ? flag_end_stream : 0));
   stream_places_.push_back(5);

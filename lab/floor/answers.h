@@ -21,12 +21,18 @@ FrameHeader frame_header(std::size_t payload_bytes, std::uint8_t type, std::uint
                          std::uint32_t stream) noexcept;
 FrameHeader data_header(std::size_t payload_bytes, bool last, std::uint32_t stream) noexcept;
 
+struct AnswerOptions {
+  bool close = false;           // HTTP/1.1 connections end after one response
+  bool uploads = false;         // HTTP/1.1 requests may have a body, which is waited for
+  bool found = true;            // 200; false: 404
+};
+
 class Answers {
  public:
-  // `close`: HTTP/1.1 connections end after one response.
-  Answers(std::string body, bool close);
+  explicit Answers(std::string body, AnswerOptions options = {});
 
-  [[nodiscard]] bool close() const noexcept { return close_; }
+  [[nodiscard]] bool close() const noexcept { return options_.close; }
+  [[nodiscard]] bool uploads() const noexcept { return options_.uploads; }
   [[nodiscard]] std::string_view body() const noexcept { return body_; }
 
   // HTTP/1.1: one response or more, each this long.
@@ -45,7 +51,7 @@ class Answers {
 
  private:
   std::string body_;
-  bool close_;
+  AnswerOptions options_;
   bool whole_;
   std::string h1_;
   std::size_t h1_bytes_ = 0;

@@ -1,6 +1,7 @@
 #include "floor/framing.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 namespace h2server::lab::floor {
@@ -13,9 +14,11 @@ constexpr std::size_t ping_bytes = 8;
 constexpr std::size_t window_update_bytes = 4;
 
 constexpr std::uint8_t flag_ack = 0x1;
+constexpr std::uint8_t flag_end_stream = 0x1;
 constexpr std::uint8_t flag_end_headers = 0x4;
 
 enum FrameType : std::uint8_t {
+  data = 0,
   headers = 1,
   rst_stream = 3,
   settings = 4,
@@ -31,6 +34,21 @@ std::uint32_t number(const char* bytes, std::size_t size) noexcept {
 }
 
 constexpr std::uint32_t reserved_off = 0x7fffffff;
+
+// What Content-Length says in a head of lines that end with CRLF; 0 if it is not there.
+std::uint64_t content_length(std::string_view head) noexcept {
+  constexpr std::string_view name = "\ncontent-length:";
+  const auto same = [](char in_head, char in_name) {
+    return (in_head >= 'A' && in_head <= 'Z' ? in_head + ('a' - 'A') : in_head) == in_name;
+  };
+  const auto found = std::ranges::search(head, name, same);
+  const char* at = found.data() + found.size();
+  const char* const end = head.data() + head.size();
+  while (at != end && *at == ' ') ++at;
+  std::uint64_t value = 0;
+  std::from_chars(at, end, value);
+  return value;
+}
 
 }  // namespace
 
@@ -63,6 +81,29 @@ std::size_t H1Framing::count(std::string_view bytes) noexcept {
   return found;
 }
 
+std::size_t H1UploadFraming::count(std::string_view bytes) {
+  constexpr std::string_view head_end = "\r\n\r\n";
+  std::size_t found = 0;
+  while (!bytes.empty()) {
+    if (body_left_ == 0) {
+      const std::size_t from = head_.size() - std::min(head_.size(), head_end.size() - 1);
+      const std::size_t before = head_.size();
+      head_ += bytes;
+      const std::size_t end = head_.find(head_end, from);
+      if (end == std::string::npos) break;
+      head_.resize(end + head_end.size());
+      bytes.remove_prefix(head_.size() - before);
+      body_left_ = content_length(head_);
+      head_.clear();
+    }
+    const std::uint64_t taken = std::min<std::uint64_t>(body_left_, bytes.size());
+    body_left_ -= taken;
+    bytes.remove_prefix(taken);
+    if (body_left_ == 0) ++found;
+  }
+  return found;
+}
+
 H2Framing::Event H2Framing::next(std::string_view& input) {
   Event event;
   while (event.what == What::nothing) {
@@ -81,8 +122,7 @@ H2Framing::Event H2Framing::next(std::string_view& input) {
         more = read_unit(input, window_update_bytes, event);
         break;
       case State::skip:
-        skip(input);
-        more = left_ == 0;
+        more = skip(input, event);
         break;
     }
     if (!more) break;
@@ -106,11 +146,18 @@ const char* H2Framing::take(std::string_view& input, std::size_t bytes) {
   return part_.data();
 }
 
-void H2Framing::skip(std::string_view& input) {
+// False: the input ends within the frame.
+bool H2Framing::skip(std::string_view& input, Event& event) {
   const std::size_t taken = std::min<std::size_t>(left_, input.size());
   input.remove_prefix(taken);
   left_ -= static_cast<std::uint32_t>(taken);
-  if (left_ == 0) state_ = State::header;
+  if (left_ > 0) return false;
+  state_ = State::header;
+  if (ends_request_) {
+    event.what = What::request;
+    event.stream = stream_;
+  }
+  return true;
 }
 
 bool H2Framing::read_header(std::string_view& input, Event& event) {
@@ -122,9 +169,16 @@ bool H2Framing::read_header(std::string_view& input, Event& event) {
   stream_ = number(header + 5, 4) & reserved_off;
   state_ = State::skip;
   event.stream = stream_;
-  if ((type == headers || type == continuation) && (flags & flag_end_headers) != 0) {
-    event.what = What::request;
-  } else if (type == rst_stream) {
+  if (type == headers) ends_stream_ = (flags & flag_end_stream) != 0;
+  const bool ends_fields =
+      (type == headers || type == continuation) && (flags & flag_end_headers) != 0;
+  ends_request_ = ends_fields ? ends_stream_ : type == data && (flags & flag_end_stream) != 0;
+  if (type == data) {
+    event.what = What::data;
+    event.value = left_;
+    return true;
+  }
+  if (type == rst_stream) {
     event.what = What::reset;
   } else if (type == settings && (flags & flag_ack) == 0) {
     state_ = State::settings;
@@ -133,8 +187,7 @@ bool H2Framing::read_header(std::string_view& input, Event& event) {
   } else if (type == window_update && left_ == window_update_bytes) {
     state_ = State::window_update;
   }
-  if (state_ == State::skip) skip(input);
-  return true;
+  return state_ != State::skip || skip(input, event) || event.what != What::nothing;
 }
 
 bool H2Framing::read_setting(std::string_view& input, Event& event) {

@@ -1,12 +1,12 @@
-// Where requests end in what a client sends, and nothing else of it: no line and no field is read.
-// Both readers take a client's bytes however they were cut. A request's body is not supported: with
-// HTTP/1.1 it would be counted as part of the next request, with HTTP/2 it is skipped and the
-// client's window for it never opens again.
+// Where requests end in what a client sends, and nothing else of it: no line and no field is read,
+// but Content-Length where HTTP/1.1 requests may have a body. All readers take a client's bytes
+// however they were cut.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace h2server::lab::floor {
@@ -14,7 +14,8 @@ namespace h2server::lab::floor {
 // RFC 9113, 3.4
 constexpr std::string_view h2_preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-// HTTP/1.1: counts the empty lines that end requests.
+// HTTP/1.1: counts the empty lines that end requests. Of a request with a body they would be its
+// head's, and those in the body.
 class H1Framing {
  public:
   // How many requests end in these bytes.
@@ -26,12 +27,24 @@ class H1Framing {
   unsigned matched_ = 0;  // bytes of CRLFCRLF that the input ended with so far
 };
 
+// HTTP/1.1 with bodies, which are as long as Content-Length says (RFC 9112, 6.2): no chunks.
+class H1UploadFraming {
+ public:
+  // How many requests end in these bytes, with their bodies.
+  std::size_t count(std::string_view bytes);
+
+ private:
+  std::string head_;             // of the request that has begun
+  std::uint64_t body_left_ = 0;  // bytes of its body
+};
+
 // HTTP/2 after the preface: frame headers, and the payloads that an answer depends on.
 class H2Framing {
  public:
   enum class What {
     nothing,        // the input is used up
-    request,        // stream: its field section is complete (RFC 9113, 6.2 and 6.10)
+    request,        // stream: complete, with its body if it has one (RFC 9113, 8.1)
+    data,           // value: bytes that count against the connection's window (6.1)
     reset,          // stream (6.4)
     setting,        // identifier and value (6.5.1)
     settings_end,   // to be acknowledged (6.5.3)
@@ -56,12 +69,14 @@ class H2Framing {
   bool read_header(std::string_view& input, Event& event);
   bool read_setting(std::string_view& input, Event& event);
   bool read_unit(std::string_view& input, std::size_t bytes, Event& event);
-  void skip(std::string_view& input);
+  bool skip(std::string_view& input, Event& event);
 
   State state_ = State::header;
   std::uint32_t stream_ = 0;
   std::uint32_t left_ = 0;  // bytes of the frame's payload that were not taken yet
-  std::uint8_t held_ = 0;   // bytes in part_
+  bool ends_stream_ = false;   // the field section that is being read (6.2)
+  bool ends_request_ = false;  // the frame that is being read
+  std::uint8_t held_ = 0;      // bytes in part_
   std::array<char, 9> part_{};
 };
 

@@ -38,7 +38,7 @@ struct Options {
   std::string key_file;
   std::size_t body_bytes = 158;
   std::string body_file;
-  bool close = false;
+  AnswerOptions answers;
 };
 
 void describe(CLI::App& app, Options& options) {
@@ -59,13 +59,20 @@ void describe(CLI::App& app, Options& options) {
       app.add_option("--body-bytes", options.body_bytes, "a body of this size")
           ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 30))
           ->capture_default_str();
-  app.add_option("--body-file", options.body_file, "or this file as the body")
+  CLI::Option* const file = app.add_option("--body-file", options.body_file, "or this file as the body")
       ->check(CLI::ExistingFile)
       ->excludes(bytes);
-  app.add_flag("--close", options.close, "HTTP/1.1: one response a connection");
+  app.add_flag("--close", options.answers.close, "HTTP/1.1: one response a connection");
+  app.add_flag("--uploads", options.answers.uploads,
+               "HTTP/1.1: requests may have a body, by Content-Length (HTTP/2's always may)");
+  const auto not_found = [&options] { options.answers.found = false; };
+  app.add_flag_callback("--not-found", not_found, "404 instead of 200, with no body")
+      ->excludes(bytes)
+      ->excludes(file);
 }
 
 std::string read_body(const Options& options) {
+  if (!options.answers.found) return {};
   if (options.body_file.empty()) {
     std::string body;
     constexpr std::string_view line = "The floor answers without reading.\n";
@@ -88,7 +95,7 @@ Result<std::vector<net::Listener>, std::string> listen(const Options& options) {
     where.port = listener.port;
     net::set_no_delay(listener.socket.get());  // accepted sockets inherit it
     // Short connections are accepted with their request: it is never waited for.
-    const int seconds = options.close ? 1 : 0;
+    const int seconds = options.answers.close ? 1 : 0;
     ::setsockopt(listener.socket.get(), IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds);
     listeners.push_back(std::move(listener));
   }
@@ -158,7 +165,7 @@ int run(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   base::raise_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);
-  const Answers answers(read_body(options), options.close);
+  const Answers answers(read_body(options), options.answers);
   if (options.certificate_file.empty()) return serve(options, answers, nullptr);
   const auto tls = net::TlsContext::open(options.certificate_file, options.key_file);
   if (!tls) {

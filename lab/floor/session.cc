@@ -9,13 +9,25 @@ namespace {
 
 constexpr std::uint8_t type_settings = 4;
 constexpr std::uint8_t type_ping = 6;
+constexpr std::uint8_t type_window_update = 8;
 constexpr std::uint8_t flag_ack = 0x1;
 constexpr std::uint16_t max_concurrent_streams = 0x3;  // RFC 9113, 6.5.2
 constexpr std::uint16_t initial_window_size = 0x4;
 
+constexpr std::uint32_t window_max = 0x7fffffff;  // 6.9.1
+constexpr std::uint32_t default_window = 65'535;  // 6.9.2
+
 void append(std::string& frames, const FrameHeader& header, std::string_view payload) {
   frames.append(header.data(), header.size());
   frames += payload;
+}
+
+// WINDOW_UPDATE (6.9) for the connection.
+void append_window(std::string& frames, std::uint32_t bytes) {
+  const char payload[] = {static_cast<char>(bytes >> 24), static_cast<char>(bytes >> 16),
+                          static_cast<char>(bytes >> 8), static_cast<char>(bytes)};
+  append(frames, frame_header(sizeof payload, type_window_update, 0, 0),
+         {payload, sizeof payload});
 }
 
 }  // namespace
@@ -23,7 +35,8 @@ void append(std::string& frames, const FrameHeader& header, std::string_view pay
 // --- HTTP/1.1 ---------------------------------------------------------------------------------
 
 void H1Session::receive(std::string_view bytes) {
-  const std::size_t requests = framing_.count(bytes);
+  const std::size_t requests =
+      answers_.uploads() ? upload_framing_.count(bytes) : framing_.count(bytes);
   if (requests == 0 || finished_) return;
   finished_ = answers_.close();
   left_ += (finished_ ? 1 : requests) * answers_.h1_bytes();
@@ -43,9 +56,11 @@ void H1Session::fill(Output& output, const FillLimits& limits) {
 // --- HTTP/2 -----------------------------------------------------------------------------------
 
 H2Session::H2Session(const Answers& answers) : answers_(answers) {
-  constexpr std::string_view many("\x00\x03\x00\x10\x00\x00", 6);  // a million streams
-  static_assert(many[1] == max_concurrent_streams);
+  // A million streams; the largest windows, so that no upload ever waits.
+  constexpr std::string_view many("\x00\x03\x00\x10\x00\x00\x00\x04\x7f\xff\xff\xff", 12);
+  static_assert(many[1] == max_concurrent_streams && many[7] == initial_window_size);
   append(control_, frame_header(many.size(), type_settings, 0, 0), many);
+  append_window(control_, window_max - default_window);
 }
 
 void H2Session::receive(std::string_view bytes) {
@@ -57,6 +72,9 @@ void H2Session::receive(std::string_view bytes) {
         return;
       case What::request:
         streams_.push_back({.number = event.stream, .window = initial_window_});
+        break;
+      case What::data:
+        count_received(event.value);
         break;
       case What::reset:
         std::erase_if(streams_, [&](const Stream& one) { return one.number == event.stream; });
@@ -75,6 +93,13 @@ void H2Session::receive(std::string_view bytes) {
         break;
     }
   }
+}
+
+void H2Session::count_received(std::uint32_t bytes) {
+  received_ += bytes;
+  if (received_ < window_max / 2) return;
+  append_window(control_, received_);
+  received_ = 0;
 }
 
 // A stream that is not there was answered to the end: its window is of no interest.

@@ -34,12 +34,14 @@ class H1Session {
  private:
   const Answers& answers_;
   H1Framing framing_;
+  H1UploadFraming upload_framing_;  // instead, where requests may have bodies
   bool finished_ = false;
   std::uint64_t left_ = 0;  // bytes of responses
   std::size_t place_ = 0;   // in the response that is half said
 };
 
-// With the flow control of RFC 9113, 5.2: a body stops where the client's windows end.
+// With the flow control of RFC 9113, 5.2: a body stops where the client's windows end. Requests'
+// bodies are dropped; a stream's may have 2 GiB, since only the connection's window opens again.
 class H2Session {
  public:
   explicit H2Session(const Answers& answers);
@@ -57,6 +59,7 @@ class H2Session {
   };
 
   void change_window(std::uint32_t stream, std::uint32_t increment);
+  void count_received(std::uint32_t bytes);
   void change_setting(std::uint16_t identifier, std::uint32_t value);
   bool answer(Stream& stream, Output& output, const FillLimits& limits);
 
@@ -64,6 +67,7 @@ class H2Session {
   H2Framing framing_;
   std::int64_t window_ = 65'535;          // of the connection (6.9.2)
   std::int64_t initial_window_ = 65'535;  // of each stream
+  std::uint32_t received_ = 0;            // bytes of DATA since the connection's window was opened
   std::vector<Stream> streams_;           // the oldest first
   std::string control_;                   // frames to send before any other
 };

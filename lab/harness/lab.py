@@ -69,6 +69,7 @@ class Lab:
         self.guests = guests  # servers that the command line adds
         self.counted_requests = mode.pick(4000, 4000, 200)
         self.checked = set()  # what was asked for and answered right
+        self.counted = set()  # whose system calls were counted
 
     @property
     def load_program(self):
@@ -194,7 +195,7 @@ def _binaries(lab, runs):
 
 
 def measure_once(lab, found, experiment, cell, number):
-    """One run. Why it failed, or None; a failure is noted, and does not stop the others."""
+    """One run. Why it failed, or what of it did, or None; that is noted and stops no others."""
     try:
         outcome = cell.procedure(lab, number)
     except Exception as error:  # of any kind: it must not cost an hour of other measurements
@@ -208,7 +209,9 @@ def measure_once(lab, found, experiment, cell, number):
     experiment.runs.append(run)
     of_cell = found.histograms.setdefault(experiment.name, {})
     of_cell[cell.name] = spread.merge([of_cell.get(cell.name, []), outcome.histogram])
-    return None
+    if outcome.problem:
+        experiment.failed.append({"what": run.cell, "why": outcome.problem})
+    return outcome.problem or None
 
 
 def _now():

@@ -21,6 +21,9 @@ from harness.processes import Failure
 from harness.servers import ROOT, Setting
 
 _LOAD_S_MAX = 300
+_TRACED_LOAD_S_MAX = 60  # few requests: under strace they take long, but not that long
+_ATTACH_S_MAX = 10
+_TRACED_BYTES = 100_000_000  # of large files fewer are asked for
 PERCENTILES = {"p50_ms": 50, "p90_ms": 90, "p99_ms": 99, "p999_ms": 99.9, "max_ms": 100}
 
 
@@ -32,6 +35,7 @@ class Outcome:
     measures: dict
     command: str
     histogram: list = dataclasses.field(default_factory=list)
+    problem: str = ""  # why something is not in the measures
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,10 +114,10 @@ def check(lab, subject, started):
 def under_load(subject, load, syscalls=False):
     """The procedure that puts `load` on `subject`; see results for what is measured.
 
-    `syscalls`: counts system calls as well, in a short run of its own, in the first round.
+    `syscalls`: counts system calls as well, in a short run of its own, once.
     """
 
-    def procedure(lab, round_number):
+    def procedure(lab, _):
         with Started(lab, subject) as started:
             check(lab, subject, started)
             _read(lab, load.warm_up(), started)
@@ -121,17 +125,21 @@ def under_load(subject, load, syscalls=False):
                 reading, client_cpu, command = _read(lab, load, started)
         measures = measures_of(reading, metered.usage, client_cpu)
         outcome = Outcome(reading.requests, measures, command, reading.histogram)
-        if syscalls and round_number == 0:
-            measures.update(count_syscalls(lab, subject, load))
+        if syscalls and id(subject) not in lab.counted:
+            try:
+                measures.update(count_syscalls(lab, subject, load))
+                lab.counted.add(id(subject))
+            except Failure as error:  # the next round tries again
+                outcome.problem = f"its system calls were not counted: {error}"
         return outcome
 
     return procedure
 
 
-def _read(lab, load, started):
+def _read(lab, load, started, seconds_max=_LOAD_S_MAX):
     """(Reading, how many processors the client kept busy, its command)."""
     command = load.command(started.target)
-    output, client_cpu = processes.run_load(command, lab.load_cpus, _LOAD_S_MAX)
+    output, client_cpu = processes.run_load(command, lab.load_cpus, seconds_max)
     text = " ".join(command).replace(str(started.work), "WORK").replace(f"{ROOT}/", "")
     return load.read(output, started.target), client_cpu, text
 
@@ -160,8 +168,9 @@ def count_syscalls(lab, subject, load):
     """{"syscalls": a request}, under strace, of fewer requests; {} where strace can't be used."""
     if not lab.can_trace:
         return {}
-    load = load.with_requests(lab.counted_requests)
     with Started(lab, subject) as started:
+        enough = _TRACED_BYTES // max(started.target.body_bytes or 0, 1)
+        load = load.with_requests(min(lab.counted_requests, max(enough, 20)))
         summary = started.work / "strace"
         members = [f"--attach={pid}" for pid in meter.family(started.pid)]
         command = ["strace", "-f", "-c", "-o", summary, *members]
@@ -172,7 +181,7 @@ def count_syscalls(lab, subject, load):
             )
         try:
             _await_attached(tracer, said, len(members))
-            reading, _, _ = _read(lab, load, started)
+            reading, _, _ = _read(lab, load, started, _TRACED_LOAD_S_MAX)
         finally:
             processes.stop(tracer, signal.SIGINT)  # then it says what it counted
         counted = summary.read_text()
@@ -184,8 +193,9 @@ def count_syscalls(lab, subject, load):
 
 
 def _await_attached(tracer, said, members):
+    deadline = time.monotonic() + _ATTACH_S_MAX
     while said.read_text().count("attached") < members:
-        if tracer.poll() is not None:
+        if tracer.poll() is not None or time.monotonic() > deadline:
             raise Failure(f"strace cannot watch the server: {said.read_text().strip()[-200:]}")
         time.sleep(0.005)
 
@@ -267,7 +277,15 @@ def _check_stored(lab, subject, started, stored, size):
     lab.checked.add(key)
 
 
-def upload_over_a_line(subject, load, rtt_ms, size, stored):
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """What lies between a client and a server."""
+
+    rtt_ms: float
+    mbit_s: float = 0  # in each direction; 0: as wide as it goes
+
+
+def upload_over_a_line(subject, load, line, size, stored):
     """The procedure that uploads `size` bytes through a relay, which runs beside the load.
 
     `stored` is the file, in the server's folder, that they become; empty: they become none.
@@ -276,7 +294,8 @@ def upload_over_a_line(subject, load, rtt_ms, size, stored):
     def procedure(lab, _):
         with Started(lab, subject) as started:
             near = processes.free_port()
-            relay = [lab.relay_program, "--port", near, "--to", started.port, "--rtt-ms", rtt_ms]
+            relay = [lab.relay_program, "--port", near, "--to", started.port,
+                     "--rtt-ms", line.rtt_ms, "--mbit-s", line.mbit_s]
             with processes.running(relay, lab.load_cpus, near, started.work, log="relay.log"):
                 far = dataclasses.replace(started.target, port=near)
                 with meter.Meter(started.pid, subject.server.transient) as metered:

@@ -26,7 +26,7 @@ class Setting:
     protocol: str  # h1 or h2
     tls: bool
     threads: int
-    file: pathlib.Path  # what will be asked for; the floor knows nothing else
+    file: pathlib.Path  # what will be asked for, if it is one; the floor knows nothing else
     certificate: pathlib.Path
     key: pathlib.Path
     options: tuple = ()  # further ones, for ours and the floor
@@ -111,8 +111,9 @@ def floor(build, engine):
 
     def command(binary, setting):
         tls = ["--cert", setting.certificate, "--key", setting.key] if setting.tls else []
+        body = ["--body-file", setting.file] if setting.file.is_file() else ["--not-found"]
         return [binary, "--port", setting.port, "--io", engine, "--threads", setting.threads,
-                "--body-file", setting.file, *tls, *setting.options]
+                *body, *tls, *setting.options]
 
     return Server("floor", str(build / "lab/floor"), command, version=())
 

@@ -29,7 +29,7 @@ RequestSpec make_spec(const Options& options) {
   spec.has_upload = options.method == "POST" || options.method == "PUT";
   spec.upload_bytes = options.upload_bytes.value_or(0);
   spec.multipart = options.multipart;
-  spec.closes = options.mode == ModeName::churn;
+  spec.closes = options.closes;
   if (options.mode == ModeName::exchange) spec.message_bytes = options.message_bytes;
   spec.status = options.status;
   spec.body_bytes = options.body_bytes;
@@ -86,7 +86,7 @@ int run_with(const Options& options) {
       .loop = *loop,
       .target = std::move(*target),
       .plan = std::move(*plan),
-      .awaits_close = options.mode == ModeName::churn,
+      .awaits_close = options.closes,
       .resets = options.resets,
       .timeout_ns = static_cast<std::int64_t>(options.timeout_s * static_cast<double>(ns_per_s)),
       .tally = tally};

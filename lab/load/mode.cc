@@ -37,9 +37,10 @@ void run(Mode& mode, Loop& loop, std::int64_t timeout_ns) {
       mode.sweep(now);
       next_sweep_ns = now + sweep_every_ns;
     }
-    const std::int64_t due_ns = mode.tick(now);
+    mode.tick(now);
     loop.run_later();
     if (mode.finished()) break;
+    const std::int64_t due_ns = mode.next_tick_ns();
     loop.wait(std::min(due_ns, next_sweep_ns), mode.precise() && due_ns < next_sweep_ns);
   }
 }

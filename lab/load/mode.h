@@ -28,8 +28,10 @@ class Mode : public SessionOwner {
 
   virtual void start() = 0;
   [[nodiscard]] virtual bool finished() const = 0;
-  // Does what is due; when to be called again at the latest (clock.h).
-  virtual std::int64_t tick(std::int64_t) { return INT64_MAX; }
+  // Does what is due.
+  virtual void tick(std::int64_t) {}
+  // When it is to do so at the latest (clock.h).
+  [[nodiscard]] virtual std::int64_t next_tick_ns() const { return INT64_MAX; }
   // Whether tick() wants to be on time.
   [[nodiscard]] virtual bool precise() const { return false; }
   // Some times a second.

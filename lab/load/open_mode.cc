@@ -1,5 +1,7 @@
 // The open loop: requests on a schedule that the server has no say in, each measured from when it
 // was due. Who waits for a slot waits in the order of the schedule, so the queue is a number.
+//
+// A slot is room on a connection; or, with a connection for each request, a session that is closed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,11 +20,13 @@ class OpenMode final : public Mode {
       : Mode(options, setting),
         schedule_(options.pace),
         opening_(options.connections),
-        is_free_(options.connections) {}
+        is_free_(options.connections),
+        due_(options.closes ? options.connections : 0) {}
 
-  void start() override { open_sessions(options_.connections); }
+  void start() override;
   bool finished() const override { return over_; }
-  std::int64_t tick(std::int64_t now_ns) override;
+  void tick(std::int64_t now_ns) override;
+  std::int64_t next_tick_ns() const override;
   bool precise() const override { return true; }
   void sweep(std::int64_t now_ns) override;
   std::vector<ReportField> fields() const override;
@@ -33,9 +37,12 @@ class OpenMode final : public Mode {
 
  private:
   void begin_when_all_are_open();
+  void begin();
+  bool has_slot(const Session& session) const;
   void add_free(Session& session, std::int64_t now_ns);
   void dispatch(std::int64_t now_ns);
   void send(Session& session, std::int64_t now_ns);
+  void count_done();
   void stop();
 
   const ArrivalSchedule schedule_;
@@ -43,6 +50,7 @@ class OpenMode final : public Mode {
   std::size_t opening_;
   std::deque<Session*> free_;  // with a slot, in the order in which they get requests
   std::vector<bool> is_free_;  // by index: is in free_
+  std::vector<Exchange> due_;  // by index: to be sent when its connection is open
   std::int64_t free_since_ns_ = 0;
   std::int64_t start_ns_ = 0;
   std::int64_t deadline_ns_ = INT64_MAX;
@@ -54,8 +62,19 @@ class OpenMode final : public Mode {
   bool over_ = false;
 };
 
+void OpenMode::start() {
+  if (!options_.closes) return open_sessions(options_.connections);
+  while (sessions_.size() < options_.connections) {
+    sessions_.emplace_back(setting_, *this, sessions_.size());
+  }
+  begin();
+}
+
 void OpenMode::begin_when_all_are_open() {
-  if (--opening_ > 0) return;
+  if (--opening_ == 0) begin();
+}
+
+void OpenMode::begin() {
   begun_ = true;
   start_ns_ = now_ns();
   const Pace& pace = options_.pace;
@@ -66,6 +85,12 @@ void OpenMode::begin_when_all_are_open() {
 }
 
 void OpenMode::opened(Session& session) {
+  if (options_.closes) {
+    Exchange& due = due_[session.index()];
+    due.sent_ns = session.now_ns();
+    session.submit(due);
+    return;
+  }
   if (!begun_) {
     begin_when_all_are_open();
     return;
@@ -74,8 +99,12 @@ void OpenMode::opened(Session& session) {
   dispatch(session.now_ns());
 }
 
+bool OpenMode::has_slot(const Session& session) const {
+  return options_.closes ? session.is_closed() : session.room() > 0;
+}
+
 void OpenMode::add_free(Session& session, std::int64_t now_ns) {
-  if (is_free_[session.index()] || session.room() == 0) return;
+  if (is_free_[session.index()] || !has_slot(session)) return;
   if (free_.empty()) free_since_ns_ = now_ns;
   is_free_[session.index()] = true;
   free_.push_back(&session);
@@ -88,7 +117,7 @@ void OpenMode::dispatch(std::int64_t now_ns) {
     Session& session = *free_.front();
     free_.pop_front();
     is_free_[session.index()] = false;
-    if (session.room() == 0) continue;  // closed in between
+    if (!has_slot(session)) continue;  // closed in between
     send(session, now_ns);
     add_free(session, free_since_ns_);
   }
@@ -99,33 +128,50 @@ void OpenMode::send(Session& session, std::int64_t now_ns) {
   const std::int64_t due_ns = start_ns_ + schedule_.due_ns(next_);
   // It waited for a slot up to free_since_ns_, and for us after that.
   late_ns_max_ = std::max(late_ns_max_, now_ns - std::max(due_ns, free_since_ns_));
-  session.submit({.number = next_++, .intended_ns = due_ns, .sent_ns = now_ns});
+  const Exchange exchange{.number = next_++, .intended_ns = due_ns, .sent_ns = now_ns};
+  if (!options_.closes) return session.submit(exchange);
+  due_[session.index()] = exchange;
+  session.open();
 }
 
-std::int64_t OpenMode::tick(std::int64_t now_ns) {
+void OpenMode::tick(std::int64_t now_ns) {
   dispatch(now_ns);
   if (begun_ && now_ns >= deadline_ns_) stop();
   if (begun_ && done_ == schedule_.total()) over_ = true;
+}
+
+std::int64_t OpenMode::next_tick_ns() const {
   if (!begun_ || over_ || next_ == schedule_.total() || free_.empty()) return deadline_ns_;
   return std::min(deadline_ns_, start_ns_ + schedule_.due_ns(next_));
 }
 
+void OpenMode::count_done() {
+  if (++done_ == schedule_.total()) tally_.stop();
+}
+
 void OpenMode::ended(Session& session, const Exchange& exchange, const Outcome& outcome) {
-  ++done_;
   if (exchange.number < schedule_.warmup()) {
     if (outcome.error != ErrorKind::none) tally_.errors.add(outcome.error);
   } else if (count(outcome)) {
     tally_.latency.record(to_us(session.now_ns() - exchange.intended_ns));
     service_.record(to_us(session.now_ns() - exchange.sent_ns));
   }
-  if (done_ == schedule_.total()) tally_.stop();
+  count_done();
+  if (options_.closes) return;  // closed() follows
   add_free(session, session.now_ns());
   dispatch(session.now_ns());
 }
 
 void OpenMode::closed(Session& session, ErrorKind error) {
-  if (error != ErrorKind::none) tally_.errors.add(error);
   const bool had_opened = session.has_opened();
+  // A server may close before the request was sent: then no exchange tells of it.
+  if (options_.closes && !had_opened && error == ErrorKind::none) error = ErrorKind::closed;
+  if (error != ErrorKind::none) tally_.errors.add(error);
+  if (options_.closes) {
+    if (!had_opened) count_done();
+    add_free(session, session.now_ns());  // tick() opens it: another's turn may not
+    return;
+  }
   if (!begun_) {
     if (!had_opened) begin_when_all_are_open();
     return;
@@ -137,7 +183,7 @@ void OpenMode::closed(Session& session, ErrorKind error) {
 
 void OpenMode::sweep(std::int64_t now_ns) {
   Mode::sweep(now_ns);
-  if (!begun_ || over_) return;
+  if (!begun_ || over_ || options_.closes) return;
   for (Session& session : sessions_) {
     if (session.is_closed()) session.open();
   }

@@ -70,6 +70,8 @@ void declare_open(CLI::App& app, Options& options) {
   app.add_option("--warmup-seconds", options.pace.warmup_seconds, "Before, not measured")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
+  app.add_flag("--close", options.closes,
+               "HTTP/1.1: a connection for each request, opened when that is due");
 }
 
 void declare_exchange(CLI::App& app, Options& options) {
@@ -110,6 +112,7 @@ std::string find_conflict(const Options& options) {
   if (options.path.empty() || options.path.front() != '/') return "--path begins with /";
   const bool h1_only = options.mode == ModeName::exchange || options.mode == ModeName::churn;
   if (h1_only && options.h2) return "exchange and churn are for --protocol h1";
+  if (options.closes && options.h2) return "--close is for --protocol h1";
   if (!options.h2 && options.streams > 1) return "--streams is for --protocol h2";
   const bool body_method = options.method == "POST" || options.method == "PUT";
   if (options.upload_bytes && !body_method) return "--upload-bytes is for POST and PUT";
@@ -135,7 +138,10 @@ Result<Options, Stop> parse_options(int argc, const char* const* argv) {
     CLI::App& made = *app.add_subcommand(name, what);
     declare_target(made, options, protocol);
     declare(made, options);
-    made.callback([&options, value] { options.mode = value; });
+    made.callback([&options, value] {
+      options.mode = value;
+      options.closes |= value == ModeName::churn;
+    });
   };
   mode("closed", "Each connection sends its next request when one is answered", ModeName::closed,
        declare_closed);

@@ -36,6 +36,7 @@ struct Options {
   std::uint64_t requests = 1;     // closed
   std::vector<unsigned> weights;  // closed
   Pace pace;                      // open
+  bool closes = false;            // open and churn: a connection for each request
   std::uint32_t clients = 1;      // exchange: at once
   std::uint32_t connections_each = 1;
   std::uint32_t messages = 1;  // on each connection

@@ -56,6 +56,31 @@ TEST(FloorH1Framing, CountsRequestEnds) {
   }
 }
 
+const H1Row h1_upload_rows[] = {
+    {"", 0},
+    {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 1},
+    {"GET / HTTP/1.1\r\nHost: a\r\n\r", 0},
+    {"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n", 2},
+    {"PUT / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhell", 0},
+    {"PUT / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello", 1},
+    {"PUT / HTTP/1.1\r\ncontent-length:8\r\nA: b\r\n\r\n\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\n\r\n", 2},
+    {"PUT / HTTP/1.1\r\nCONTENT-LENGTH:   0\r\n\r\nGET / HTTP/1.1\r\n\r\n", 2},
+    {"GET /content-length:5 HTTP/1.1\r\nX-Content-Length: 7\r\n\r\n", 1},
+    {"PUT / HTTP/1.1\r\nContent-Length: 1\r\n\r\n.PUT / HTTP/1.1\r\nContent-Length: 2\r\n\r\n..", 2},
+};
+
+TEST(FloorH1UploadFraming, CountsRequestsWithTheirBodies) {
+  for (const H1Row& row : h1_upload_rows) {
+    H1UploadFraming whole;
+    EXPECT_EQ(whole.count(row.bytes), row.requests) << row.bytes;
+    for (std::size_t cut = 0; cut <= row.bytes.size(); ++cut) {
+      H1UploadFraming halves;
+      const std::size_t first = halves.count(row.bytes.substr(0, cut));
+      EXPECT_EQ(first + halves.count(row.bytes.substr(cut)), row.requests) << row.bytes << cut;
+    }
+  }
+}
+
 // --- HTTP/2 frames ----------------------------------------------------------------------------
 
 std::string frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream,
@@ -86,6 +111,8 @@ std::string text_of(const H2Framing::Event& event) {
       return "nothing";
     case What::request:
       return "request " + stream;
+    case What::data:
+      return "data " + stream + "+" + value;
     case What::reset:
       return "reset " + stream;
     case What::setting:
@@ -125,7 +152,14 @@ const H2Row h2_rows[] = {
     {headers(1) + headers(3), {"request 1", "request 3"}},
     {frame(1, 1, 5, "abc") + frame(9, 0, 5, "d") + frame(9, 4, 5, "e"), {"request 5"}},
     {frame(1, 5, 0x80000007, ""), {"request 7"}},
-    {frame(0, 0, 1, std::string(20'000, 'x')) + headers(3), {"request 3"}},
+    {frame(0, 0, 1, std::string(20'000, 'x')) + headers(3), {"data 1+20000", "request 3"}},
+    {frame(1, 4, 1, "abc") + headers(3), {"request 3"}},
+    {frame(1, 4, 1, "abc") + frame(0, 0, 1, "de") + frame(0, 1, 1, "f"),
+     {"data 1+2", "data 1+1", "request 1"}},
+    {frame(1, 4, 1, "abc") + frame(0, 1, 1, ""), {"data 1+0", "request 1"}},
+    {frame(1, 4, 1, "abc") + frame(0, 0, 1, "de") + frame(1, 5, 1, "trailers"),
+     {"data 1+2", "request 1"}},
+    {frame(1, 0, 1, "abc") + frame(9, 4, 1, "d") + frame(0, 1, 1, "e"), {"data 1+1", "request 1"}},
     {settings(""), {"settings end"}},
     {settings("\x00\x03\x00\x00\x00\x64\x00\x04\x00\x01\x00\x00"s),
      {"setting 3=100", "setting 4=65536", "settings end"}},
@@ -214,7 +248,7 @@ TEST(FloorSession, AnswersHttp1) {
   const std::string request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
   const std::string response =
       "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello";
-  const Answers answers("hello", false);
+  const Answers answers("hello");
   for (const std::size_t step : {std::size_t{1}, std::size_t{5}, std::size_t{1000}}) {
     EXPECT_EQ(said(answers, request, step), response);
     EXPECT_EQ(said(answers, request + request, step), response + response);
@@ -225,7 +259,7 @@ TEST(FloorSession, AnswersHttp1) {
 }
 
 TEST(FloorSession, AnswersAnyNumberOfHttp1RequestsInAnyPieces) {
-  const Answers answers("hello", false);
+  const Answers answers("hello");
   const std::string request = "GET / HTTP/1.1\r\n\r\n";
   std::string requests;
   std::string responses;
@@ -239,7 +273,7 @@ TEST(FloorSession, AnswersAnyNumberOfHttp1RequestsInAnyPieces) {
 }
 
 TEST(FloorSession, EndsAfterOneResponseWhenAsked) {
-  const Answers answers("hello", true);
+  const Answers answers("hello", {.close = true});
   const std::string request = "GET / HTTP/1.1\r\n\r\n";
   const std::string text = said(answers, request + request + request, 20);
   EXPECT_NE(text.find("Connection: close\r\n"), std::string::npos);
@@ -253,7 +287,9 @@ TEST(FloorSession, EndsAfterOneResponseWhenAsked) {
   EXPECT_TRUE(session.finished());
 }
 
-const std::string server_settings = frame(4, 0, 0, "\x00\x03\x00\x10\x00\x00"s);
+const std::string server_settings =
+    settings("\x00\x03\x00\x10\x00\x00\x00\x04\x7f\xff\xff\xff"s) +
+    window_update(0, 0x7fffffff - 65'535);
 const std::string acknowledgement = frame(4, 1, 0, "");
 
 // HEADERS of a response with a body of fewer than ten bytes.
@@ -283,14 +319,48 @@ const SessionRow session_rows[] = {
 
 TEST(FloorSession, AnswersHttp2) {
   for (const SessionRow& row : session_rows) {
-    const Answers answers(row.body, false);
+    const Answers answers(row.body);
     const std::string received = std::string(h2_preface) + row.received;
     EXPECT_EQ(said(answers, received, received.size()), row.said);
   }
 }
 
+TEST(FloorSession, AnswersUploadsAtTheirEnd) {
+  const Answers answers("hello", {.uploads = true});
+  const std::string head = "PUT / HTTP/1.1\r\nContent-Length: 4\r\n\r\n";
+  EXPECT_EQ(said(answers, head + "abc", 7), "");
+  EXPECT_EQ(said(answers, head + "abcd", 7), answers.h1().substr(0, answers.h1_bytes()));
+  const std::string begin = std::string(h2_preface) + frame(1, 4, 1, "\x82") + frame(0, 0, 1, "ab");
+  EXPECT_EQ(said(answers, begin, 5), server_settings);
+  EXPECT_EQ(said(answers, begin + frame(0, 1, 1, "cd"), 5),
+            server_settings + response_headers(1, 5) + frame(0, 1, 1, "hello"));
+}
+
+TEST(FloorSession, OpensTheConnectionsWindowAgain) {
+  const Answers answers("hello");
+  Session session(answers);
+  Output output;
+  session.receive(h2_preface);
+  const std::string part = frame(0, 0, 1, std::string(0xff'ffff, 'x'));
+  for (int i = 0; i < 64; ++i) session.receive(part);
+  session.fill(output, {});
+  EXPECT_EQ(text_of(output), server_settings);
+  session.receive(part);
+  session.fill(output, {});
+  EXPECT_EQ(text_of(output), server_settings + window_update(0, 65 * 0xff'ffff));
+}
+
+TEST(FloorSession, AnswersNotFound) {
+  const Answers answers("", {.found = false});
+  EXPECT_EQ(said(answers, "GET / HTTP/1.1\r\n\r\n", 100),
+            "HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\nContent-Length: 0\r\n\r\n");
+  const std::string section = "\x8d\x0f\x10\x09text/html\x0f\x0d\x01"s + "0";
+  EXPECT_EQ(said(answers, std::string(h2_preface) + headers(1), 100),
+            server_settings + frame(1, 5, 1, section));
+}
+
 TEST(FloorSession, AnswersHttp2BytewiseToo) {
-  const Answers answers("hello", false);
+  const Answers answers("hello");
   const std::string received = std::string(h2_preface) + settings("") + headers(1) + headers(3);
   EXPECT_EQ(said(answers, received, 1), server_settings + acknowledgement + response_headers(1, 5) +
                                             frame(0, 1, 1, "hello") + response_headers(3, 5) +
@@ -298,7 +368,7 @@ TEST(FloorSession, AnswersHttp2BytewiseToo) {
 }
 
 TEST(FloorSession, StopsWhereTheWindowEnds) {
-  const Answers answers("hello", false);
+  const Answers answers("hello");
   const std::string start = std::string(h2_preface) + initial_window(2) + headers(1) + headers(3);
   const std::string begin = server_settings + acknowledgement + response_headers(1, 5) +
                             frame(0, 0, 1, "he") + response_headers(3, 5) + frame(0, 0, 3, "he");
@@ -330,7 +400,7 @@ std::string data_of(std::string_view text) {
 TEST(FloorSession, SendsLargeBodiesInTurns) {
   std::string body;
   while (body.size() < 1'000'000) body += std::to_string(body.size());
-  const Answers answers(body, false);
+  const Answers answers(body);
   EXPECT_FALSE(answers.h2_is_whole());
   const std::string start = std::string(h2_preface) + initial_window(0x7fffffff);
   const std::string open = start + window_update(0, 0x70000000) + headers(1);

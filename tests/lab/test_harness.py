@@ -4,13 +4,14 @@ import dataclasses
 import io
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
 
 import pytest
 
-from harness import meter, processes
+from harness import meter, procedures, processes
 from harness.lab import MODES, Cell, in_shuffled_rounds, measure_once, plan
 from harness.processes import Failure
 from harness.progress import Progress, duration
@@ -166,6 +167,28 @@ def test_a_failed_run_is_noted_and_does_not_count():
     assert measure_once(FakeLab(), found, experiment, cell("x", procedure=fails), 2) == "3 errors"
     assert experiment.runs == []
     assert experiment.failed == [{"what": "server x, round 3", "why": "3 errors"}]
+
+
+def test_what_could_not_be_counted_is_noted_and_the_run_counts():
+    def counts_half(lab, number):
+        return procedures.Outcome(7, {"cpu_us": 2.0}, "load", problem="no strace")
+
+    experiment, found = Experiment("one", "lab/run one", 1), Results("smoke", "now")
+    one = cell("x", procedure=counts_half)
+    assert measure_once(FakeLab(), found, experiment, one, 0) == "no strace"
+    assert [run.measures for run in experiment.runs] == [{"cpu_us": 2.0}]
+    assert experiment.failed == [{"what": "server x", "why": "no strace"}]
+
+
+def test_a_tracer_that_never_attaches_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(procedures, "_ATTACH_S_MAX", 0.2)
+    said = tmp_path / "strace.log"
+    said.write_text("strace: Process 1 attached\n")
+    with subprocess.Popen(["sleep", "60"]) as tracer:
+        procedures._await_attached(tracer, said, 1)
+        with pytest.raises(Failure, match="cannot watch"):
+            procedures._await_attached(tracer, said, 2)
+        tracer.kill()
 
 
 def test_a_bug_in_a_procedure_costs_one_run_only():

@@ -288,6 +288,43 @@ def test_unanswered_requests_are_told():
     assert result["errors"].get("unanswered", 0) >= 26
 
 
+def test_open_loop_with_a_connection_for_each_request(ours):
+    result = load("open", ours.port, "--rate", 500, "--seconds", 0.4, "--warmup-seconds", 0.1,
+                  "--connections", 4, "--close", "--expect-bytes", 158, *ours.tls)
+    assert result["requests"] == 200 == total(result["histogram"])
+    assert result["warmup_requests"] == 50
+
+
+def test_connections_of_the_open_loop_are_opened_when_they_are_due():
+    """A server that takes 0.1 s for each, over one connection at a time: each waits for the others."""
+    opened, asked = [], []
+
+    def serve(connection):
+        opened.append(time.monotonic())
+        for head in heads(connection):
+            asked.append(b"\r\nConnection: close\r\n" in head)
+            time.sleep(0.1)
+            connection.sendall(ANSWER.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n"))
+            return
+
+    with Listener(serve) as server:
+        result = load("open", server.port, "--rate", 50, "--seconds", 0.1, "--connections", 1,
+                      "--close")
+    assert asked == [True] * 5 and result["requests"] == 5
+    assert all(later - earlier >= 0.09 for earlier, later in zip(opened, opened[1:]))
+    # The last was due 80 ms after the first, and answered 500 ms after it.
+    assert result["max_us"] >= 400_000
+    assert above(result["service_histogram"], 300_000) == 0
+
+
+def test_open_loop_counts_connections_that_are_closed_before_the_request():
+    with Listener(lambda connection: None) as server:
+        result = load("open", server.port, "--rate", 100, "--seconds", 0.2, "--connections", 3,
+                      "--close", status=1)
+    assert result["requests"] == 0
+    assert failed_requests(result) == 20
+
+
 # ---- Errors
 
 
@@ -334,6 +371,7 @@ def test_body_up_to_the_end_is_whole():
 
 @pytest.mark.parametrize("mode", [["closed", "--requests", 10, "--connections", 2],
                                   ["open", "--rate", 10, "--seconds", 1],
+                                  ["open", "--rate", 100, "--seconds", 0.1, "--close"],
                                   ["exchange", "--clients", 2, "--connections", 1, "--messages",
                                    5],
                                   ["churn", "--connections", 10],

@@ -1,6 +1,6 @@
 """New: how evenly connections fall on workers, when some have more to do than others."""
 
-from harness.experiments.common import ours, own_load
+from harness.experiments.common import floor, ours, own_load
 from harness.experiments.definition import Definition
 from harness.findings import compare_cells
 from harness.plots import Bars, Table
@@ -15,15 +15,15 @@ _SKEWS = {"even": "1", "every fourth is heavy": "20,1,1,1", "every fifth is heav
 
 def _cells(lab):
     cells = []
+    servers = [(ours(lab, scheme, "epoll"), {"scheme": scheme})
+               for scheme in ("acceptor", "reuseport")]
     for skew, weights in _SKEWS.items():
-        for scheme in ("acceptor", "reuseport"):
-            shape = {"requests": lab.mode.pick(100_000, 30_000, 500),
-                     "connections": lab.mode.pick(64, 64, 16), "weights": weights}
-            server = ours(lab, scheme, "epoll")
-            subject = Subject(server, threads=WORKERS)
-            load = own_load(lab, "closed", shape)
-            cells.append(Cell({"server": "h2server", "scheme": scheme, "skew": skew},
-                              balance(subject, load), server))
+        shape = {"requests": lab.mode.pick(100_000, 30_000, 500),
+                 "connections": lab.mode.pick(64, 64, 16), "weights": weights}
+        load = own_load(lab, "closed", shape)
+        for server, factors in [*servers, (floor(lab, "epoll"), {})]:
+            cells.append(Cell({"server": server.name, **factors, "skew": skew},
+                              balance(Subject(server, threads=WORKERS), load), server))
     return cells
 
 
@@ -43,12 +43,13 @@ DEFINITION = Definition(
     "balance",
     "Balance over workers",
     "How evenly does processor time fall on four workers, when the acceptor deals connections out "
-    "by its table, and when the kernel hashes them? Heavy connections ask for 20 times as much.",
+    "by its table, and when the kernel hashes them, as it does for the floor too? Heavy connections "
+    "ask for 20 times as much.",
     _cells,
     [
-        Bars("The busiest worker over the mean", "imbalance", "skew", "scheme",
+        Bars("The busiest worker over the mean", "imbalance", "skew", ("server", "scheme"),
              order={"skew": list(_SKEWS)}),
-        Table("Balance", ("skew", "scheme"), ["imbalance", "cpu_us"], floor=None,
+        Table("Balance", ("skew", "server", "scheme"), ["imbalance", "cpu_us"], ratio="cpu_us",
               order={"skew": list(_SKEWS)}),
     ],
     _findings,

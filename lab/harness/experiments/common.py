@@ -8,8 +8,8 @@ from harness.procedures import Subject, under_load
 # {name in tables: (protocol, TLS)}
 PROTOCOLS = {"h1": ("h1", False), "h1 TLS": ("h1", True), "h2c": ("h2", False), "h2": ("h2", True)}
 # What most tables show.
-TABLE = ["cpu_us", "rps", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "server_cpu", "client_cpu",
-         "rss_kib"]
+TABLE = ["cpu_us", "rps", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms", "server_cpu",
+         "client_cpu", "rss_kib"]
 SMALL, LARGE = "-c100 -m10", "-c1000 -m100"  # the article's loads
 
 

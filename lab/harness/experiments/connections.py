@@ -1,5 +1,6 @@
 """zy-http's tables: a connection for each request, and latency at fixed rates."""
 
+from harness.cells import FLOOR
 from harness.experiments.common import floor, load_cell, ours, own_load
 from harness.experiments.definition import Definition
 from harness.findings import compare_cells, ratio_to_floor
@@ -18,18 +19,14 @@ def _churn(lab, concurrency, status):
 def _cells(lab):
     cells = []
     small = lab.file("1k.html", 1024)
-    steps = lab.mode.pick([1, 16, 50, 100, 500, 5000], [50, 5000], [4])
+    steps = lab.mode.pick([1, 2, 4, 8, 16, 32, 50, 100, 500, 5000], [50, 5000], [4])
     for concurrency in steps:
-        for server in _servers(lab):
+        for server in [*_servers(lab), floor(lab)]:
             for target, path, status in (("1 KB", small, 200), ("404", "/no-such-file", 404)):
                 cells.append(load_cell(
                     server, "h1", _churn(lab, concurrency, status),
                     {"target": target, "concurrency": concurrency, "tool": "load"},
-                    path=path, status=status))
-        closing = floor(lab)
-        cells.append(load_cell(closing, "h1", _churn(lab, concurrency, 200),
-                               {"target": "1 KB", "concurrency": concurrency, "tool": "load"},
-                               path=small, options=("--close",)))
+                    path=path, status=status, options=_closing(server)))
     return cells + _as_they_did(lab, small) + _at_fixed_rates(lab, small)
 
 
@@ -39,13 +36,18 @@ def _servers(lab):
     return [ours(lab), *(lab.peers[name] for name in peers), *guests]
 
 
+def _closing(server):
+    """The floor reads no fields: it has to be told that each connection ends after its request."""
+    return ("--close",) if server.name == FLOOR else ()
+
+
 def _as_they_did(lab, path):
     """The author's own tool, at one concurrency."""
     load = Hey(lab.mode.pick(100, 100, 4), lab.mode.pick(20_000, 5_000, 100))
     return [
         load_cell(server, "h1", load, {"target": "1 KB", "concurrency": 100, "tool": "hey"},
-                  path=path)
-        for server in lab.mode.pick([ours(lab), lab.peers["nginx"]], [ours(lab)], [ours(lab)])
+                  path=path, options=_closing(server))
+        for server in [ours(lab), *lab.mode.pick([lab.peers["nginx"]], [], []), floor(lab)]
     ]
 
 
@@ -95,7 +97,7 @@ DEFINITION = Definition(
         Table("404", ("concurrency", "server"), _COLUMNS, {"target": "404"},
               seed="zy-http/concurrency", ratio="cpu_us"),
         Table("As its author measured, with hey", ("server",), _COLUMNS, {"tool": "hey"},
-              seed="zy-http/concurrency", floor=None),
+              seed="zy-http/concurrency", ratio="cpu_us"),
         Table("Fixed rates, 100 connections that are kept", ("rate", "server"), _COLUMNS,
               {"tool": "open loop"}, seed="zy-http/rates", ratio="cpu_us",
               note="Latency counts from when a request was due. The seed opened a connection for "

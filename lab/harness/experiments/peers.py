@@ -32,12 +32,12 @@ def _cells(lab):
 
 
 def _scaling(lab):
-    """Several threads, ours and nghttpd's."""
+    """Several threads: ours, nghttpd's and the floor's."""
     cells = []
     for load in lab.mode.pick([SMALL, LARGE], [], []):
         for protocol in ("h2c", "h2"):
             for threads in (2, 4, 8):
-                for server in (ours(lab), lab.peers["nghttpd"]):
+                for server in (ours(lab), lab.peers["nghttpd"], floor(lab)):
                     cells.append(load_cell(server, protocol, h2_load(lab, load),
                                            {"threads": threads, "load": load}, threads=threads))
     return cells
@@ -47,6 +47,7 @@ _FIRST = [("h2c", SMALL), ("h2c", LARGE), ("h2", SMALL), ("h2", LARGE), ("h1", _
           ("h1 TLS", _H1)]
 _NOTE = ("lighttpd allows 8 streams a connection, whatever the load asks for. Over TLS, handshakes "
          "are in the numbers: one a connection.")
+_SCALED = ["h2server", "nghttpd", "floor"]
 _OTHER_TASKS = "Other files, features that are turned off here, or other versions."
 
 
@@ -82,9 +83,9 @@ DEFINITION = Definition(
              {"threads": 1}, log_y=True),
         *_tables(),
         Lines("Threads, h2c", "threads", "cpu_us", "server",
-              {"protocol": "h2c", "load": SMALL, "server": ["h2server", "nghttpd"]}),
+              {"protocol": "h2c", "load": SMALL, "server": _SCALED}),
         Table("Threads", ("protocol", "load", "server", "threads"), TABLE,
-              {"server": ["h2server", "nghttpd"], "protocol": ["h2", "h2c"]},
+              {"server": _SCALED, "protocol": ["h2", "h2c"]},
               seed="article/scaling"),
     ],
     _findings,

@@ -1,11 +1,24 @@
 """New: how fast one upload is over a line of some length."""
 
-from harness.experiments.common import ours, own_load
+from harness.experiments.common import floor, ours, own_load
 from harness.experiments.definition import Definition
 from harness.findings import compare_cells
-from harness.plots import Lines, Table
+from harness.plots import Bars, Lines, Table
 from harness.lab import Cell
-from harness.procedures import Subject, upload_over_a_line
+from harness.procedures import Line, Subject, upload_over_a_line
+
+NARROW = Line(50, mbit_s=100)
+_WIDE = "as wide as it goes"
+
+
+def _lines(lab):
+    wide = [Line(rtt_ms) for rtt_ms in lab.mode.pick([0, 10, 50, 150], [0, 50], [10])]
+    return [*wide, *lab.mode.pick([NARROW], [NARROW], [])]
+
+
+def _width(line):
+    return f"{line.mbit_s} Mbit/s" if line.mbit_s else _WIDE
+
 
 def _ways(lab):
     """[(server, protocol in tables, path, what it is stored as, options of the load)]"""
@@ -19,30 +32,37 @@ def _ways(lab):
         (nginx, "h2c", "/upload/{n}", "upload/*", put),
         # nghttpd takes the body and throws it away.
         (nghttpd, "h2c", "/index.html", "", post),
+        (floor(lab), "h1", "/index.html", "", post), (floor(lab), "h2c", "/index.html", "", post),
     ]
+
+
+# What each needs to take an upload.
+_OPTIONS = {"h2server": ("--upload-dir", "."), "floor": ("--uploads",)}
 
 
 def _cells(lab):
     cells = []
-    for rtt_ms in lab.mode.pick([0, 10, 50, 150], [0, 50], [10]):
+    for line in _lines(lab):
         size = lab.mode.pick(5_000_000, 4_000_000, 300_000)
         for server, protocol, path, stored, options in _ways(lab):
             upload = {"requests": 1, "connections": 1, "upload_bytes": size, **options}
             subject = Subject(server, "h1" if protocol == "h1" else "h2", path=path,
-                              options=("--upload-dir", ".") if server.name == "h2server" else ())
-            factors = {"server": server.name, "protocol": protocol, "rtt_ms": rtt_ms}
+                              options=_OPTIONS.get(server.name, ()))
+            factors = {"server": server.name, "protocol": protocol, "rtt_ms": line.rtt_ms,
+                       "width": _width(line)}
             load = own_load(lab, "closed", upload)
-            procedure = upload_over_a_line(subject, load, rtt_ms, size, stored)
+            procedure = upload_over_a_line(subject, load, line, size, stored)
             cells.append(Cell(factors, procedure, server))
     return cells
 
 
 def _findings(experiment):
     found = []
-    for rtt_ms in sorted({run.factors["rtt_ms"] for run in experiment.runs}):
-        one = {"rtt_ms": rtt_ms}
+    lines = {(run.factors["rtt_ms"], run.factors["width"]) for run in experiment.runs}
+    for rtt_ms, width in sorted(lines):
+        one = {"rtt_ms": rtt_ms, "width": width}
         ours_h2 = {**one, "server": "h2server", "protocol": "h2c"}
-        what = f"round trip {rtt_ms} ms"
+        what = f"round trip {rtt_ms} ms, {width}"
         found.append(compare_cells(
             experiment, "goodput_mb_s", ours_h2, {**ours_h2, "protocol": "h1"}, what,
             not_shown=_NO_TCP,
@@ -63,14 +83,17 @@ DEFINITION = Definition(
     "uploads",
     "Uploads over a long line",
     "How fast is one upload when the other end is 10, 50 or 150 ms away? HTTP/2's flow-control "
-    "window bounds it: 64 KiB a round trip where a server leaves it as it is. A relay delays the bytes; "
-    "nghttpd throws the body away, the others store it in memory.",
+    "window bounds it: 64 KiB a round trip where a server leaves it as it is. A relay delays the "
+    "bytes, on one line to 100 Mbit/s as well; nghttpd and the floor throw the body away, the others "
+    "store it in memory.",
     _cells,
     [
-        Lines("Goodput of one upload", "rtt_ms", "goodput_mb_s", ("server", "protocol"), log_y=True,
-              x_label="round-trip time, ms"),
-        Table("Goodput", ("rtt_ms", "server", "protocol"), ["goodput_mb_s", "elapsed_s"],
-              floor=None, note=_NOTE),
+        Lines("Goodput of one upload", "rtt_ms", "goodput_mb_s", ("server", "protocol"),
+              {"width": _WIDE}, log_y=True, x_label="round-trip time, ms"),
+        Bars("Goodput of one upload, 50 ms, 100 Mbit/s", "goodput_mb_s", "protocol", "server",
+             {"width": _width(NARROW)}),
+        Table("Goodput", ("rtt_ms", "width", "protocol", "server"), ["goodput_mb_s", "elapsed_s"],
+              note=_NOTE),
     ],
     _findings,
 )
