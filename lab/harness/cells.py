@@ -128,14 +128,18 @@ def label(key, factors):
 def floor_of(cell, cells, measure, floor=FLOOR):
     """The cell of the floor with the same other factors, as far as it has them; else None.
 
-    The floor may be there several times, as on each engine: of those, the one that costs least.
+    The floor may be there several times, as on each engine: of those, the one that costs least. It
+    has no blocking engine: such a cell stands beside the floor on any.
     """
     if cell.factors.get("server") == floor:
         return None
+    own = {**cell.factors}
+    if own.get("engine") == "blocking":
+        del own["engine"]
     found = [
         other for other in cells
         if other.factors.get("server") == floor and other.values(measure)
-        and all(cell.factors.get(name, value) == value
+        and all(own.get(name, value) == value
                 for name, value in other.factors.items() if name != "server")
     ]
     best = max if measures.higher_is_better(measure) else min

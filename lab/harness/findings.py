@@ -96,15 +96,15 @@ def ratio_to_floor(experiment, measure, ours, what="", not_shown=""):
 def knee_of(experiment, x, where, what="", not_shown="", p99="p99_ms", achieved="rps"):
     """The offered rate, factor `x`, from which the server that `where` picks is overloaded."""
     found = [cell for cell in cells.cells_of(experiment, where) if cell.values(p99)]
-    points = [(cell.factors[x], cell.median(p99), cell.median(achieved)) for cell in found
+    points = [(cell.factors[x], cell.spread(p99), cell.median(achieved)) for cell in found
               if x in cell.factors]
     if len(points) < 2 or len({point[0] for point in points}) < len(points):
         return None
     rate, last = spread.knee(points), max(point[0] for point in points)
     deciding = next(cell for cell in found if cell.factors[x] == (rate or last))
     lowest = min(point[0] for point in points)
-    meaning = (f"p99 over {spread.KNEE_TIMES} × that at {spread.number(lowest)}/s, or a rate below "
-               f"{spread.KEPT_UP:.0%} of it")
+    meaning = (f"in every round p99 over {spread.KNEE_TIMES} × that at {spread.number(lowest)}/s, "
+               f"or a rate below {spread.KEPT_UP:.0%} of it")
     if rate is None:
         text = f"{_server(found[0])} keeps up to {spread.number(last)}/s, the highest rate offered"
     elif deciding.client_bound:
@@ -116,31 +116,30 @@ def knee_of(experiment, x, where, what="", not_shown="", p99="p99_ms", achieved=
 
 
 def crossing_of(experiment, measure, x, one, other, names, what="", not_shown="", unit=""):
-    """Where, over the factor `x`, the curve of the cells `one` passes that of `other`."""
+    """Between which values of the factor `x` the curve of the cells `one` passes `other`'s."""
     curves = []
     for where in (one, other):
         found = [cell for cell in cells.cells_of(experiment, where)
                  if cell.values(measure) and isinstance(cell.factors.get(x), int | float)]
-        curve = {cell.factors[x]: cell.median(measure) for cell in found}
+        curve = {cell.factors[x]: cell.spread(measure) for cell in found}
         if len(curve) < len(found):
             raise ValueError(f"{where} leaves several cells for one {x}")
         curves.append(curve)
-    common = sorted(curves[0].keys() & curves[1].keys())
-    if len(common) < 2:
+    places = spread.sides(*curves)
+    if len(places) < 2:
         return None
     of_what = measures.words(measure)[1].removeprefix("the ")
-    found = spread.crossing(*curves)
-    if not found:
-        side = "above" if curves[0][common[0]] > curves[1][common[0]] else "below"
-        text = (f"{names[0]} stays {side} {names[1]} in {of_what} from {spread.number(common[0])}"
-                f"{unit} to {spread.number(common[-1])}{unit}")
+    (first, side), (last, _) = places[0], places[-1]
+    crossed = spread.crossing(places)
+    if not crossed:
+        text = (f"{names[0]} stays {'above' if side > 0 else 'below'} {names[1]} in {of_what} from "
+                f"{spread.number(first)}{unit} to {spread.number(last)}{unit}")
     else:
-        before, at, after = found
-        side = "falls below" if curves[0][before] > curves[1][before] else "rises above"
-        text = (f"{names[0]} {side} {names[1]} in {of_what} at about {spread.number(at)}{unit}, "
-                f"between {spread.number(before)} and {spread.number(after)}{unit}")
+        text = (f"{names[0]} {'falls below' if side > 0 else 'rises above'} {names[1]} in {of_what} "
+                f"between {spread.number(crossed[0])} and {spread.number(crossed[1])}{unit}")
     return _finding(text + _context(what), "note", measure, [],
-                    not_shown or "Where exactly: these are medians, and only the measured points.")
+                    not_shown or "Where exactly: only the measured points, and of those the ones "
+                                 "that differ beyond the spread.")
 
 
 def only(experiment, where, measure):

@@ -168,7 +168,7 @@ def measure(lab, definitions, rounds, commands, seed, save):
     machine.raise_limits()
     machine.stay_on(lab.load_cpus)
     found.experiments, runs = plan(lab, definitions, rounds, again)
-    found.environment = machine.environment(lab)
+    found.environment = {"run": f"{lab.mode.name}, {rounds} rounds", **machine.environment(lab)}
     found.binaries = _binaries(lab, runs)
     progress = Progress(len(runs))
     try:
@@ -176,6 +176,7 @@ def measure(lab, definitions, rounds, commands, seed, save):
             if not experiment.started:
                 save(found)  # what the experiments before have found
                 experiment.started = _now()
+                experiment.environment = found.environment
             progress.before(experiment.name, cell.name)
             progress.after(measure_once(lab, found, experiment, cell, number))
     except KeyboardInterrupt:
@@ -187,11 +188,13 @@ def measure(lab, definitions, rounds, commands, seed, save):
 
 
 def _binaries(lab, runs):
-    """Every program that takes part: the servers, and our own that put load on them."""
+    """Every program that takes part: the servers, and what puts load on them."""
     of_servers = {(cell.server.name, cell.server.path()): cell.server for _, cell, _ in runs}
-    mine = [servers.Server(path.name, str(path), None, version=())
-            for path in (lab.load_program, lab.relay_program)]
-    return [machine.binary(lab, server) for server in [*of_servers.values(), *mine]]
+    clients = [servers.Server(path.name, str(path), None, version=())
+               for path in (lab.load_program, lab.relay_program)]
+    clients += [servers.Server(tool, tool, None, version=())
+                for tool in loads.TOOLS if tool not in loads.missing_tools()]
+    return [machine.binary(lab, server) for server in [*of_servers.values(), *clients]]
 
 
 def measure_once(lab, found, experiment, cell, number):

@@ -229,6 +229,9 @@ def reading_of(said):
     )
 
 
+TOOLS = ("h2load", "wrk", "hey")
+
+
 def missing_tools():
     """The load generators that this machine lacks."""
-    return [tool for tool in ("h2load", "wrk", "hey") if shutil.which(tool) is None]
+    return [tool for tool in TOOLS if shutil.which(tool) is None]

@@ -112,9 +112,11 @@ def engine_of(lab):
     command = [lab.build / "h2server", "--h2c", "--host", "127.0.0.1", "--port", "0",
                "--root", lab.root]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        lines = iter(server.stdout.readline, "")
-        found = next((line for line in lines if line.strip().startswith("engine")), "")
-        server.terminate()
+        try:
+            lines = iter(server.stdout.readline, "")
+            found = next((line for line in lines if line.strip().startswith("engine")), "")
+        finally:
+            server.terminate()
     return found.strip().removeprefix("engine").strip() or "not told"
 
 
@@ -130,7 +132,8 @@ def can_trace():
             tracer.communicate()
         except OSError:
             attached = False
-        probe.kill()
+        finally:
+            probe.kill()
     return attached
 
 
@@ -139,7 +142,7 @@ def binary(lab, server):
     path = server.path()
     ours = path.resolve().is_relative_to(lab.build)
     return {
-        "name": server.name,
+        "name": path.name if ours else server.name,
         "version": servers.version_of(server),
         "path": str(path).replace(f"{servers.ROOT}/", ""),
         "flags": _compile_flags(lab.build) if ours else "",

@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import sys
 from harness import experiments, machine, report, results, servers
 from harness.lab import MODES, Lab, measure, plan
 
+_NEEDED = ("curl", "h2load", "openssl", "taskset")  # wrk, hey and strace may be missing
+_BUILD = servers.ROOT / "build/release"
 _ROUNDS_MIN = 5  # fewer show no spread; smoke runs show that it works, not how fast
 
 _EPILOG = """
@@ -21,6 +24,16 @@ Without EXPERIMENT all of them run. A peer that is not installed is skipped with
 report; --install gets what Debian has. Ctrl-C ends the measuring and leaves a report of what is
 done. Exit status: 0, or 1 when a run failed or it was interrupted, 2 for wrong options.
 """
+
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _interrupt(_number, _frame):
+    """Ends the measuring. What follows is short and must not be cut short: stopping, reporting."""
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _named(text):
@@ -48,7 +61,7 @@ def _parser():
     add("--out", type=pathlib.Path, metavar="DIR",
         help="where the report goes (default: build/lab/TIME); what a folder holds of other "
              "experiments stays in it")
-    add("--build", type=pathlib.Path, default=servers.ROOT / "build/release", metavar="DIR",
+    add("--build", type=pathlib.Path, default=_BUILD, metavar="DIR",
         help="where our binaries are (default: build/release)")
     near, far = machine.default_cpus()
     add("--server-cpus", default=near, metavar="LIST",
@@ -93,14 +106,17 @@ def _check(parser, options):
     for name in ("h2server", "lab/floor", "lab/load", "lab/relay", "lab/stages"):
         if not os.access(options.build / name, os.X_OK):
             parser.exit(1, f"lab: {options.build / name} is not built: make build\n")
+    for tool in _NEEDED:
+        if shutil.which(tool) is None:
+            parser.exit(1, f"lab: {tool} is not installed: scripts/setup lab\n")
     if options.rounds is not None and options.rounds < _ROUNDS_MIN and options.mode != "smoke":
         parser.error(f"--rounds {options.rounds}: fewer than {_ROUNDS_MIN} show no spread")
 
 
 def main():
     # Whoever ends the lab ends its servers with it.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+    for number in _ENDING:
+        signal.signal(number, _interrupt)
     parser = _parser()
     options = parser.parse_args()
     if options.install:
@@ -146,6 +162,10 @@ def _in_order(found, earlier):
 def _again(options):
     """The command that repeats an experiment, when its name follows."""
     words = ["lab/run"] + ([] if options.mode == "full" else [f"--{options.mode}"])
+    if options.rounds is not None:
+        words += ["--rounds", str(options.rounds)]
+    if options.build != _BUILD:
+        words += ["--build", str(options.build)]
     near, far = machine.default_cpus()
     if (options.server_cpus, options.load_cpus) != (near, far):
         words += ["--server-cpus", options.server_cpus, "--load-cpus", options.load_cpus]

@@ -49,7 +49,8 @@ _NOT_SHOWN = {
     "cpu_us": "Latency, and how it scales over more processors.",
     "rps": "What a request costs: who answers more may keep more processors busy.",
     "rss_kib": "What an idle connection holds: this is the highest while under load.",
-    "syscalls": "Their cost; and a server that strace slows down may do more in each than others.",
+    "syscalls": "Their cost; what io_uring does without a call; and a server that strace slows down "
+                "may do more in each than others.",
     "wire_bytes": "Headers of a real line: loopback moves up to 64 KiB under one.",
     "goodput_mb_s": "What TCP does on such a line: the relay loses nothing and has no windows.",
 }

@@ -127,7 +127,8 @@ class Meter:
         self._ended = {member: _ticks(member) for member in family(self._pid)}
         self._switches = _switches(self._pid)
         self._wire_bytes = loopback_bytes()
-        self._sampler.start()
+        if self._transient or len(self._ended) > 1:
+            self._sampler.start()  # of one process the kernel keeps the highest
         return self
 
     def __exit__(self, *exception):
@@ -138,7 +139,8 @@ class Meter:
             for thread, ns in thread_cpu_ns(self._pid).items()
         }
         self._over.set()
-        self._sampler.join()
+        if self._sampler.is_alive():
+            self._sampler.join()
         self.usage = Usage(
             cpu_ns=self._ticks_used() if self._transient else sum(by_thread.values()),
             cpu_ns_by_thread=by_thread,

@@ -137,11 +137,15 @@ def under_load(subject, load, syscalls=False):
 
 
 def _read(lab, load, started, seconds_max=_LOAD_S_MAX):
+    return _load_once(lab, load, started.target, seconds_max)
+
+
+def _load_once(lab, load, target, seconds_max=_LOAD_S_MAX):
     """(Reading, how many processors the client kept busy, its command)."""
-    command = load.command(started.target)
+    command = load.command(target)
     output, client_cpu = processes.run_load(command, lab.load_cpus, seconds_max)
-    text = " ".join(command).replace(str(started.work), "WORK").replace(f"{ROOT}/", "")
-    return load.read(output, started.target), client_cpu, text
+    text = " ".join(command).replace(str(target.work), "WORK").replace(f"{ROOT}/", "")
+    return load.read(output, target), client_cpu, text
 
 
 def measures_of(reading, usage, client_cpu):
@@ -249,6 +253,7 @@ def balance(subject, load):
     def procedure(lab, _):
         with Started(lab, subject) as started:
             check(lab, subject, started)
+            _read(lab, load.warm_up(), started)
             with meter.Meter(started.pid) as metered:
                 reading, client_cpu, command = _read(lab, load, started)
         measures = measures_of(reading, metered.usage, client_cpu)
@@ -294,18 +299,18 @@ def upload_over_a_line(subject, load, line, size, stored):
     def procedure(lab, _):
         with Started(lab, subject) as started:
             near = processes.free_port()
+            _read(lab, load.warm_up(), started)
+            for file in started.work.glob(stored) if stored else ():
+                file.unlink()  # it has the name of the next one
             relay = [lab.relay_program, "--port", near, "--to", started.port,
                      "--rtt-ms", line.rtt_ms, "--mbit-s", line.mbit_s]
             with processes.running(relay, lab.load_cpus, near, started.work, log="relay.log"):
                 far = dataclasses.replace(started.target, port=near)
                 with meter.Meter(started.pid, subject.server.transient) as metered:
-                    command = load.command(far)
-                    output, client_cpu = processes.run_load(command, lab.load_cpus, _LOAD_S_MAX)
-            reading = load.read(output, far)
+                    reading, client_cpu, command = _load_once(lab, load, far)
             _check_stored(lab, subject, started, stored, size)
-        text = " ".join(command).replace(f"{ROOT}/", "")
         measures = measures_of(reading, metered.usage, client_cpu)
         del measures["wire_bytes"]  # they crossed loopback twice
-        return Outcome(reading.requests, measures, text, reading.histogram)
+        return Outcome(reading.requests, measures, command, reading.histogram)
 
     return procedure

@@ -56,14 +56,14 @@ def running(command, cpus, port, folder, environment=None, log="server.log"):
 
 
 def stop(process, how=signal.SIGTERM):
-    """Ends it, and by force, with all that it started, where that takes too long."""
+    """Ends it; by force what of it takes too long, or is left of all that it started."""
     if process.poll() is None:
         process.send_signal(how)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
-            process.wait()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
+    process.wait()
 
 
 def _await_port(process, port, log):

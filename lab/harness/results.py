@@ -73,6 +73,7 @@ class Experiment:
     failed: list = dataclasses.field(default_factory=list)  # [{"what": …, "why": …}]
     started: str = ""  # ISO 8601
     source: str = ""  # the revision that was measured
+    environment: dict = dataclasses.field(default_factory=dict)  # as in Results, of this one
 
 
 @dataclasses.dataclass
@@ -101,15 +102,21 @@ def save(results, folder):
     _replace(pathlib.Path(folder) / "histograms.json", histograms)
 
 
+def _not_among(experiments, others):
+    names = {other.name for other in others}
+    return [experiment for experiment in experiments if experiment.name not in names]
+
+
 def joined(earlier, later):
-    """`later`, with those experiments of `earlier` that it does not measure itself."""
-    names = {experiment.name for experiment in later.experiments}
+    """`later`, with those experiments of `earlier` that it has not begun itself."""
+    begun = [item for item in later.experiments if item.started]
+    names = {experiment.name for experiment in begun}
     kept = [experiment for experiment in earlier.experiments if experiment.name not in names]
     hashes = {(binary["name"], binary["sha256"]) for binary in later.binaries}
     return dataclasses.replace(
         later,
         started=earlier.started,
-        experiments=kept + later.experiments,
+        experiments=kept + _not_among(later.experiments, kept),
         histograms={**earlier.histograms, **later.histograms},
         binaries=later.binaries
         + [binary for binary in earlier.binaries

@@ -364,6 +364,11 @@ STATEMENTS = {
         Statement(PAPER, "Its figures are plots; the text gives no other numbers. Clients "
                          "connected 100 times each (20 in figure 5); messages had 1 204 bytes."),
     ],
+    "zy-http": [
+        Statement(ZY_HTTP, "1 KB at concurrency 100, for 15 s: 10 % of the answers came within 0.5 ms, "
+                           "25 % 0.7, 50 % 1.1, 75 % 1.8, 90 % 2.8, 95 % 4.0 and 99 % 7.5 ms.",
+                  {"p50_ms": 1.1, "p90_ms": 2.8, "p99_ms": 7.5}),
+    ],
     "content size": [
         Statement(SIZES, "From 21 bytes to 20 kB, HTTP/1.1 (nginx) hardly slows down."),
         Statement(SIZES, "HTTP/2 (nghttpd) and SPDY/3.1 (nginx) get slower as files grow, and fall "

@@ -29,7 +29,7 @@ class Setting:
     file: pathlib.Path  # what will be asked for, if it is one; the floor knows nothing else
     certificate: pathlib.Path
     key: pathlib.Path
-    options: tuple = ()  # further ones, for ours and the floor
+    options: tuple = ()  # further ones, for ours and the floor; nginx: "dav" for uploads
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,11 +138,28 @@ def _as_root(line):
     return line if os.geteuid() == 0 else ""
 
 
+_NGINX_UPLOAD = "location /upload/ { root $work; dav_methods PUT; create_full_put_path on; }"
+
+
+def _nginx_sending(setting):
+    """How it sends a file: of sendfile and tcp_nopush on and off, what cost least CPU here.
+
+    In cleartext, at 158 B, 6, 20 and 100 kB and 1 MB; over TLS neither changes anything.
+    """
+    size = setting.file.stat().st_size if setting.file.is_file() else 0
+    sendfile = size >= (2_000 if setting.protocol == "h1" else 50_000)
+    onoff = {True: "on", False: "off"}
+    return {"sendfile": onoff[sendfile], "nopush": onoff[sendfile and size < 50_000]}
+
+
 def _nginx(binary, setting):
     listen = ("ssl " if setting.tls else "") + ("http2" if setting.protocol == "h2" else "")
     tls = f"ssl_certificate {setting.certificate}; ssl_certificate_key {setting.key};"
+    # PUT is in a module that not every build has.
+    upload = _NGINX_UPLOAD.replace("$work", str(setting.work))
     config = _configured("nginx.conf", setting, listen=listen, tls=tls if setting.tls else "",
-                         user=_as_root("user root;"))
+                         user=_as_root("user root;"), **_nginx_sending(setting),
+                         upload=upload if "dav" in setting.options else "")
     return [binary, "-p", setting.work, "-e", setting.work / "error.log", "-c", config]
 
 

@@ -8,6 +8,7 @@ leaves 1.0 out exactly when the ranges do not overlap.
 """
 
 import dataclasses
+import itertools
 import math
 import statistics
 
@@ -99,36 +100,41 @@ def percentile_curve(histogram):
 
 
 def knee(points):
-    """The first offered rate that is too much, of [(offered, p99, achieved) …]; None if none is.
+    """The offered rate from which on each is too much, of [(offered, p99, achieved) …], or None.
 
-    Too much: p99 exceeds KNEE_TIMES the p99 at the lowest rate, or the server answers fewer than
-    KEPT_UP of what is offered. `achieved` is None where it was not measured.
+    `p99` is the Spread of the rounds. Too much: its lowest round exceeds KNEE_TIMES the highest one
+    at the lowest rate, or the server answers fewer than KEPT_UP of what is offered. `achieved` is
+    None where it was not measured.
     """
-    points = sorted((point for point in points if measured(point[:2]) == list(point[:2])),
-                    key=lambda point: point[0])
-    for offered, p99, achieved in points:
-        if p99 > KNEE_TIMES * points[0][1]:
-            return offered
-        if achieved is not None and achieved < KEPT_UP * offered:
-            return offered
-    return None
+    points = sorted(points, key=lambda point: point[0])
+    found = None
+    for offered, p99, achieved in reversed(points):
+        slow = p99.low > KNEE_TIMES * points[0][1].high
+        if not slow and (achieved is None or achieved >= KEPT_UP * offered):
+            break
+        found = offered
+    return found
 
 
-def crossing(one, other):
-    """Where the curve `one` passes `other`: (x before, x of the crossing, x after), or None.
+def sides(one, other):
+    """[(x, 1 or -1) …]: where the curve `one` is above or below `other`, beyond the spread.
 
-    Both are {x: y}; only an x of both counts, and the crossing is that of straight lines between.
-    Where the curves only touch, they do not cross; of several crossings, the first.
+    Both are {x: Spread}; an x of one of them alone, or where their ranges overlap, is left out.
     """
-    before = None
+    found = []
     for x in sorted(one.keys() & other.keys()):
-        gap = one[x] - other[x]
-        if gap == 0:
-            continue
-        if before and before[1] * gap < 0:
-            share = before[1] / (before[1] - gap)
-            return before[0], before[0] + share * (x - before[0]), x
-        before = x, gap
+        if one[x].low > other[x].high:
+            found.append((x, 1))
+        elif one[x].high < other[x].low:
+            found.append((x, -1))
+    return found
+
+
+def crossing(places):
+    """(x before, x after) of the first change of side in what sides() found, or None."""
+    for (before, one), (after, other) in itertools.pairwise(places):
+        if one != other:
+            return before, after
     return None
 
 

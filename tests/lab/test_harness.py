@@ -92,6 +92,20 @@ def test_a_server_that_ends_under_load_fails_the_run(tmp_path):
                 time.sleep(0.01)
 
 
+def test_what_a_server_has_left_behind_is_ended(tmp_path):
+    """A shell that ends by itself when it is told to, and not its child."""
+    port = processes.free_port()
+    listen = "import socket, time; kept = socket.create_server(('127.0.0.1', %d)); time.sleep(60)" % port
+    command = ["sh", "-c", f'{sys.executable} -c "{listen}"; true']
+    with processes.running(command, CPU, port, tmp_path) as pid:
+        (child,) = set(meter.family(pid)) - {pid}
+    deadline = time.monotonic() + 10  # the kernel ends it in its own time
+    with pytest.raises(OSError):
+        while time.monotonic() < deadline:
+            os.kill(child, 0)
+            socket.create_connection(("127.0.0.1", port), 1).close()
+
+
 def test_a_load_that_fails_says_why():
     with pytest.raises(Failure, match="no route"):
         processes.run_load([sys.executable, "-c", "raise SystemExit('no route')"], CPU, 10)

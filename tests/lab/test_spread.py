@@ -80,24 +80,39 @@ def test_percentile_curve_ends_with_the_slowest():
         (10, 100), (100, 200), (1000, 400), (1000, 1600)]
 
 
+def rounds(*values):
+    return spread.spread(values)
+
+
 def test_the_knee_is_where_latency_leaves():
-    assert spread.knee([(30, 11.0, 30), (10, 1.0, 10), (20, 9.9, 20)]) == 30
-    assert spread.knee([(10, 1.0, None), (20, 10.0, None)]) is None  # ten times is not over it
+    one = (10, rounds(1.0, 1.5, 2.0), 10)
+    assert spread.knee([(30, rounds(21.0), 30), one, (20, rounds(19.0), 20)]) == 30
+    assert spread.knee([one, (20, rounds(20.0), None)]) is None  # ten times is not over it
+    assert spread.knee([one, (20, rounds(19.0, 50.0, 90.0), 20)]) is None  # not in every round
+    # A rate at which it was slow is none from which on it is.
+    assert spread.knee([one, (20, rounds(50.0), 20), (30, rounds(3.0), 30)]) is None
+    assert spread.knee([one, (20, rounds(50.0), 20), (30, rounds(60.0), 30)]) == 20
 
 
 def test_the_knee_is_where_the_server_does_not_keep_up():
-    assert spread.knee([(10, 1.0, 10), (20, 1.1, 18.9), (30, 50.0, 19)]) == 20
-    assert spread.knee([(10, 1.0, 9.5), (20, NAN, 1)]) is None
+    one = (10, rounds(1.0), 9.5)
+    assert spread.knee([one, (20, rounds(1.1), 18.9), (30, rounds(50.0), 19)]) == 20
+    assert spread.knee([one]) is None
     assert spread.knee([]) is None
 
 
-def test_crossing_of_two_curves():
-    assert spread.crossing({1: 0.0, 2: 1.0, 3: 4.0}, {1: 2.0, 2: 2.0, 3: 2.0}) == (
-        2, pytest.approx(7 / 3), 3)
-    assert spread.crossing({1: 1.0, 2: 2.0}, {1: 2.0, 2: 3.0}) is None
-    assert spread.crossing({1: 1.0, 2: 2.0, 3: 1.0}, {1: 2.0, 2: 2.0, 3: 2.0}) is None  # touch
-    assert spread.crossing({1: 1.0, 2: 2.0, 4: 3.0}, {1: 2.0, 2: 2.0, 4: 2.0}) == (1, 2.5, 4)
-    assert spread.crossing({1: 1.0}, {2: 1.0}) is None
+def curve(**values):
+    return {int(x[1:]): rounds(*y) for x, y in values.items()}
+
+
+def test_sides_of_two_curves():
+    flat = curve(x1=[2.0], x2=[2.0, 2.4], x4=[2.0], x5=[2.0])
+    one = curve(x1=[1.0, 1.9], x2=[1.0, 2.1], x3=[9.0], x4=[3.0])
+    assert spread.sides(one, flat) == [(1, -1), (4, 1)]
+    assert spread.crossing(spread.sides(one, flat)) == (1, 4)
+    assert spread.crossing([(1, 1), (2, 1), (3, -1), (4, 1)]) == (2, 3)
+    assert spread.crossing([(1, 1), (2, 1)]) is None
+    assert spread.crossing([]) is None
 
 
 @pytest.mark.parametrize(("value", "text"), [
