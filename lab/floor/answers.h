@@ -22,9 +22,9 @@ FrameHeader frame_header(std::size_t payload_bytes, std::uint8_t type, std::uint
 FrameHeader data_header(std::size_t payload_bytes, bool last, std::uint32_t stream) noexcept;
 
 struct AnswerOptions {
-  bool close = false;           // HTTP/1.1 connections end after one response
-  bool uploads = false;         // HTTP/1.1 requests may have a body, which is waited for
-  bool found = true;            // 200; false: 404
+  bool close = false;    // HTTP/1.1 connections end after one response
+  bool uploads = false;  // HTTP/1.1 requests may have a body, which is waited for
+  bool found = true;     // 200; false: 404
 };
 
 class Answers {

@@ -73,7 +73,7 @@ class H2Framing {
 
   State state_ = State::header;
   std::uint32_t stream_ = 0;
-  std::uint32_t left_ = 0;  // bytes of the frame's payload that were not taken yet
+  std::uint32_t left_ = 0;     // bytes of the frame's payload that were not taken yet
   bool ends_stream_ = false;   // the field section that is being read (6.2)
   bool ends_request_ = false;  // the frame that is being read
   std::uint8_t held_ = 0;      // bytes in part_

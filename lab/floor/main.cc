@@ -59,9 +59,10 @@ void describe(CLI::App& app, Options& options) {
       app.add_option("--body-bytes", options.body_bytes, "a body of this size")
           ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 30))
           ->capture_default_str();
-  CLI::Option* const file = app.add_option("--body-file", options.body_file, "or this file as the body")
-      ->check(CLI::ExistingFile)
-      ->excludes(bytes);
+  CLI::Option* const file =
+      app.add_option("--body-file", options.body_file, "or this file as the body")
+          ->check(CLI::ExistingFile)
+          ->excludes(bytes);
   app.add_flag("--close", options.answers.close, "HTTP/1.1: one response a connection");
   app.add_flag("--uploads", options.answers.uploads,
                "HTTP/1.1: requests may have a body, by Content-Length (HTTP/2's always may)");

@@ -26,8 +26,7 @@ void append(std::string& frames, const FrameHeader& header, std::string_view pay
 void append_window(std::string& frames, std::uint32_t bytes) {
   const char payload[] = {static_cast<char>(bytes >> 24), static_cast<char>(bytes >> 16),
                           static_cast<char>(bytes >> 8), static_cast<char>(bytes)};
-  append(frames, frame_header(sizeof payload, type_window_update, 0, 0),
-         {payload, sizeof payload});
+  append(frames, frame_header(sizeof payload, type_window_update, 0, 0), {payload, sizeof payload});
 }
 
 }  // namespace

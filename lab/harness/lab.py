@@ -23,6 +23,7 @@ class Cell:
     procedure: object  # (Lab, round number) -> Outcome
     server: object  # servers.Server, which may be missing here
     tool: str = "load"  # the load generator, which may be missing as well
+    unable: str = ""  # why the server cannot be measured so
 
     @property
     def name(self):
@@ -113,6 +114,8 @@ class Lab:
 
 def missing(lab, cell):
     """Why the cell cannot be measured here, or None."""
+    if cell.unable:
+        return cell.unable
     if cell.server.path() is None:
         return f"{cell.server.binary} is not installed"
     needed = cell.server.needs

@@ -66,7 +66,8 @@ const H1Row h1_upload_rows[] = {
     {"PUT / HTTP/1.1\r\ncontent-length:8\r\nA: b\r\n\r\n\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\n\r\n", 2},
     {"PUT / HTTP/1.1\r\nCONTENT-LENGTH:   0\r\n\r\nGET / HTTP/1.1\r\n\r\n", 2},
     {"GET /content-length:5 HTTP/1.1\r\nX-Content-Length: 7\r\n\r\n", 1},
-    {"PUT / HTTP/1.1\r\nContent-Length: 1\r\n\r\n.PUT / HTTP/1.1\r\nContent-Length: 2\r\n\r\n..", 2},
+    {"PUT / HTTP/1.1\r\nContent-Length: 1\r\n\r\n.PUT / HTTP/1.1\r\nContent-Length: 2\r\n\r\n..",
+     2},
 };
 
 TEST(FloorH1UploadFraming, CountsRequestsWithTheirBodies) {
@@ -287,9 +288,8 @@ TEST(FloorSession, EndsAfterOneResponseWhenAsked) {
   EXPECT_TRUE(session.finished());
 }
 
-const std::string server_settings =
-    settings("\x00\x03\x00\x10\x00\x00\x00\x04\x7f\xff\xff\xff"s) +
-    window_update(0, 0x7fffffff - 65'535);
+const std::string server_settings = settings("\x00\x03\x00\x10\x00\x00\x00\x04\x7f\xff\xff\xff"s) +
+                                    window_update(0, 0x7fffffff - 65'535);
 const std::string acknowledgement = frame(4, 1, 0, "");
 
 // HEADERS of a response with a body of fewer than ten bytes.

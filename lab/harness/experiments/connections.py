@@ -10,7 +10,9 @@ from harness.loads import Hey
 
 def _churn(lab, concurrency, status):
     """As many short connections at once as `concurrency`."""
-    connections = max(lab.mode.pick(20_000, 8_000, 100), 2 * concurrency)
+    # One after the other takes longest, and its numbers vary least.
+    connections = lab.mode.pick(20_000 if concurrency >= 50 else 10_000, 8_000, 100)
+    connections = max(connections, 2 * concurrency)
     shape = {"connections": connections, "concurrency": concurrency, "expect_status": status}
     return own_load(lab, "churn", shape, connections=lab.mode.pick(2_000, 1_000, 50),
                     concurrency=min(concurrency, 100))

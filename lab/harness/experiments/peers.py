@@ -21,8 +21,11 @@ def _cells(lab):
     for protocol in ("h2c", "h2"):
         for load in lab.mode.pick([SMALL, LARGE], [SMALL], [SMALL]):
             for server in _servers(lab, protocol):
-                cells.append(load_cell(server, protocol, _load(lab, load, server),
-                                       {"threads": 1, "load": load}, syscalls=load == SMALL))
+                cell = load_cell(server, protocol, _load(lab, load, server),
+                                 {"threads": 1, "load": load}, syscalls=load == SMALL)
+                if (server.name, protocol, load) == ("caddy", "h2", LARGE):
+                    cell.unable = "it closes a part of the connections under this load"
+                cells.append(cell)
     h1_load = H2load(lab.mode.pick(100, 100, 10), 1, lab.mode.pick(100_000, 30_000, 500))
     for protocol in ("h1", "h1 TLS"):
         for server in _servers(lab, protocol):
@@ -54,8 +57,8 @@ def _scaling(lab):
 _FIRST = [("h2c", SMALL), ("h2c", LARGE), ("h2", SMALL), ("h2", LARGE), ("h1", _H1),
           ("h1 TLS", _H1)]
 _NOTE = ("lighttpd allows 8 streams a connection, whatever the load asks for. Over TLS, handshakes "
-         "are in the numbers: one a connection. Caddy is asked a quarter as "
-         "often under -c1000 -m100.")
+         "are in the numbers: one a connection. Caddy is asked a quarter as often "
+         "under -c1000 -m100, and over TLS not at all, as it closes connections then.")
 _SCALED = ["h2server", "nghttpd", "floor"]
 _OTHER_TASKS = "Other files, features that are turned off here, or other versions."
 

@@ -80,8 +80,8 @@ _NO_TCP = "What TCP does on such a line: the relay delays bytes, it loses none a
 
 _NOTE = ("h2server is sent a form (multipart/form-data), which it has to read; nginx a PUT. "
          "Without a delay it is the relay that is measured, on the load's processor. A stream's "
-         "window is 64 KiB on nginx, 1 MiB on h2server, 16 MiB on nghttpd as it is set up here, and "
-         "the largest there is on the floor.")
+         "window is 1 MiB on h2server, 16 MiB on nghttpd as it is set up here, and without a limit on "
+         "nginx, which opens it when it reads a body, and on the floor.")
 
 DEFINITION = Definition(
     "uploads",
