@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness import meter, procedures, processes
+from harness import meter, procedures, processes, servers
 from harness.lab import MODES, Cell, in_shuffled_rounds, measure_once, plan
 from harness.processes import Failure
 from harness.progress import Progress, duration
@@ -162,6 +162,23 @@ def test_rounds_follow_each_other_and_cells_change_places():
     }
     assert len(orders) == 10
     assert in_shuffled_rounds(runs, seed=1) == shuffled
+
+
+@pytest.mark.parametrize("protocol, size, options", [
+    ("h1", 158, "off off"), ("h1", 6_000, "on on"), ("h1", 100_000, "on off"),
+    ("h2", 20_000, "off off"), ("h2", 100_000, "on off"), ("h1", None, "off off")])
+def test_nginx_sends_files_as_it_costs_least(tmp_path, protocol, size, options):
+    file = tmp_path / "file"
+    if size:
+        file.write_bytes(bytes(size))
+    setting = servers.Setting(tmp_path, tmp_path, 80, protocol, False, 1, file, None, None)
+    servers.NGINX.command("nginx", setting)
+    text = (tmp_path / "nginx.conf").read_text()
+    sendfile, nopush = options.split()
+    assert f"sendfile {sendfile};" in text and f"tcp_nopush {nopush};" in text
+    assert "dav_methods" not in text and "$" not in text
+    servers.NGINX.command("nginx", dataclasses.replace(setting, options=("dav",)))
+    assert "dav_methods PUT;" in (tmp_path / "nginx.conf").read_text()
 
 
 def test_a_server_without_a_file_that_it_needs_is_skipped():

@@ -27,7 +27,7 @@ def _findings(experiment):
             one = {"protocol": protocol, "threads": threads, "load": SMALL}
             found.append(compare_cells(
                 experiment, "cpu_us", {**one, "scheme": "acceptor"}, {**one, "scheme": "reuseport"},
-                f"{threads} threads, {protocol}, {SMALL}",
+                f"{threads} {'thread' if threads == 1 else 'threads'}, {protocol}, {SMALL}",
                 "More processors than the environment card says the servers had.",
                 ("An acceptor that hands over", "a listener for each worker"),
             ))
