@@ -41,6 +41,10 @@ struct Limits {
   // RFC 9113, 6.9.2 starts at 64 KiB, which holds an upload to 64 KiB a round trip.
   std::int32_t stream_window_bytes = 1024 * 1024;
   std::int32_t connection_window_bytes = 2 * 1024 * 1024;  // bounds what streams may have unread
+  // To what a stream's window grows with what the line holds, the connection's twice as much:
+  // 1 Gbit/s over 120 ms. And what all connections' windows may gain together.
+  std::int32_t stream_window_bytes_max = 16 * 1024 * 1024;
+  static constexpr std::int64_t windows_gain_bytes_max = 512 * 1024 * 1024;
   // What a peer that does not read may make us say, in bytes; and, as libnghttp2 counts, in frames:
   // a request that is refused costs it 12 bytes.
   std::size_t unread_bytes_max = 2 * 1024 * 1024;

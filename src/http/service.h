@@ -73,12 +73,15 @@ class DrainList {
   bool draining_ = false;
 };
 
+class WindowBudget;
+
 struct Service {
   const Router& router;
   const Limits& limits;
   DateCache date{};
   DrainList connections{};
   base::Counter* streams = nullptr;  // of HTTP/2 that are open, if anybody wants to know
+  WindowBudget* windows = nullptr;   // by which receive windows may grow; null: they don't
 };
 
 // The handler for the request in `exchange.head`, whose target is parsed here; null when the server

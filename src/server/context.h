@@ -12,6 +12,7 @@
 #include "http/limits.h"
 #include "http/router.h"
 #include "http/service.h"
+#include "http/window_budget.h"
 #include "io/choose.h"
 #include "io/engine.h"
 #include "net/tls_context.h"
@@ -23,6 +24,7 @@ namespace h2server::server {
 struct SharedContext {
   http::Router router;
   http::Limits limits;
+  mutable http::WindowBudget windows{http::Limits::windows_gain_bytes_max};  // any thread's
   std::shared_ptr<const net::TlsContext> tls;   // null: cleartext
   std::shared_ptr<const content::Folder> root;  // of load_file_from_filecache(), or null
   std::uint32_t drain_ms_max = 10'000;
@@ -36,7 +38,10 @@ struct WorkerContext {
       : shared(all),
         engine(own),
         counters(counted),
-        service{.router = all.router, .limits = all.limits, .streams = &counted.streams} {}
+        service{.router = all.router,
+                .limits = all.limits,
+                .streams = &counted.streams,
+                .windows = &all.windows} {}
 
   const SharedContext& shared;
   io::Engine& engine;

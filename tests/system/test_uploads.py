@@ -8,7 +8,7 @@ import pytest
 
 from support import http2
 from support.contents import form, form_type, noise
-from support.environment import tool
+from support.environment import HTTP2, tool
 from support.http1 import chunk
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
@@ -303,3 +303,23 @@ def test_without_an_upload_directory(protocol):
         assert fetch(server, protocol, "/files").status == 404
         answer = fetch(server, protocol, "/files", "POST", [form_type()], form(("a", b"x")))
         assert (answer.status, answer.field("allow")) == (405, "GET, HEAD")
+
+
+# --- windows -------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(HTTP2 == "nghttp2", reason="its windows stay as they are")
+def test_windows_grow_with_what_comes_in_a_round_trip(site_h2):
+    """The client sends all that it may before it reads, so a round trip brings a whole window."""
+    content = noise(24_000_000)
+    with site_h2.connect() as connection:
+        stream = connection.request("POST", "/files", [form_type()],
+                                    form((f"{site_h2.name}-grown.bin", content)))
+        most = 0  # that a single read has opened
+        while stream.unsent:
+            before = stream.sent
+            connection.read_once()
+            most = max(most, stream.sent - before)
+        answer = connection.answer(stream)
+    check_stored(site_h2, answer, {f"{site_h2.name}-grown.bin": content})
+    assert most > 2 << 20

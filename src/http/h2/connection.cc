@@ -14,7 +14,7 @@ Connection::Connection(net::Stream& stream, Service& service, base::Pool<Transfe
       service_(service),
       transfers_(transfers),
       encrypted_(encrypted),
-      session_(make_session(implementation, service.limits, transfers)),
+      session_(make_session(implementation, service.limits, transfers, service.windows)),
       opened_ms_(stream.engine().now_ms()),
       progress_ms_(opened_ms_) {
   service.connections.add(*this);

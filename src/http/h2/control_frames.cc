@@ -7,6 +7,14 @@
 
 namespace h2server::http::h2 {
 
+namespace {
+
+// What a PING of ours holds, 8 bytes (RFC 9113, 6.7), and its answer too.
+constexpr std::string_view drain_ping = "draining";
+constexpr std::string_view growth_ping = "windows?";
+
+}  // namespace
+
 bool Receiver::on_other(std::string_view payload) {
   switch (frame_.type) {
     case FrameType::priority:
@@ -140,11 +148,35 @@ bool Receiver::on_ping(std::string_view payload) {
   if (frame_.stream != 0) return fail_for(ErrorCode::protocol_error);
   if (payload.size() != 8) return fail_for(ErrorCode::frame_size_error);
   if (frame_.has(flag::ack)) {
-    ponged_ = true;
+    if (payload == drain_ping) ponged_ = true;
+    if (payload == growth_ping && growth_.end(window_.unread())) widen_windows();
     return allow_idle_frame();
   }
   sender_.ping(payload, true);
   return allow_idle_frame();
+}
+
+void Receiver::ping_for_drain() {
+  ponged_ = false;
+  sender_.ping(drain_ping, false);
+}
+
+// WINDOW_UPDATE, and now and then a PING that measures how much comes in a round trip.
+void Receiver::announce(std::uint32_t id, std::uint32_t increment) {
+  sender_.window_update(id, increment);
+  if (!growth_.begin(window_.unread())) return;
+  sender_.ping(growth_ping, false);
+  idle_frames_.earn(1);  // its answer
+}
+
+void Receiver::widen_windows() {
+  const std::uint32_t increment = window_.grow_to(growth_.connection_bytes());
+  if (increment > 0) sender_.window_update(0, increment);
+  streams_.for_each([this](Transfer& transfer) {
+    if (!transfer.stream.takes_content()) return;
+    const std::uint32_t more = transfer.stream.receive.grow_to(growth_.stream_bytes());
+    if (more > 0) sender_.window_update(transfer.id, more);
+  });
 }
 
 // 6.8: the client opens no more streams; those there are go on.

@@ -2,6 +2,7 @@
 // stream or of the connection.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "http/h2/protocol.h"
@@ -39,16 +40,18 @@ class ReceiveWindow {
     left_ -= bytes;
     return true;
   }
-  // That much has been dealt with. The increment to announce: 0 until it is half the window, so
-  // that an announcement is rare.
+  // That much has been dealt with. The increment to announce: 0 until it is half the window, or
+  // 1 MiB, so that an announcement is rare.
   [[nodiscard]] std::uint32_t give_back(std::uint32_t bytes) noexcept {
     done_ += bytes;
-    if (done_ < size_ / 2) return 0;
+    if (done_ < std::min(size_ / 2, announced_bytes_max)) return 0;
     const std::uint32_t increment = done_;
     left_ += increment;
     done_ = 0;
     return increment;
   }
+  // What has arrived and was not dealt with.
+  [[nodiscard]] std::uint32_t unread() const noexcept { return size_ - left_ - done_; }
   // From now on at least that large; the increment to announce.
   [[nodiscard]] std::uint32_t grow_to(std::uint32_t bytes) noexcept {
     if (bytes <= size_) return 0;
@@ -59,6 +62,8 @@ class ReceiveWindow {
   }
 
  private:
+  static constexpr std::uint32_t announced_bytes_max = 1024 * 1024;
+
   std::uint32_t size_;
   std::uint32_t left_;      // what the peer may still send
   std::uint32_t done_ = 0;  // dealt with and not announced

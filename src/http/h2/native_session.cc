@@ -10,12 +10,12 @@ namespace h2server::http::h2 {
 
 namespace {
 
-constexpr std::string_view drain_ping = "draining";  // 8 bytes (RFC 9113, 6.7)
-
 class NativeSession final : public Session {
  public:
-  NativeSession(const Limits& limits, base::Pool<Transfer>& transfers)
-      : streams_(transfers), sender_(limits, streams_), receiver_(limits, streams_, sender_) {}
+  NativeSession(const Limits& limits, base::Pool<Transfer>& transfers, WindowBudget* windows)
+      : streams_(transfers),
+        sender_(limits, streams_),
+        receiver_(limits, streams_, sender_, windows) {}
 
   void receive(std::string_view bytes, std::int64_t now_ms) override {
     receiver_.receive(bytes, now_ms);
@@ -54,9 +54,8 @@ class NativeSession final : public Session {
 
   void drain() override {
     if (std::exchange(draining_, true) || receiver_.failed()) return;
-    (void)receiver_.take_pong();  // it answers nothing
     sender_.goaway(receiver_.serve_up_to(largest_stream), ErrorCode::no_error);
-    sender_.ping(drain_ping, false);
+    receiver_.ping_for_drain();
   }
   void end_after(const Transfer& transfer) override { end_at(transfer.id); }
   void terminate(ErrorCode code) override { receiver_.fail(code); }
@@ -75,8 +74,9 @@ class NativeSession final : public Session {
 }  // namespace
 
 std::unique_ptr<Session> make_native_session(const Limits& limits,
-                                             base::Pool<Transfer>& transfers) {
-  return std::make_unique<NativeSession>(limits, transfers);
+                                             base::Pool<Transfer>& transfers,
+                                             WindowBudget* windows) {
+  return std::make_unique<NativeSession>(limits, transfers, windows);
 }
 
 }  // namespace h2server::http::h2

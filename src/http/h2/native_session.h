@@ -7,7 +7,8 @@
 
 namespace h2server::http::h2 {
 
-// `limits` and `transfers` outlive the session.
-std::unique_ptr<Session> make_native_session(const Limits& limits, base::Pool<Transfer>& transfers);
+// All outlive the session.
+std::unique_ptr<Session> make_native_session(const Limits& limits, base::Pool<Transfer>& transfers,
+                                             WindowBudget* windows);
 
 }  // namespace h2server::http::h2

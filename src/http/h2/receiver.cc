@@ -17,15 +17,15 @@ void release(std::string& buffer) {
 
 }  // namespace
 
-Receiver::Receiver(const Limits& limits, Streams& streams, Sender& sender)
+Receiver::Receiver(const Limits& limits, Streams& streams, Sender& sender, WindowBudget* windows)
     : limits_(limits),
       streams_(streams),
       sender_(sender),
+      growth_(limits, windows),
       resets_(limits.resets_max, limits.resets_per_s_max),
       idle_frames_(limits.idle_frames_max, limits.idle_frames_per_s_max) {
   sender.settings();
-  const std::uint32_t increment =
-      window_.grow_to(static_cast<std::uint32_t>(limits.connection_window_bytes));
+  const std::uint32_t increment = window_.grow_to(growth_.connection_bytes());
   if (increment > 0) sender.window_update(0, increment);
 }
 
@@ -185,6 +185,7 @@ bool Receiver::begin_data() {
     consume(nullptr, frame_.size);
     state_ = State::skipping;
   } else {
+    growth_.arrived(frame_.size);  // that of streams which are gone needs no window
     state_ = padded ? State::padding : State::content;
   }
   return true;
@@ -256,12 +257,10 @@ bool Receiver::punish(Transfer& transfer, ErrorCode code) {
 }
 
 void Receiver::consume(Transfer* transfer, std::uint32_t bytes) {
-  if (const std::uint32_t increment = window_.give_back(bytes)) {
-    sender_.window_update(0, increment);
-  }
+  if (const std::uint32_t increment = window_.give_back(bytes)) announce(0, increment);
   if (transfer == nullptr || !transfer->stream.takes_content()) return;
   if (const std::uint32_t increment = transfer->stream.receive.give_back(bytes)) {
-    sender_.window_update(transfer->id, increment);
+    announce(transfer->id, increment);
   }
 }
 
@@ -365,6 +364,13 @@ bool Receiver::on_request(std::string_view block, SessionEvent& event) {
   if (block_ends_stream_) {
     stream.state = Stream::State::half_closed_remote;
     transfer.ended = true;
+  }
+  const bool is_small =
+      stream.sized &&
+      stream.content_left <= static_cast<std::uint64_t>(limits_.stream_window_bytes);
+  if (!transfer.ended && !is_small) {  // it began with what our SETTINGS say
+    const std::uint32_t increment = stream.receive.grow_to(growth_.stream_bytes());
+    if (increment > 0) sender_.window_update(transfer.id, increment);
   }
   stream.announced = true;
   event = {SessionEvent::Kind::request, &transfer};

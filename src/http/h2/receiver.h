@@ -17,13 +17,14 @@
 #include "http/h2/request_head.h"
 #include "http/h2/sender.h"
 #include "http/h2/streams.h"
+#include "http/h2/window_growth.h"
 
 namespace h2server::http::h2 {
 
 class Receiver {
  public:
   // All outlive the receiver.
-  Receiver(const Limits& limits, Streams& streams, Sender& sender);
+  Receiver(const Limits& limits, Streams& streams, Sender& sender, WindowBudget* windows);
 
   void receive(std::string_view bytes, std::int64_t now_ms) noexcept;
   [[nodiscard]] bool next(SessionEvent& event);
@@ -45,6 +46,8 @@ class Receiver {
   [[nodiscard]] bool take_pong() noexcept { return std::exchange(ponged_, false); }
 
   void consume(Transfer* transfer, std::uint32_t bytes);
+  // To be answered: that the peer has seen what was sent before.
+  void ping_for_drain();
 
  private:
   enum class State : std::uint8_t { opening, head, payload, content, padding, skipping };
@@ -87,6 +90,8 @@ class Receiver {
   bool on_ping(std::string_view payload);
   bool on_goaway(std::string_view payload);
   bool on_window_update(std::string_view payload);
+  void announce(std::uint32_t id, std::uint32_t increment);
+  void widen_windows();
   void remember_priority(std::uint32_t id, Priority priority);
   void recall_priority(Transfer& transfer);
 
@@ -95,6 +100,7 @@ class Receiver {
   Sender& sender_;
   hpack::Decoder decoder_;
   ReceiveWindow window_;  // of the connection
+  WindowGrowth growth_;
   RateLimit resets_;
   RateLimit idle_frames_;
   std::int64_t now_ms_ = 0;

@@ -12,10 +12,10 @@ std::optional<Implementation> find_implementation(std::string_view name) noexcep
 }
 
 std::unique_ptr<Session> make_session(Implementation implementation, const Limits& limits,
-                                      base::Pool<Transfer>& transfers) {
+                                      base::Pool<Transfer>& transfers, WindowBudget* windows) {
   switch (implementation) {
     case Implementation::native:
-      return make_native_session(limits, transfers);
+      return make_native_session(limits, transfers, windows);
     case Implementation::nghttp2:
       return make_nghttp2_session(limits, transfers);
   }

@@ -22,6 +22,7 @@
 #include "http/h2/protocol.h"
 #include "http/h2/transfer.h"
 #include "http/limits.h"
+#include "http/window_budget.h"
 
 namespace h2server::http::h2 {
 
@@ -90,12 +91,14 @@ class Session {
   virtual void terminate(ErrorCode code) = 0;
 };
 
-// The two there are. `limits` and `transfers` outlive the session. Null for lack of memory.
+// The two there are. `limits`, `transfers` and `windows` outlive the session, whose receive windows
+// grow within `windows`: the native one's, and not without it. Null for lack of memory.
 enum class Implementation : std::uint8_t { native, nghttp2 };
 // By its name on the command line.
 [[nodiscard]] std::optional<Implementation> find_implementation(std::string_view name) noexcept;
 [[nodiscard]] std::unique_ptr<Session> make_session(Implementation implementation,
                                                     const Limits& limits,
-                                                    base::Pool<Transfer>& transfers);
+                                                    base::Pool<Transfer>& transfers,
+                                                    WindowBudget* windows = nullptr);
 
 }  // namespace h2server::http::h2

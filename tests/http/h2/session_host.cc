@@ -20,7 +20,7 @@ SessionHost::SessionHost(Implementation implementation, const Limits& given)
 
 void SessionHost::open() {
   close();
-  session = make_session(implementation_, limits, transfers_);
+  session = make_session(implementation_, limits, transfers_, windows);
 }
 
 void SessionHost::close() {

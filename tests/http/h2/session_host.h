@@ -47,6 +47,7 @@ class SessionHost {
   void respond(std::uint32_t id);
 
   Limits limits;
+  WindowBudget* windows = nullptr;
   std::unique_ptr<Session> session;
   std::int64_t now_ms = 1;
   std::set<Transfer*> alive;
