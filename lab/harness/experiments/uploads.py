@@ -43,9 +43,9 @@ _OPTIONS = {"h2server": ("--upload-dir", "."), "nginx": ("dav",), "floor": ("--u
 def _cells(lab):
     cells = []
     for line in _lines(lab):
-        # Over a short line more, since it takes longer than starting does.
-        size = lab.mode.pick(5_000_000 if line.rtt_ms > 10 else 32_000_000,
-                             4_000_000 if line.rtt_ms else 32_000_000, 300_000)
+        # So much that beginning is a small part of it.
+        size = lab.mode.pick(8_000_000 if line.mbit_s else 32_000_000,
+                             8_000_000 if line.rtt_ms else 32_000_000, 300_000)
         for server, protocol, path, stored, options in _ways(lab):
             upload = {"requests": 1, "connections": 1, "upload_bytes": size, **options}
             subject = Subject(server, "h1" if protocol == "h1" else "h2", path=path,
@@ -80,8 +80,8 @@ _NO_TCP = "What TCP does on such a line: the relay delays bytes, it loses none a
 
 _NOTE = ("h2server is sent a form (multipart/form-data), which it has to read; nginx a PUT. "
          "Without a delay it is the relay that is measured, on the load's processor. A stream's "
-         "window is 1 MiB on h2server, 16 MiB on nghttpd as it is set up here, and without a limit on "
-         "nginx, which opens it when it reads a body, and on the floor.")
+         "window grows from 1 to 16 MiB on h2server, and is 16 MiB on nghttpd as it is set up here, and "
+         "without a limit on nginx, which opens it when it reads a body, and on the floor.")
 
 DEFINITION = Definition(
     "uploads",
