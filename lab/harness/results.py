@@ -116,6 +116,7 @@ def joined(earlier, later):
     return dataclasses.replace(
         later,
         started=earlier.started,
+        command=f"{earlier.command}; {later.command}",
         experiments=kept + _not_among(later.experiments, kept),
         histograms={**earlier.histograms, **later.histograms},
         binaries=later.binaries

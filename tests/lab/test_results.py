@@ -19,13 +19,16 @@ def test_what_is_saved_is_loaded(tmp_path):
 
 
 def test_a_later_run_replaces_what_it_has_begun():
-    earlier = Results("full", "then", experiments=[measured("idle"), measured("sizes")],
+    earlier = Results("full", "then", command="lab/run",
+                      experiments=[measured("idle"), measured("sizes")],
                       histograms={"idle": {"a": [[1, 1]]}, "sizes": {"a": [[2, 2]]}})
     again = dataclasses.replace(measured("idle"), started="2025-01-02")
-    later = Results("full", "now", experiments=[again], histograms={"idle": {"a": [[3, 3]]}})
+    later = Results("full", "now", command="lab/run idle", experiments=[again],
+                    histograms={"idle": {"a": [[3, 3]]}})
     found = results.joined(earlier, later)
     assert [item.started for item in found.experiments] == ["2025-01-01", "2025-01-02"]
     assert found.histograms == {"idle": {"a": [[3, 3]]}, "sizes": {"a": [[2, 2]]}}
+    assert (found.started, found.command) == ("then", "lab/run; lab/run idle")
 
 
 def test_what_an_interrupted_run_had_not_begun_stays():
