@@ -25,7 +25,7 @@ struct SharedContext {
   http::Router router;
   http::Limits limits;
   mutable http::WindowBudget windows{http::Limits::windows_gain_bytes_max};  // any thread's
-  std::shared_ptr<const net::TlsContext> tls;   // null: cleartext
+  std::shared_ptr<const net::TlsContext> tls;                                // null: cleartext
   std::shared_ptr<const content::Folder> root;  // of load_file_from_filecache(), or null
   std::uint32_t drain_ms_max = 10'000;
   http::h2::Implementation h2 = http::h2::Implementation::native;

@@ -73,8 +73,7 @@ class NativeSession final : public Session {
 
 }  // namespace
 
-std::unique_ptr<Session> make_native_session(const Limits& limits,
-                                             base::Pool<Transfer>& transfers,
+std::unique_ptr<Session> make_native_session(const Limits& limits, base::Pool<Transfer>& transfers,
                                              WindowBudget* windows) {
   return std::make_unique<NativeSession>(limits, transfers, windows);
 }

@@ -365,9 +365,8 @@ bool Receiver::on_request(std::string_view block, SessionEvent& event) {
     stream.state = Stream::State::half_closed_remote;
     transfer.ended = true;
   }
-  const bool is_small =
-      stream.sized &&
-      stream.content_left <= static_cast<std::uint64_t>(limits_.stream_window_bytes);
+  const bool is_small = stream.sized && stream.content_left <=
+                                            static_cast<std::uint64_t>(limits_.stream_window_bytes);
   if (!transfer.ended && !is_small) {  // it began with what our SETTINGS say
     const std::uint32_t increment = stream.receive.grow_to(growth_.stream_bytes());
     if (increment > 0) sender_.window_update(transfer.id, increment);

@@ -1,11 +1,11 @@
 // How wide receive windows are to be, which RFC 9113, 5.2.1 leaves to the receiver: what a round
 // trip brings, measured, and room to spare.
 //
-// With an announcement of window leaves a PING; what arrives until its answer, and what waited for a
-// handler then, is a round trip's content. A window that is announced in halves has to be twice that
-// if it is never to hold the peer up; where it is less than three times that, it grows. It does so
-// while handlers keep up and while the process's budget lasts, and never shrinks: the peer may use
-// what it was given at any time.
+// With an announcement of window leaves a PING; what arrives until its answer, and what waited for
+// a handler then, is a round trip's content. A window that is announced in halves has to be twice
+// that if it is never to hold the peer up; where it is less than three times that, it grows. It
+// does so while handlers keep up and while the process's budget lasts, and never shrinks: the peer
+// may use what it was given at any time.
 #pragma once
 
 #include <algorithm>

@@ -128,8 +128,8 @@ TEST_F(GrowingWindows, MeasuresWithAnAnnouncement) {
   EXPECT_EQ(host.take(), "");
   EXPECT_EQ(answer_content(1, mib / 2 - 16 * 1024), "");
   EXPECT_EQ(answer_content(1, 16 * 1024), window_update(1, mib / 2) + ping("windows?"));
-  EXPECT_EQ(answer_content(1, mib / 2),
-            window_update(0, mib) + window_update(1, mib / 2)) << "one PING at a time";
+  EXPECT_EQ(answer_content(1, mib / 2), window_update(0, mib) + window_update(1, mib / 2))
+      << "one PING at a time";
 }
 
 TEST_F(GrowingWindows, OpensAllThatTakeContent) {
