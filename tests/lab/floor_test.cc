@@ -40,20 +40,24 @@ const H1Row h1_rows[] = {
     {"\n\n\n\r\n\r", 0},
 };
 
-TEST(FloorH1Framing, CountsRequestEnds) {
-  for (const H1Row& row : h1_rows) {
-    H1Framing whole;
-    EXPECT_EQ(whole.count(row.bytes), row.requests) << row.bytes;
-    for (std::size_t cut = 0; cut <= row.bytes.size(); ++cut) {
-      H1Framing halves;
-      const std::size_t first = halves.count(row.bytes.substr(0, cut));
-      EXPECT_EQ(first + halves.count(row.bytes.substr(cut)), row.requests) << row.bytes << cut;
-    }
-    H1Framing bytewise;
-    std::size_t found = 0;
-    for (const char& byte : row.bytes) found += bytewise.count({&byte, 1});
-    EXPECT_EQ(found, row.requests) << row.bytes;
+// Whole, cut in two anywhere, and one byte at a time.
+template <class Framing>
+void check_count(const H1Row& row) {
+  Framing whole;
+  EXPECT_EQ(whole.count(row.bytes), row.requests) << row.bytes;
+  for (std::size_t cut = 0; cut <= row.bytes.size(); ++cut) {
+    Framing halves;
+    const std::size_t first = halves.count(row.bytes.substr(0, cut));
+    EXPECT_EQ(first + halves.count(row.bytes.substr(cut)), row.requests) << row.bytes << cut;
   }
+  Framing bytewise;
+  std::size_t found = 0;
+  for (const char& byte : row.bytes) found += bytewise.count({&byte, 1});
+  EXPECT_EQ(found, row.requests) << row.bytes;
+}
+
+TEST(FloorH1Framing, CountsRequestEnds) {
+  for (const H1Row& row : h1_rows) check_count<H1Framing>(row);
 }
 
 const H1Row h1_upload_rows[] = {
@@ -71,15 +75,7 @@ const H1Row h1_upload_rows[] = {
 };
 
 TEST(FloorH1UploadFraming, CountsRequestsWithTheirBodies) {
-  for (const H1Row& row : h1_upload_rows) {
-    H1UploadFraming whole;
-    EXPECT_EQ(whole.count(row.bytes), row.requests) << row.bytes;
-    for (std::size_t cut = 0; cut <= row.bytes.size(); ++cut) {
-      H1UploadFraming halves;
-      const std::size_t first = halves.count(row.bytes.substr(0, cut));
-      EXPECT_EQ(first + halves.count(row.bytes.substr(cut)), row.requests) << row.bytes << cut;
-    }
-  }
+  for (const H1Row& row : h1_upload_rows) check_count<H1UploadFraming>(row);
 }
 
 // --- HTTP/2 frames ----------------------------------------------------------------------------
