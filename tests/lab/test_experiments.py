@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from harness import experiments, plots, seeds, tables
+from harness import cells, experiments, plots, seeds, tables
 from harness.lab import MODES, Lab
 from harness.results import UNITS, Experiment, Run
 from harness.servers import PEER_LIST
@@ -69,13 +69,7 @@ def test_every_figure_has_something_to_show(definition, measured, mode):
         if isinstance(figure, plots.Table):
             assert figure.title in shown
         elif not isinstance(figure, plots.Statements):
-            wanted = figure.where
-            assert any(
-                all(name in run.factors and (run.factors[name] in value if isinstance(value, list)
-                                             else run.factors[name] == value)
-                    for name, value in wanted.items())
-                for run in measured[definition.name].runs
-            ), figure.title
+            assert cells.cells_of(measured[definition.name], figure.where), figure.title
 
 
 def test_findings_are_written(definition, measured):
