@@ -6,11 +6,12 @@
 
 SETUP ?= scripts/setup
 JOBS ?= $(shell nproc)
+# The system tests wait for half of their time.
+TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 ARGS ?=
 PORT ?= 8443
-PRESET ?= release
 FUZZ_SECONDS ?= 60
-FUZZ_CORPUS ?= $(wildcard ../shared/corpora/fuzz-http2)
+FUZZERS ?= h2_session h1 multipart target fields
 
 .PHONY: help run test lab fuzz build setup docker-test format clean configure
 
@@ -19,24 +20,28 @@ help:
 	@echo '                   (otherwise: make run PORT=9000 ARGS="--threads 4")'
 	@echo 'make test          install what is missing, build, run every test'
 	@echo 'make lab           measure the server beside others (some experiments: make lab ARGS="idle sizes")'
-	@echo 'make fuzz          libFuzzer on the HTTP/2 sessions for FUZZ_SECONDS (60); takes clang++-19'
-	@echo 'make build         build everything (PRESET=release|debug|asan|tsan|clang)'
+	@echo 'make fuzz          libFuzzer on each of FUZZERS for FUZZ_SECONDS (60); takes clang++-19'
+	@echo 'make build         build everything (PRESET=release|debug|asan|tsan|clang|fuzz)'
 	@echo 'make setup         install the Debian packages and tools for building and testing'
 	@echo 'make docker-test   build the container image and try it (docker or buildah)'
 	@echo 'make format        clang-format over all sources'
 	@echo 'make clean         remove what was built'
 
+# The program alone. With another preset, `make run PRESET=asan`, its tests are configured as well.
+run: PRESET ?= run
+test build configure: PRESET ?= release
+
 run:
-	@$(SETUP) run
-	@$(MAKE) --no-print-directory configure
+	@$(SETUP) $(if $(filter run,$(PRESET)),run,build)
+	@$(MAKE) --no-print-directory configure PRESET=$(PRESET)
 	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target h2server
 	@mkdir -p uploads
 	build/$(PRESET)/h2server --port $(PORT) --root www --upload-dir uploads --self-signed $(ARGS)
 
 test:
 	@$(SETUP) test
-	@$(MAKE) --no-print-directory build
-	ctest --preset $(PRESET) --parallel $(JOBS) --label-exclude 'matrix|churn' $(ARGS)
+	@$(MAKE) --no-print-directory build PRESET=$(PRESET)
+	ctest --preset $(PRESET) --parallel $(TEST_JOBS) --label-exclude 'matrix|churn' $(ARGS)
 
 lab:
 	@$(SETUP) lab
@@ -45,10 +50,8 @@ lab:
 
 fuzz:
 	@$(MAKE) --no-print-directory configure PRESET=fuzz
-	@cmake --build --preset fuzz --parallel $(JOBS) --target h2_session_fuzzer
-	@mkdir -p build/fuzz/corpus build/fuzz/found
-	build/fuzz/h2_session_fuzzer -max_len=4096 -timeout=10 -max_total_time=$(FUZZ_SECONDS) \
-	  -artifact_prefix=build/fuzz/found/ build/fuzz/corpus fuzz/found $(FUZZ_CORPUS)
+	@cmake --build --preset fuzz --parallel $(JOBS) --target $(FUZZERS:%=%_fuzzer)
+	@printf '%s\n' $(FUZZERS) | xargs --max-procs=$(JOBS) -I{} fuzz/run {} $(FUZZ_SECONDS)
 
 build: configure
 	@cmake --build --preset $(PRESET) --parallel $(JOBS)

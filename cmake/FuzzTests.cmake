@@ -1,20 +1,52 @@
-# fuzz/: the two HTTP/2 sessions are given the same bytes and compared.
-#   fuzz_h2_replay      files, made-up conversations and mutations of both; the ctest entry fuzz.h2_session
-#   h2_session_fuzzer   libFuzzer's, with H2SERVER_FUZZ: the preset fuzz, `make fuzz`
+# fuzz/: of each fuzzer NAME
+#   fuzz_NAME_replay  files and mutations of them, without libFuzzer; the ctest entry fuzz.NAME
+#   NAME_fuzzer       libFuzzer's, with H2SERVER_FUZZ: the preset fuzz, fuzz/run, `make fuzz`
+# The parts of all fuzzers are one library: what a fuzzer does not use is not linked into it.
 add_library(fuzz_parts STATIC
-  fuzz/h2_client.cc fuzz/h2_compare.cc fuzz/h2_conversation.cc fuzz/h2_differences.cc)
+  fuzz/inputs.cc fuzz/pieces.cc fuzz/require.cc
+  fuzz/chunked_reference.cc fuzz/h1_conversation.cc fuzz/h1_rules.cc
+  fuzz/h2_client.cc fuzz/h2_compare.cc fuzz/h2_conversation.cc fuzz/h2_differences.cc
+  fuzz/multipart_reading.cc fuzz/multipart_reference.cc fuzz/multipart_rules.cc fuzz/part_names.cc
+  fuzz/date_rules.cc fuzz/field_blocks.cc fuzz/field_values.cc fuzz/hpack_rules.cc
+  fuzz/precondition_rules.cc fuzz/request_head_rules.cc
+  fuzz/target_reference.cc fuzz/target_rules.cc)
 target_include_directories(fuzz_parts PUBLIC src tests)
 target_link_libraries(fuzz_parts
   PUBLIC h2server_core PRIVATE h2server_warnings PkgConfig::nghttp2)
 
-add_executable(fuzz_h2_replay fuzz/h2_replay.cc)
-target_link_libraries(fuzz_h2_replay PRIVATE fuzz_parts h2server_warnings)
-add_test(NAME fuzz.h2_session COMMAND fuzz_h2_replay "${PROJECT_SOURCE_DIR}/fuzz/found"
-  "${PROJECT_SOURCE_DIR}/../shared/corpora/fuzz-http2")
-set_tests_properties(fuzz.h2_session PROPERTIES LABELS "unit;fuzz" TIMEOUT 300)
+# add_fuzz_programs(NAME MUTATIONS [CORPUS…] REPLAY FILES… FUZZER FILES…)
+function(add_fuzz_programs name mutations)
+  cmake_parse_arguments(PARSE_ARGV 2 of "" "" "REPLAY;FUZZER")
+  list(TRANSFORM of_UNPARSED_ARGUMENTS PREPEND "${PROJECT_SOURCE_DIR}/../shared/corpora/"
+    OUTPUT_VARIABLE corpora)
 
-if(H2SERVER_FUZZ)
-  add_executable(h2_session_fuzzer fuzz/h2_session_fuzzer.cc)
-  target_link_libraries(h2_session_fuzzer PRIVATE fuzz_parts h2server_warnings)
-  target_link_options(h2_session_fuzzer PRIVATE -fsanitize=fuzzer)
-endif()
+  add_executable(fuzz_${name}_replay ${of_REPLAY})
+  target_link_libraries(fuzz_${name}_replay PRIVATE fuzz_parts h2server_warnings)
+  add_test(NAME fuzz.${name} COMMAND fuzz_${name}_replay --mutations ${mutations}
+    "${PROJECT_SOURCE_DIR}/fuzz/found/${name}" "${PROJECT_SOURCE_DIR}/fuzz/seeds/${name}" ${corpora})
+  # A report of a sanitizer keeps the input as a broken invariant does.
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS "unit;fuzz" TIMEOUT 300
+    ENVIRONMENT "ASAN_OPTIONS=abort_on_error=1;UBSAN_OPTIONS=abort_on_error=1")
+
+  if(H2SERVER_FUZZ)
+    add_executable(${name}_fuzzer ${of_FUZZER})
+    target_link_libraries(${name}_fuzzer PRIVATE fuzz_parts h2server_warnings)
+    target_link_options(${name}_fuzzer PRIVATE -fsanitize=fuzzer)
+    list(JOIN corpora "\n" lines)
+    file(WRITE "${PROJECT_BINARY_DIR}/${name}.corpora" "${lines}\n")  # fuzz/run reads it
+  endif()
+endfunction()
+
+# Those that consist of one function, check(): see fuzz/fuzzer.h.
+function(add_fuzzer name mutations)
+  add_fuzz_programs(${name} ${mutations} ${ARGN}
+    REPLAY fuzz/${name}_fuzzer.cc fuzz/replay.cc FUZZER fuzz/${name}_fuzzer.cc fuzz/libfuzzer.cc)
+endfunction()
+
+add_fuzzer(h1 30000 fuzz-http1)
+add_fuzzer(multipart 100000)
+add_fuzzer(target 50000 fuzz-http1)
+add_fuzzer(fields 10000 fuzz-http2 hpack-test-case)
+# The two HTTP/2 sessions are given the same bytes and compared; the replay makes up conversations.
+add_fuzz_programs(h2_session 5000 fuzz-http2
+  REPLAY fuzz/h2_replay.cc FUZZER fuzz/h2_session_fuzzer.cc)

@@ -12,14 +12,14 @@ set(H2SERVER_PAIRS
   "thread-pool blocking" "buffered-pool blocking"
   "thread-per-connection blocking" "process-per-connection blocking")
 set(QUICK_TESTS http1 uploads paths)
-# They are about the command line, or go through the pairs by themselves.
+# They are about the command line or an example, or go through the pairs by themselves.
 set(TESTS_WITHOUT_PAIR
-  capacity churn command_line counters disappearing io_uring_refused leaks schemes start)
+  capacity churn command_line counters disappearing io_uring_refused leaks schemes start trailers)
 set(CHURN_CONNECTIONS 20000)
 set(HTTP2_TESTS clients h2spec lifecycle uploads static large)
 
-# Those that load the machine, or measure it, and so want it for themselves.
-set(H2SERVER_SERIAL_TESTS load h2spec churn CACHE STRING "System tests that run alone")
+set(HEAVY_TESTS load churn)  # count as two of those that ctest runs at once
+set(SERIAL_TESTS h2spec)     # has a timeout of two seconds for each case, so it runs alone
 
 # Debian's own interpreter: python3-pytest, python3-httpx and python3-h2 belong to it, and another
 # one (pyenv's, a virtual environment's) would not find them.
@@ -51,7 +51,9 @@ UBSAN_OPTIONS=print_stacktrace=1;\
 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1;\
 ${ARGN}"
     ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${tools_dir}/bin")
-  if(name IN_LIST H2SERVER_SERIAL_TESTS)
+  if(name IN_LIST HEAVY_TESTS)
+    set_tests_properties(${entry} PROPERTIES PROCESSORS 2)
+  elseif(name IN_LIST SERIAL_TESTS)
     set_tests_properties(${entry} PROPERTIES RUN_SERIAL ON)
   endif()
 endfunction()

@@ -20,6 +20,7 @@ Response downloader(Request& request) {
 
 // A coroutine handler waits for the client without holding up anybody else.
 Task<Response> uploader(std::string folder, Request& request) {
+  if (is_cross_site(request)) co_return Response(403);
   auto stored = co_await store_uploads(request, folder);
   if (!stored) co_return std::move(stored.error());
   co_return created_response(*stored);

@@ -44,4 +44,8 @@ if [ "${RUN_MODE:-h2}" = h2c ]; then
 else
   set -- --self-signed --cert /srv/cert/server.crt --key /srv/cert/server.key "$@"
 fi
-exec h2server --port "$port" --threads "$threads" --root /srv/www --upload-dir /srv/uploads "$@"
+case "$*" in
+  *thread-per-connection* | *process-per-connection*) ;; # they have no number of threads
+  *) set -- --threads "$threads" "$@" ;;
+esac
+exec h2server --port "$port" --root /srv/www --upload-dir /srv/uploads "$@"

@@ -73,44 +73,12 @@ choose_driver() {
   driver=vfs
 } >/dev/null 2>&1
 
-# mirror_of NAME: where this machine gets the archive NAME (debian, debian-security) from.
-mirror_of() {
-  { cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{sources,list} 2>/dev/null || true; } |
-    sed -nE -e 's/^URIs:[[:space:]]*([^[:space:]]+).*/\1/p' \
-    -e 's/^deb[[:space:]]+(\[[^]]*\][[:space:]]*)?([^[:space:]]+)[[:space:]]+bookworm.*/\2/p' |
-    sed 's:/*$::' | awk -v end="/$1" \
-    'substr($0, length($0) - length(end) + 1) == end && !seen { print; seen = 1 }'
-}
-
-make_rootfs() {
-  if [[ -f $work/rootfs.tar ]]; then return; fi
-  local mirror security rootfs=$work/rootfs
-  mirror=$(mirror_of debian)
-  mirror=${mirror:-http://deb.debian.org/debian}
-  security=$(mirror_of debian-security)
-  say "debootstrap from $mirror"
-  rm -rf "$rootfs"
-  debootstrap --variant=minbase --include=ca-certificates bookworm "$rootfs" "$mirror" \
-    >"$work/debootstrap.log" || { tail -5 "$work/debootstrap.log"; fail 'debootstrap'; }
-  {
-    echo "deb $mirror bookworm main"
-    echo "deb $mirror bookworm-updates main"
-    if [[ -n $security ]]; then echo "deb $security bookworm-security main"; fi
-  } >"$rootfs/etc/apt/sources.list"
-  # What debian:12-slim leaves out, too.
-  rm -rf "$rootfs"/var/cache/apt/* "$rootfs"/var/lib/apt/lists/* "$rootfs"/usr/share/doc/* \
-    "$rootfs"/usr/share/man/* "$rootfs"/usr/share/locale/* "$rootfs"/var/log/*
-  tar --create --file "$work/rootfs.tar.part" --directory "$rootfs" --one-file-system .
-  mv "$work/rootfs.tar.part" "$work/rootfs.tar"
-  rm -rf "$rootfs"
-}
-
 make_base_image() {
-  local base=docker.io/library/debian:12-slim made
+  local base=docker.io/library/debian:12-slim made rootfs
   if buildah_here inspect --type image "$base" >/dev/null 2>&1; then return; fi
-  make_rootfs
+  rootfs=$(scripts/debian-root ca-certificates)
   made=$(buildah_here from scratch)
-  buildah_here add --quiet "$made" "$work/rootfs.tar" / >/dev/null
+  buildah_here add --quiet "$made" "$rootfs" / >/dev/null
   buildah_here config --cmd bash "$made"
   buildah_here commit --quiet --rm "$made" "$base" >/dev/null
 }

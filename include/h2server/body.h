@@ -16,8 +16,10 @@ class BodySource {
   // The next piece, valid until the next call or the source's end; empty at the end of the body.
   // After an error the body is incomplete and there is no further call.
   virtual Task<Result<std::string_view>> read() = 0;
-  // The trailer fields (RFC 9110, 6.5), once read() has said that the body has ended. Only HTTP/2
-  // carries them, either way.
+  // The trailer fields (RFC 9110, 6.5), once read() has said that the body has ended. Of a response
+  // they leave over HTTP/2, and over HTTP/1.1 where the body has no size; else they are dropped.
+  // Those are dropped as well that frame or route a message, authenticate, control a request or a
+  // response, or say what the content is (6.5.1).
   [[nodiscard]] virtual std::span<const Field> trailers() const noexcept { return {}; }
 };
 

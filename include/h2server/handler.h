@@ -38,6 +38,11 @@ class Handler {
   Handler(Attempt attempt, Coroutine otherwise)
       : function_(std::move(otherwise)), attempt_(std::move(attempt)) {}
 
+  // Returns true if a function that it needs is missing.
+  [[nodiscard]] bool empty() const noexcept {
+    return std::visit([](const auto& function) { return !function; }, function_);
+  }
+
   // Either it or coroutine() is not null.
   [[nodiscard]] const Plain* plain() const noexcept { return std::get_if<Plain>(&function_); }
   [[nodiscard]] const Coroutine* coroutine() const noexcept {

@@ -1,4 +1,7 @@
-// Request: what a handler is given. It lives until the response is on its way.
+// Request: what a handler is given.
+//
+// It lives until the last byte of the response's body has been handed over or given up: the
+// BodySource of a response may keep a reference to it, and may read the request's body.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +41,8 @@ class Request {
   // The rest of the body. EMSGSIZE when it is longer than `bytes_max`.
   [[nodiscard]] Task<Result<std::string>> read_all(std::size_t bytes_max);
 
-  // Of HTTP/2: the trailer fields, once the body has been read to its end. Names are in lower case.
+  // The trailer fields, once the body has been read to its end, without those that may not be any
+  // (RFC 9110, 6.5.1). Names are in lower case.
   [[nodiscard]] std::span<const Field> trailers() const noexcept {
     return body_ != nullptr ? body_->trailers() : std::span<const Field>();
   }

@@ -1,4 +1,6 @@
 // Response: what a handler answers.
+//
+// Every function throws std::invalid_argument for what can't be sent, and changes nothing then.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +35,16 @@ class Response {
   };
   using Body = std::variant<std::monostate, std::string, FilePart, Streamed>;
 
-  explicit Response(int status = 200) noexcept : status_(status) {}
+  // 200 without a body.
+  Response() noexcept = default;
+  // A status is 200 to 599. RFC 9110, 15: those below 200 are no final responses, and a client
+  // takes those beyond 599 for server errors.
+  explicit Response(int status) : status_(checked_status(status)) {}
   Response(int status, std::string body,
            std::string_view content_type = "text/plain; charset=utf-8");
-  // 200 with the whole file.
+  // 200 with the whole file, which is not null.
   explicit Response(FileRef file);
-  // 200 with what the source yields.
+  // 200 with what the source, which is not null, yields.
   Response(std::unique_ptr<BodySource> source, std::string_view content_type,
            std::optional<std::uint64_t> size = std::nullopt);
 
@@ -57,10 +63,8 @@ class Response {
     fields_.clear();
     body_.emplace<std::monostate>();
   }
-  void set_body(Body body) {
-    body_ = std::move(body);
-    whole_file_ = false;
-  }
+  // A part lies within its file; neither a file nor a source is null.
+  void set_body(Body body);
 
   // The file whose ready-made head describes this response, or null.
   [[nodiscard]] const File* described_by() const noexcept;
@@ -68,7 +72,9 @@ class Response {
   [[nodiscard]] std::optional<std::uint64_t> size() const noexcept;
 
  private:
-  int status_;
+  static int checked_status(int status);
+
+  int status_ = 200;
   bool whole_file_ = false;
   std::vector<Line> fields_;
   Body body_;

@@ -6,6 +6,14 @@
 // at all when it ended; the stack stays as deep as the awaits are nested, in every build.
 //
 // One thread: a task is resumed on the thread that first awaited it.
+//
+// GCC 12 miscompiles a coroutine with a co_await in the condition of an if, while, for or switch,
+// unless it has local variables at its outermost level. Name the result first:
+//
+//   const bool ready = co_await check();
+//   if (ready) ...
+//
+// Awaiting such a task throws std::logic_error, which a handler's client sees as 500.
 #pragma once
 
 #include <coroutine>
@@ -25,14 +33,40 @@ namespace coro {
 void* allocate_frame(std::size_t size);
 void release_frame(void* frame, std::size_t size) noexcept;
 
+// GCC 12 puts a variable of its own at the start of some frames, in front of the two functions that
+// a handle takes to be there: resuming such a frame does anything but start it.
+#if defined(__GNUC__) && !defined(__clang__)
+inline constexpr bool frames_may_be_misplaced = true;
+#else
+inline constexpr bool frames_may_be_misplaced = false;  // and none need be allocated
+#endif
+
+struct FrameCheck {
+  void* newest = nullptr;  // the frame that was allocated last on this thread
+  void* wrong = nullptr;   // what its handle takes for the frame; null: that is right
+};
+inline constinit thread_local FrameCheck frame_check;
+
+// Destroys the newest frame, which is a wrong one.
+void destroy_misplaced() noexcept;
+// Throws std::logic_error.
+[[noreturn]] void report_misplaced();
+
 class PromiseBase {
  public:
-  static void* operator new(std::size_t size) { return allocate_frame(size); }
+  static void* operator new(std::size_t size) { return frame_check.newest = allocate_frame(size); }
   static void operator delete(void* frame, std::size_t size) noexcept {
     release_frame(frame, size);
   }
 
-  std::suspend_always initial_suspend() noexcept { return {}; }
+  struct InitialAwaiter {
+    bool await_ready() noexcept { return false; }
+    void await_suspend(std::coroutine_handle<>) noexcept {
+      if (frames_may_be_misplaced && frame_check.wrong != nullptr) destroy_misplaced();
+    }
+    void await_resume() noexcept {}
+  };
+  InitialAwaiter initial_suspend() noexcept { return {}; }
   void unhandled_exception() noexcept { failure_ = std::current_exception(); }
 
   void continue_with(std::coroutine_handle<> continuation) noexcept {
@@ -51,6 +85,12 @@ class PromiseBase {
   FinalAwaiter final_suspend() noexcept { return {}; }
 
  protected:
+  // `frame` is the handle's. Returns true if there is a frame.
+  static bool is_in_place(std::coroutine_handle<> frame) noexcept {
+    if (!frames_may_be_misplaced || frame.address() == frame_check.newest) return true;
+    frame_check.wrong = frame.address();
+    return false;
+  }
   void rethrow_failure() {
     if (failure_) std::rethrow_exception(failure_);
   }
@@ -101,6 +141,8 @@ class [[nodiscard]] Task {
 
   bool await_ready() const noexcept { return false; }
   bool await_suspend(std::coroutine_handle<> awaiting) {
+    if (coro::frames_may_be_misplaced && !frame_) [[unlikely]]
+      coro::report_misplaced();
     frame_.resume();
     if (frame_.done()) return false;
     frame_.promise().continue_with(awaiting);
@@ -114,10 +156,12 @@ class [[nodiscard]] Task {
 
 template <class T>
 Task<T> coro::Promise<T>::get_return_object() noexcept {
-  return Task<T>(std::coroutine_handle<Promise>::from_promise(*this));
+  const auto frame = std::coroutine_handle<Promise>::from_promise(*this);
+  return Task<T>(is_in_place(frame) ? frame : nullptr);
 }
 inline Task<void> coro::Promise<void>::get_return_object() noexcept {
-  return Task<void>(std::coroutine_handle<Promise>::from_promise(*this));
+  const auto frame = std::coroutine_handle<Promise>::from_promise(*this);
+  return Task<void>(is_in_place(frame) ? frame : nullptr);
 }
 
 }  // namespace h2server

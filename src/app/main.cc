@@ -3,17 +3,21 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "app/options.h"
+#include "app/passphrase.h"
 #include "app/start_screen.h"
 #include "base/descriptor_limit.h"
 #include "base/log.h"
 #include "content/folder.h"
+#include "content/overlap.h"
 #include "content/static_files.h"
 #include "content/upload_routes.h"
 #include "net/tls_certificate.h"
+#include "net/tls_credentials.h"
 #include "net/tls_memory.h"
 
 namespace h2server::app {
@@ -32,16 +36,25 @@ int stop(const Stop& reason) {
   return reason.status;
 }
 
+Result<void, std::string> prepare_self_signed(const ServerOptions& server) {
+  const std::string& certificate = server.certificate_file;
+  const bool has_certificate = ::access(certificate.c_str(), F_OK) == 0;
+  const bool has_key = ::access(server.key_file.c_str(), F_OK) == 0;
+  if (!has_certificate && !has_key) return net::make_self_signed(certificate, server.key_file);
+  if (!has_certificate) net::finish_self_signed(certificate, server.key_file);
+  if (has_certificate && net::has_expired(certificate)) {
+    base::log_warning("--self-signed makes a new certificate when both {} and {} are deleted",
+                      certificate, server.key_file);
+  }
+  return {};
+}
+
 Result<void, Stop> prepare_certificate(const Options& options) {
   const ServerOptions& server = options.server;
   if (server.cleartext) return {};
-  const bool has_certificate = ::access(server.certificate_file.c_str(), F_OK) == 0;
-  const bool has_key = ::access(server.key_file.c_str(), F_OK) == 0;
-  if (options.self_signed && !has_certificate && !has_key) {
-    Result<void, std::string> made =
-        net::make_self_signed(server.certificate_file, server.key_file);
+  if (options.self_signed) {
+    Result<void, std::string> made = prepare_self_signed(server);
     if (!made) return std::unexpected(Stop{failed, std::move(made.error())});
-    return {};
   }
   for (const auto& [file, what, option] :
        {std::tuple(server.certificate_file, "certificate", "--cert"),
@@ -60,10 +73,10 @@ constexpr content::FileCacheLimits upload_cache{.fresh_ms = 0};
 
 Result<void, Stop> add_routes(const Options& options, Server& server) {
   const auto root = content::Folder::open(options.server.root);
-  if (!root) {
-    return std::unexpected(
-        Stop{wrong_use, fmt::format("can't open the root {}: {}", options.server.root,
-                                    std::strerror(root.error()))});
+  if (!root || ::access(options.server.root.c_str(), X_OK) != 0) {
+    return std::unexpected(Stop{
+        wrong_use, fmt::format("can't open the root {}: {}; name another with --root",
+                               options.server.root, std::strerror(root ? errno : root.error()))});
   }
   server.add_handler(GET, "/{path...}", content::static_files(*root));
   if (options.upload_directory.empty()) return {};
@@ -77,10 +90,18 @@ Result<void, Stop> add_routes(const Options& options, Server& server) {
                     "--upload-dir",
                     options.upload_directory, std::strerror(uploads ? errno : uploads.error()))});
   }
+  if (content::overlap((*root)->fd(), (*uploads)->fd())) {
+    return std::unexpected(overlapping(options));
+  }
+  const auto directory = content::UploadDirectory::open((*uploads)->fd());
+  if (!directory) {
+    return std::unexpected(
+        Stop{failed, fmt::format("can't open the upload directory {}: {}", options.upload_directory,
+                                 std::strerror(directory.error()))});
+  }
   server.add_handler(GET, "/files", content::upload_listing(*uploads, "/files"));
   server.add_handler(GET, "/files/{file_name}", content::upload_download(*uploads));
-  server.add_handler(POST, "/files",
-                     content::upload_receiver(*uploads, {.overwrite = options.upload_overwrite}));
+  server.add_handler(POST, "/files", content::upload_receiver(*directory, options.uploads));
   return {};
 }
 
@@ -93,15 +114,24 @@ int run(int argc, char** argv) {
   ::signal(SIGXFSZ, SIG_IGN);  // nor an upload beyond the limit on file sizes: write() says EFBIG
   const Result<void, Stop> prepared = prepare_certificate(*options);
   if (!prepared) return stop(prepared.error());
-  Server server(options->server);
+  ServerOptions settings = options->server;
+  settings.key_passphrase = ask_passphrase;
+  Server server(std::move(settings));
   const Result<void, Stop> routed = add_routes(*options, server);
   if (!routed) return stop(routed.error());
+  // One more signal when the server has ended must not change the exit status.
+  sigset_t stopping;
+  sigemptyset(&stopping);
+  sigaddset(&stopping, SIGINT);
+  sigaddset(&stopping, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &stopping, nullptr);
   const Result<void, std::string> done = server.run([&] {
     std::fputs(start_screen(*options, server).c_str(), stdout);
     std::fflush(stdout);
   });
-  if (!done) return stop({failed, done.error()});
-  return 0;
+  if (done) return 0;
+  // Threads that were left behind may run on: nothing that they use is destroyed under them.
+  std::_Exit(stop({failed, done.error()}));
 }
 
 }  // namespace

@@ -38,7 +38,10 @@ std::vector<std::string> urls(const ServerOptions& options, const Server& server
 // Who serves.
 std::string crew(const ServerOptions& options) {
   const server::SchemeKind& kind = *server::find_scheme(options.scheme);
-  if (kind.per_connection) return fmt::format("up to {} connections", options.connections_max);
+  if (kind.per_connection) {
+    const unsigned most = options.connections_max == 0 ? 512 : options.connections_max;
+    return fmt::format("up to {} connections", most);
+  }
   const unsigned workers = options.threads == 0 ? kind.workers : options.threads;
   return fmt::format("{} worker{}", workers, workers == 1 ? "" : "s");
 }

@@ -1,8 +1,12 @@
 #include "base/log.h"
 
+#include <sys/uio.h>
 #include <unistd.h>
 
-#include <string>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
 
 namespace h2server::base {
 
@@ -18,13 +22,51 @@ std::string_view prefix(Severity severity) {
   }
   return {};
 }
+// A write to a closed pipe raises SIGPIPE in the thread that writes. It is blocked meanwhile and
+// taken back, so that the program's way to handle it need not be known and is not changed.
+class HeldPipeSignal {
+ public:
+  HeldPipeSignal() noexcept {
+    sigset_t pending;
+    sigemptyset(&pending);
+    ::sigpending(&pending);
+    // Then it is blocked already, and somebody else's.
+    was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  HeldPipeSignal(const HeldPipeSignal&) = delete;
+  HeldPipeSignal& operator=(const HeldPipeSignal&) = delete;
+  ~HeldPipeSignal() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  // The signal that a write has just raised; an ignored one is not there.
+  void consume() const noexcept {
+    if (was_pending_) return;
+    constexpr timespec at_once{};
+    while (::sigtimedwait(&pipe_, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+  }
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+  bool was_pending_ = false;
+};
+
 }  // namespace
 
 void log_line(Severity severity, std::string_view text) noexcept {
-  std::string line(prefix(severity));
-  line.append(text).push_back('\n');
+  const std::string_view begin = prefix(severity);
+  const std::string_view end = "\n";
+  const auto piece = [](std::string_view part) {
+    return iovec{const_cast<char*>(part.data()), part.size()};
+  };
+  const std::array<iovec, 3> line{piece(begin), piece(text), piece(end)};
+  const HeldPipeSignal held;
   // A log that can't be written (a closed pipe, a full disk) must not stop the server.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  const ssize_t written = ::writev(STDERR_FILENO, line.data(), line.size());
+  if (written < 0 && errno == EPIPE) held.consume();
 }
 
 }  // namespace h2server::base

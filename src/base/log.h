@@ -1,6 +1,7 @@
 // Where messages to the operator go: one line each on standard error.
 //
-// Any thread may write; a line is one write(2), so lines never mix.
+// Any thread may write; a line is one system call, so lines never mix. Where nobody reads them any
+// more they are lost: no signal is raised.
 #pragma once
 
 #include <fmt/format.h>

@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <exception>
 #include <span>
 
+#include "base/clock.h"
 #include "content/mime.h"
 #include "content/open_beneath.h"
 #include "http/date.h"
@@ -56,7 +56,8 @@ void describe(File& file, std::string_view path) {
   file.etag = fmt::format("\"{:x}-{:x}-{:x}{:08x}\"", version.inode, version.size,
                           version.changed_s, version.changed_ns);
   std::array<char, http::date_size> date;
-  http::format_date(version.modified_s, date);
+  // RFC 9110, 8.8.2.1: never in the future, whatever the file says.
+  http::format_date(std::min(version.modified_s, base::unix_seconds()), date);
   file.last_modified.assign(date.data(), date.size());
   make_heads(file);
 }
@@ -167,19 +168,12 @@ Task<Lookup> FileCache::find(io::Engine* engine, std::string path, std::int64_t 
     Lookup lookup = co_await find_alone(engine, std::move(path), now_ms);
     co_return lookup;
   }
-  Lookup lookup{.kind = Lookup::Kind::failed, .file = nullptr};
-  std::exception_ptr failure;  // no memory: those that wait are told all the same
-  try {
-    lookup = co_await find_alone(engine, path, now_ms);
-  } catch (...) {
-    failure = std::current_exception();
-  }
+  Lookup lookup = co_await find_alone(engine, path, now_ms);
   const auto waiters = loading_.extract(path);
   for (Waiter* const waiter : waiters.mapped()) {
     waiter->lookup = lookup;
     waiter->found.set();
   }
-  if (failure) std::rethrow_exception(failure);
   co_return lookup;
 }
 

@@ -1,18 +1,15 @@
 #include "content/listing.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "base/fd.h"
+#include "content/directory_entries.h"
 #include "content/file_name.h"
 #include "http/date.h"
 
@@ -27,10 +24,6 @@ struct ListedFile {
   std::string name;
   std::uint64_t size = 0;
   std::int64_t modified = 0;
-};
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const noexcept { ::closedir(directory); }
 };
 
 constexpr std::string_view page_head = R"(<!doctype html>
@@ -131,23 +124,18 @@ std::string readable_size(std::uint64_t bytes) {
 }
 
 Result<std::vector<ListedFile>, int> read_directory(int directory) {
-  base::Fd own(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!own.valid()) return std::unexpected(errno);
-  const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(own.get()));
-  if (stream == nullptr) return std::unexpected(errno);
-  static_cast<void>(own.release());  // the stream owns it
   std::vector<ListedFile> files;
-  while (files.size() < files_shown_max) {
-    const dirent* const entry = ::readdir(stream.get());
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name.starts_with(temporary_file_prefix)) continue;
+  const Result<void, int> walked = for_each_entry(directory, [&](const char* entry) {
+    const std::string_view name = entry;
+    if (name.starts_with(temporary_file_prefix)) return true;
     struct stat status{};
-    if (::fstatat(directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    if (!S_ISREG(status.st_mode)) continue;
+    if (::fstatat(directory, entry, &status, AT_SYMLINK_NOFOLLOW) != 0) return true;
+    if (!S_ISREG(status.st_mode)) return true;
     files.push_back(
         {std::string(name), static_cast<std::uint64_t>(status.st_size), status.st_mtim.tv_sec});
-  }
+    return files.size() < files_shown_max;
+  });
+  if (!walked) return std::unexpected(walked.error());
   std::ranges::sort(files, {}, &ListedFile::name);
   return files;
 }

@@ -8,8 +8,21 @@ namespace h2server::content {
 
 namespace {
 
-// Relative links of a page need the slash. The target is kept as it came, so nothing is decoded or
-// encoded twice; "//" at its start would name another host (RFC 3986, 4.2).
+// Removes the empty and "." segments that a path begins with: "//" would name another host
+// (RFC 3986, 4.2), "/.//" would when the client has removed its dot segments.
+void remove_leading_segments(std::string_view& target) {
+  for (bool again = true; again;) {
+    again = false;
+    for (const std::string_view segment : {"/", "/.", "/%2e", "/%2E"}) {
+      if (!target.starts_with(segment) || !target.substr(segment.size()).starts_with('/')) continue;
+      target.remove_prefix(segment.size());
+      again = true;
+    }
+  }
+}
+
+// Relative links of a page need the slash. The rest of the target is kept as it came, so nothing is
+// decoded or encoded twice.
 Response redirect_to_directory(const Request& request) {
   std::string_view target = request.head().target;
   const std::size_t scheme = target.find("://");
@@ -17,7 +30,7 @@ Response redirect_to_directory(const Request& request) {
     target.remove_prefix(std::min(target.find('/', scheme + 3), target.size()));
   }
   target = target.substr(0, target.find('?'));
-  while (target.starts_with("//")) target.remove_prefix(1);
+  remove_leading_segments(target);
   std::string location(target);
   location += '/';
   if (!request.query().empty()) location.append("?").append(request.query());

@@ -4,22 +4,27 @@
 #include <cerrno>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "content/file_name.h"
 #include "content/listing.h"
+#include "content/store_uploads.h"
+#include "coro/event.h"
+#include "http/cross_site.h"
 #include "http/message.h"
+#include "io/run_waiting.h"
 
 namespace h2server::content {
 
 namespace {
 
-Task<Response> receive(std::shared_ptr<const Folder> folder, UploadOptions options,
+Task<Response> receive(std::shared_ptr<UploadDirectory> directory, UploadOptions options,
                        Request& request) {
-  // A page of another site may make its reader's browser send a form here; browsers say so.
-  if (request.field("sec-fetch-site") == "cross-site") co_return http::error_response(403);
-  Result<std::vector<StoredFile>, Response> stored =
-      co_await store_uploads(request, folder->path(), options);
+  if (http::is_cross_site(request.head())) co_return http::error_response(403);
+  UploadPlace place{.directory = std::move(directory), .path = {}};
+  Stored stored = co_await store_uploads(request, std::move(place), options);
   if (!stored) co_return std::move(stored.error());
   co_return created_response(*stored);
 }
@@ -36,7 +41,7 @@ Task<Response> download(std::shared_ptr<const Folder> folder, Request& request) 
 }
 
 // The page as a file that all who ask for it share.
-FileRef make_page(std::string text) {
+FileRef file_of(const std::string& text) {
   auto page = std::make_shared<File>();
   page->version.size = text.size();
   page->held = std::make_unique_for_overwrite<char[]>(text.size());
@@ -47,40 +52,83 @@ FileRef make_page(std::string text) {
 
 // Reading a large directory takes long, so the page is kept on the thread while the directory is
 // the same; for a second only, since its files may grow without it.
-Result<FileRef, int> kept_page(int directory, const std::string& base) {
-  struct Kept {
-    std::string base;
-    FileVersion version;
-    std::int64_t made_ms = 0;
-    FileRef page;
-  };
-  constexpr std::int64_t fresh_ms = 1000;
-  thread_local Kept kept;
+struct KeptPage {
+  std::string base;
+  FileVersion version;
+  std::int64_t made_ms = 0;
+  FileRef page;
+  bool making = false;
+  std::vector<coro::Event*> waiting;  // for who is making it
+};
+constexpr std::int64_t fresh_ms = 1000;
+thread_local KeptPage kept;
+
+// Stands for the one who makes the page; those that wait go on when it goes.
+class MakingPage {
+ public:
+  MakingPage() noexcept { kept.making = true; }
+  MakingPage(const MakingPage&) = delete;
+  MakingPage& operator=(const MakingPage&) = delete;
+  ~MakingPage() {
+    kept.making = false;
+    for (coro::Event* const event : std::exchange(kept.waiting, {})) event->set();
+  }
+};
+
+FileRef fresh_page(int directory, const std::string& base) {
+  if (kept.page == nullptr || kept.base != base) return nullptr;
+  if (base::monotonic_ms() - kept.made_ms >= fresh_ms) return nullptr;
+  const std::optional<FileVersion> version = version_of(directory);
+  return version == kept.version && is_settled(kept.version) ? kept.page : nullptr;
+}
+
+Response page_response(const FileRef& page) {
+  Response response(200);
+  response.add("Content-Type", "text/html; charset=utf-8").add("Cache-Control", "no-store");
+  response.set_body(Response::FilePart{page, 0, page->version.size});
+  return response;
+}
+
+// The error is an errno value.
+Task<Result<FileRef, int>> make_page(int directory, std::string base) {
   const std::int64_t now_ms = base::monotonic_ms();
   const std::optional<FileVersion> version = version_of(directory);
-  if (!version) return std::unexpected(errno);
-  if (kept.page != nullptr && kept.base == base && kept.version == *version &&
-      is_settled(*version) && now_ms - kept.made_ms < fresh_ms) {
-    return kept.page;
+  if (!version) co_return std::unexpected(errno);
+  const auto work = [directory, &base] { return listing_page(directory, base); };
+  std::optional<Result<std::string, int>> text =
+      co_await io::run_waiting(io::Engine::current(), work);
+  if (!text) co_return std::unexpected(ECANCELED);
+  if (!*text) co_return std::unexpected(text->error());
+  kept.base = std::move(base);
+  kept.version = *version;
+  kept.made_ms = now_ms;
+  kept.page = file_of(**std::move(text));
+  co_return kept.page;
+}
+
+// Of those that ask while a page is made, one makes the next and the others wait.
+Task<Response> list(std::shared_ptr<const Folder> folder, std::string base) {
+  while (kept.making) {
+    coro::Event made;
+    kept.waiting.push_back(&made);
+    co_await made.wait();
+    if (const FileRef page = fresh_page(folder->fd(), base)) co_return page_response(page);
   }
-  Result<std::string, int> text = listing_page(directory, base);
-  if (!text) return std::unexpected(text.error());
-  kept = {base, *version, now_ms, make_page(*std::move(text))};
-  return kept.page;
+  const MakingPage making;
+  const Result<FileRef, int> page = co_await make_page(folder->fd(), std::move(base));
+  if (page) co_return page_response(*page);
+  co_return http::error_response(page.error() == EMFILE ? 503 : 500);
 }
 
 }  // namespace
 
 Handler upload_listing(std::shared_ptr<const Folder> folder, std::string base) {
-  return Handler([folder = std::move(folder), base = std::move(base)](Request&) {
-    Result<FileRef, int> page = kept_page(folder->fd(), base);
-    if (!page) return http::error_response(page.error() == EMFILE ? 503 : 500);
-    Response response(200);
-    response.add("Content-Type", "text/html; charset=utf-8").add("Cache-Control", "no-store");
-    const std::uint64_t size = (*page)->version.size;
-    response.set_body(Response::FilePart{*std::move(page), 0, size});
-    return response;
-  });
+  Handler::Attempt attempt = [folder, base](Request&) -> std::optional<Response> {
+    const FileRef page = fresh_page(folder->fd(), base);
+    if (page == nullptr) return std::nullopt;
+    return page_response(page);
+  };
+  return {std::move(attempt), [folder, base](Request&) { return list(folder, base); }};
 }
 
 Handler upload_download(std::shared_ptr<const Folder> folder) {
@@ -89,11 +137,11 @@ Handler upload_download(std::shared_ptr<const Folder> folder) {
       [folder = std::move(folder)](Request& request) { return download(folder, request); });
 }
 
-Handler upload_receiver(std::shared_ptr<const Folder> folder, UploadOptions options) {
+Handler upload_receiver(std::shared_ptr<UploadDirectory> directory, UploadOptions options) {
   // The coroutine is a function and takes what it needs by value: the lambda's captures belong to
   // the handler, the frame may not.
-  return Handler([folder = std::move(folder), options](Request& request) {
-    return receive(folder, options, request);
+  return Handler([directory = std::move(directory), options](Request& request) {
+    return receive(directory, options, request);
   });
 }
 

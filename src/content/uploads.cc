@@ -1,18 +1,16 @@
 #include "h2server/uploads.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <optional>
+#include <utility>
 
-#include "base/log.h"
-#include "content/file_name.h"
 #include "content/json.h"
 #include "content/multipart.h"
-#include "content/upload_file.h"
+#include "content/store_uploads.h"
+#include "content/upload_receiver.h"
+#include "http/cross_site.h"
+#include "io/run_waiting.h"
 
 namespace h2server {
 
@@ -20,157 +18,128 @@ namespace content {
 
 namespace {
 
-constexpr std::size_t files_max = 1000;  // of a request: each is a name that we keep until its end
-
-Response refuse(int status, std::string_view text) {
-  return Response(status, fmt::format("{}\n", text));
-}
-
-Response refuse_for(int error, std::string_view name) {
-  switch (error) {
-    case EEXIST:
-      return refuse(409, fmt::format("{} exists already", name));
-    case EISDIR:
-    case ENOTDIR:
-      return refuse(409, fmt::format("{} is a directory", name));
-    case ENOSPC:
-    case EDQUOT:
-      return refuse(507, "no space is left for the upload");
-    case EFBIG:
-      return refuse(413, "the file is larger than this file system can hold");
-    default:  // EACCES, EROFS, EMFILE, EIO...: ours to mend
-      base::log_error("upload of {} failed: {}", name, std::strerror(error));
-      return refuse(500, "the upload can't be stored");
-  }
-}
-
-// What the parts of one request become.
-class Receiver {
+// What has arrived and is not written yet. Slow clients get by with little memory, fast ones with
+// few hand-overs.
+class Gathered {
  public:
-  Receiver(std::string boundary, base::Fd directory, const UploadOptions& options)
-      : parser_(std::move(boundary)), directory_(std::move(directory)), options_(options) {}
+  explicit Gathered(const io::Engine* engine) noexcept : engine_(engine) {}
 
-  // The error ends the request.
-  Result<void, Response> take(std::string_view bytes);
-  // The request is complete: gives the files their names.
-  Result<std::vector<StoredFile>, Response> commit();
+  void add(std::string_view piece) {
+    bytes_.append(piece);
+    total_ += piece.size();
+  }
+  [[nodiscard]] std::string_view bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::uint64_t total() const noexcept { return total_; }  // since the beginning
+  // Returns true if it should be written now.
+  [[nodiscard]] bool due() const noexcept {
+    if (engine_ == nullptr || !begun_ || bytes_.size() >= UploadLimits::gathered_bytes_max) {
+      return true;
+    }
+    return bytes_.size() >= UploadLimits::gathered_bytes_min &&
+           engine_->now_ms() - written_ms_ >= UploadLimits::gathered_ms_max;
+  }
+  // It has been written.
+  void clear() noexcept {
+    bytes_.clear();
+    begun_ = true;
+    if (engine_ != nullptr) written_ms_ = engine_->now_ms();
+  }
 
  private:
-  Result<void, Response> begin_part();
-  Result<void, Response> check_name(const std::string& name) const;
-
-  MultipartParser parser_;
-  const base::Fd directory_;
-  const UploadOptions options_;
-  std::vector<UploadFile> files_;
-  bool in_file_ = false;  // the part at hand is the last of files_
+  const io::Engine* const engine_;
+  std::string bytes_;
+  std::uint64_t total_ = 0;
+  std::int64_t written_ms_ = 0;
+  bool begun_ = false;  // the first names are looked at as soon as they are here
 };
 
-Result<void, Response> Receiver::take(std::string_view bytes) {
-  parser_.feed(bytes);
-  for (;;) {
-    switch (parser_.next()) {
-      case MultipartParser::Event::need_more:
-        return {};
-      case MultipartParser::Event::part_begin: {
-        Result<void, Response> begun = begin_part();
-        if (!begun) return begun;
-        break;
-      }
-      case MultipartParser::Event::data: {
-        if (!in_file_) break;  // a form's other fields mean nothing here
-        const Result<void, int> written = files_.back().write(parser_.data());
-        if (!written) return std::unexpected(refuse_for(written.error(), files_.back().name()));
-        break;
-      }
-      case MultipartParser::Event::part_end:
-        if (!std::exchange(in_file_, false)) break;
-        if (const Result<void, int> closed = files_.back().close(); !closed) {
-          return std::unexpected(refuse_for(closed.error(), files_.back().name()));
-        }
-        break;
-      case MultipartParser::Event::finished:
-        break;
-      case MultipartParser::Event::malformed:
-        return std::unexpected(
-            refuse(400, fmt::format("malformed multipart/form-data: {}", parser_.problem())));
-    }
-  }
+// Returns true if the client should learn that there is no room before it sends the body: it waits
+// for that (RFC 9110, 10.1.1), or there is more of it than what comes first.
+bool asks_before(const Request& request, std::optional<std::uint64_t> body_bytes) {
+  return body_bytes && (request.field("expect") || *body_bytes > UploadLimits::gathered_bytes_max);
 }
 
-Result<void, Response> Receiver::begin_part() {
-  const PartHead& part = parser_.part();
-  // An empty name is a form that was sent without a file chosen.
-  if (!part.file_name || part.file_name->empty()) return {};
-  const std::optional<std::string> name = safe_file_name(*part.file_name);
-  if (!name) return std::unexpected(refuse(400, "not a file name that can be stored"));
-  if (files_.size() == files_max) return std::unexpected(refuse(413, "too many files"));
-  Result<void, Response> free = check_name(*name);
-  if (!free) return free;
-  Result<UploadFile, int> file = UploadFile::open(directory_.get(), *name);
-  if (!file) return std::unexpected(refuse_for(file.error(), *name));
-  files_.push_back(*std::move(file));
-  in_file_ = true;
-  return {};
+Response stopping() { return refuse_upload(503, "the server stops"); }
+
+// On a thread that may wait; the engine that ends all has it done here.
+Task<void> discard(io::Engine* engine, UploadReceiver& receiver) {
+  const auto work = [&receiver] {
+    receiver.discard();
+    return true;
+  };
+  const std::optional<bool> done = co_await io::run_waiting(engine, work);
+  if (!done) receiver.discard();
 }
 
-// Before gigabytes are sent in vain; what decides is the rename.
-Result<void, Response> Receiver::check_name(const std::string& name) const {
-  if (std::ranges::find(files_, name, &UploadFile::name) != files_.end()) {
-    return std::unexpected(refuse(409, fmt::format("{} is sent twice", name)));
-  }
-  struct stat status{};
-  if (::fstatat(directory_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return {};
-  if (S_ISDIR(status.st_mode)) return std::unexpected(refuse_for(EISDIR, name));
-  if (!options_.overwrite) return std::unexpected(refuse_for(EEXIST, name));
-  return {};
+// The error is the answer; nothing is left of the upload.
+Task<Result<void, Response>> take(io::Engine* engine, UploadReceiver& receiver,
+                                  std::string_view bytes) {
+  const auto work = [&receiver, bytes] { return receiver.take(bytes); };
+  std::optional<Result<void, Response>> taken = co_await io::run_waiting(engine, work);
+  if (taken) co_return *std::move(taken);
+  receiver.discard();
+  co_return std::unexpected(stopping());
 }
 
-Result<std::vector<StoredFile>, Response> Receiver::commit() {
-  if (!parser_.finished()) {
-    return std::unexpected(refuse(400, "the body ends before its closing boundary"));
-  }
-  if (files_.empty()) return std::unexpected(refuse(400, "the form holds no file"));
-  std::vector<StoredFile> stored;
-  for (UploadFile& file : files_) {
-    const Result<void, int> committed = file.commit(options_.overwrite);
-    if (!committed) {
-      for (std::size_t i = 0; i < stored.size(); ++i) files_[i].revoke();
-      return std::unexpected(refuse_for(committed.error(), file.name()));
-    }
-    stored.push_back({file.name(), file.size()});
-  }
-  return stored;
+// The last bytes, and then the names: one hand-over.
+Task<Stored> finish(io::Engine* engine, UploadReceiver& receiver, std::string_view bytes) {
+  const auto work = [&receiver, bytes]() -> Stored {
+    Result<void, Response> taken = receiver.take(bytes);
+    if (!taken) return std::unexpected(std::move(taken.error()));
+    return receiver.commit();
+  };
+  std::optional<Stored> stored = co_await io::run_waiting(engine, work);
+  if (stored) co_return *std::move(stored);
+  receiver.discard();
+  co_return std::unexpected(stopping());
 }
 
 }  // namespace
+
+Task<Stored> store_uploads(Request& request, UploadPlace place, UploadOptions options) {
+  const auto type = request.field("content-type");
+  std::optional<std::string> boundary = multipart_boundary(type.value_or(""));
+  if (!boundary) {
+    co_return std::unexpected(
+        refuse_upload(415, "send the files as multipart/form-data with a boundary"));
+  }
+  io::Engine* const engine = io::Engine::current();
+  const std::optional<std::uint64_t> body_bytes = request.head().content_length;
+  UploadReceiver receiver(*std::move(boundary), std::move(place), options, body_bytes);
+  Gathered gathered(engine);
+  if (asks_before(request, body_bytes)) {
+    Result<void, Response> begun = co_await take(engine, receiver, std::string_view());
+    if (!begun) co_return std::unexpected(std::move(begun.error()));
+  }
+  for (;;) {
+    const Result<std::string_view> piece = co_await request.read();
+    if (!piece) {
+      co_await discard(engine, receiver);
+      co_return std::unexpected(refuse_upload(400, piece.error().message()));
+    }
+    if (piece->empty()) break;
+    gathered.add(*piece);
+    // What is whole is written with the end, which comes at once.
+    if (!gathered.due() || gathered.total() == body_bytes) continue;
+    Result<void, Response> taken = co_await take(engine, receiver, gathered.bytes());
+    if (!taken) co_return std::unexpected(std::move(taken.error()));
+    gathered.clear();
+  }
+  Stored stored = co_await finish(engine, receiver, gathered.bytes());
+  co_return stored;
+}
 
 }  // namespace content
 
 Task<Result<std::vector<StoredFile>, Response>> store_uploads(Request& request,
                                                               std::string directory,
                                                               UploadOptions options) {
-  const auto type = request.field("content-type");
-  std::optional<std::string> boundary = content::multipart_boundary(type.value_or(""));
-  if (!boundary) {
-    co_return std::unexpected(
-        content::refuse(415, "send the files as multipart/form-data with a boundary"));
-  }
-  base::Fd folder(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.valid()) {
-    base::log_error("can't open the upload directory {}: {}", directory, std::strerror(errno));
-    co_return std::unexpected(content::refuse(500, "the upload can't be stored"));
-  }
-  content::Receiver receiver(*std::move(boundary), std::move(folder), options);
-  for (;;) {
-    const Result<std::string_view> piece = co_await request.read();
-    if (!piece) co_return std::unexpected(content::refuse(400, piece.error().message()));
-    if (piece->empty()) break;
-    Result<void, Response> taken = receiver.take(*piece);
-    if (!taken) co_return std::unexpected(std::move(taken.error()));
-  }
-  co_return receiver.commit();
+  content::UploadPlace place{.directory = nullptr, .path = std::move(directory)};
+  content::Stored stored = co_await content::store_uploads(request, std::move(place), options);
+  co_return stored;
 }
+
+bool is_cross_site(const Request& request) { return http::is_cross_site(request.head()); }
 
 Response created_response(const std::vector<StoredFile>& files) {
   std::string json = "[";

@@ -4,24 +4,14 @@
 #include <cstddef>
 #include <new>
 
+#include "base/sanitizers.h"
 #include "h2server/task.h"
 
 namespace h2server::coro {
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool pooled = false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool pooled = false;
-#else
-constexpr bool pooled = true;
-#endif
-#else
-constexpr bool pooled = true;
-#endif
-
+constexpr bool pooled = !H2SERVER_SANITIZED;
 constexpr std::size_t step_bytes = 32;
 constexpr std::size_t classes = 64;       // frames up to 2 KiB; larger ones are rare
 constexpr std::size_t frames_max = 1024;  // of a class; the rest of a burst goes back to the heap

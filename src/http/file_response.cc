@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
 #include "base/clock.h"
 #include "http/conditional.h"
 #include "http/message.h"
@@ -16,15 +18,29 @@ struct FileFields {
   Preconditions preconditions;
   std::optional<std::string_view> range;
   bool any = false;
+  bool lists_go_on = false;  // If-Match or If-None-Match has several lines: the first is noted
 };
 
+// RFC 9110, 5.3: several lines are one list where the field is one. A field that is none must not
+// be repeated; then it says nothing that could be relied upon: a date is ignored (13.1.3, 13.1.4),
+// so is Range (14.2), and If-Range does not match. An empty value has the same effect.
 FileFields find_fields(const Fields& fields) {
   FileFields found;
-  const auto note = [&](const Field& line, std::string_view name,
-                        std::optional<std::string_view>& place) {
-    if (place || !equals_ignoring_case(line.name, name)) return;
+  const auto is_repeated = [&](const Field& line, std::string_view name,
+                               std::optional<std::string_view>& place) {
+    if (!equals_ignoring_case(line.name, name)) return false;
+    if (place) return true;
     place = line.value;
     found.any = true;
+    return false;
+  };
+  const auto note = [&](const Field& line, std::string_view name,
+                        std::optional<std::string_view>& place) {
+    if (is_repeated(line, name, place)) place = std::string_view();
+  };
+  const auto note_list = [&](const Field& line, std::string_view name,
+                             std::optional<std::string_view>& place) {
+    found.lists_go_on |= is_repeated(line, name, place);
   };
   for (const Field& line : fields) {
     switch (line.name.size()) {
@@ -32,11 +48,11 @@ FileFields find_fields(const Fields& fields) {
         note(line, "range", found.range);
         break;
       case 8:
-        note(line, "if-match", found.preconditions.if_match);
+        note_list(line, "if-match", found.preconditions.if_match);
         note(line, "if-range", found.preconditions.if_range);
         break;
       case 13:
-        note(line, "if-none-match", found.preconditions.if_none_match);
+        note_list(line, "if-none-match", found.preconditions.if_none_match);
         break;
       case 17:
         note(line, "if-modified-since", found.preconditions.if_modified_since);
@@ -49,6 +65,26 @@ FileFields find_fields(const Fields& fields) {
     }
   }
   return found;
+}
+
+std::string join_lines(const Fields& fields, std::string_view name) {
+  std::string list;
+  for (const Field& line : fields) {
+    if (equals_ignoring_case(line.name, name)) list.append(line.value).append(",");
+  }
+  return list;
+}
+
+PreconditionResult evaluate_fields(const RequestHead& head, const FileFields& fields,
+                                   const Validators& validators, std::int64_t now) {
+  const bool safe = head.method == Method::GET || head.method == Method::HEAD;
+  if (!fields.lists_go_on) return evaluate(fields.preconditions, validators, safe, now);
+  const std::string if_match = join_lines(head.fields, "if-match");
+  const std::string if_none_match = join_lines(head.fields, "if-none-match");
+  Preconditions joined = fields.preconditions;
+  if (joined.if_match) joined.if_match = if_match;
+  if (joined.if_none_match) joined.if_none_match = if_none_match;
+  return evaluate(joined, validators, safe, now);
 }
 
 void add_validators(Response& response, const File& file) {
@@ -72,9 +108,8 @@ Response file_response(const RequestHead& head, FileRef file) {
   const FileFields fields = find_fields(head.fields);
   if (!fields.any) return Response(std::move(file));
   const Validators validators{file->etag, file->version.modified_s};
-  const bool safe = head.method == Method::GET || head.method == Method::HEAD;
   const std::int64_t now = base::unix_seconds();
-  switch (evaluate(fields.preconditions, validators, safe, now)) {
+  switch (evaluate_fields(head, fields, validators, now)) {
     case PreconditionResult::failed:
       return error_response(412);
     case PreconditionResult::not_modified: {

@@ -14,8 +14,14 @@ struct Limits {
   std::uint32_t handshake_ms_max = 10'000;  // TLS, with the choice of a protocol
   std::uint32_t head_ms_max = 15'000;       // from a head's first byte to its last: slow loris
   std::uint32_t idle_ms_max = 60'000;       // between requests: browsers reuse within a minute
-  std::uint32_t body_idle_ms_max = 60'000;  // between two pieces of a request's body
-  std::uint32_t send_idle_ms_max = 60'000;  // the peer takes nothing at all
+  // A client that owes us content, or room for content of ours, has this much slack, of which each
+  // byte earns a part back (base::Pace). So it may pause, but not dribble: in the long run it has
+  // to move `bytes_per_s_min` on each stream, which the slowest lines do.
+  std::uint32_t body_idle_ms_max = 60'000;  // for a request's body
+  std::uint32_t send_idle_ms_max = 60'000;  // for taking a response
+  std::uint32_t bytes_per_s_min = 240;
+  // An HTTP/2 connection that only sends PINGs and the like: gRPC clients keep theirs open so.
+  std::uint32_t quiet_ms_max = 600'000;
   std::uint32_t goaway_ms_max = 1'000;  // an idle HTTP/2 client that does not answer while we stop
   std::uint32_t linger_ms_max = 2'000;  // for the peer to read our last words
 

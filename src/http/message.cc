@@ -43,6 +43,7 @@ constexpr std::array phrases = std::to_array<Phrase>({
     {201, "Created"},
     {202, "Accepted"},
     {204, "No Content"},
+    {205, "Reset Content"},
     {206, "Partial Content"},
     {301, "Moved Permanently"},
     {302, "Found"},

@@ -15,9 +15,10 @@ std::string_view method_name(Method method) noexcept;
 // The reason phrase; "Unknown" for a status without one.
 std::string_view reason_phrase(int status) noexcept;
 
-// Whether a response of that status may have content: not 1xx, 204, 304 (RFC 9110, 6.4.1).
+// Returns true if a response of that status may have content: not 1xx, 204, 304 (RFC 9110, 6.4.1),
+// nor 205 (15.3.6).
 constexpr bool may_have_content(int status) noexcept {
-  return status >= 200 && status != 204 && status != 304;
+  return status >= 200 && status != 204 && status != 205 && status != 304;
 }
 
 // A small HTML page that says what went wrong.

@@ -105,6 +105,7 @@ std::optional<std::size_t> OutgoingBody::to_settle() const noexcept {
 
 Result<void> OutgoingBody::append(base::BufferChain& out, std::string_view prefix,
                                   std::size_t size) {
+  appended_ += size;
   if (file_ != nullptr) return append_file(out, prefix, size);
   out.append(prefix);
   out.append(memory_.substr(0, size));

@@ -55,6 +55,9 @@ class OutgoingBody {
     return source_ != nullptr || (file_ != nullptr && file_->file->mapped);
   }
 
+  // How much of it has been appended.
+  [[nodiscard]] std::uint64_t appended() const noexcept { return appended_; }
+
   // What append() can take next, at most `bytes_max`; 0 when it waits for offer() or for warmed(),
   // or is finished.
   [[nodiscard]] std::size_t next_size(std::size_t bytes_max) const noexcept;
@@ -84,7 +87,8 @@ class OutgoingBody {
   std::string_view memory_;  // what is left of a string, a held file's part, or the piece offered
   const Response::FilePart* file_ = nullptr;
   BodySource* source_ = nullptr;
-  std::uint64_t sent_ = 0;                 // of file_
+  std::uint64_t sent_ = 0;  // of file_
+  std::uint64_t appended_ = 0;
   std::uint64_t warm_until_ = 0;           // an offset in file_
   std::uint64_t by_file_until_ = 0;        // of file_: sent from its descriptor up to there
   std::optional<std::uint64_t> promised_;  // what the source still has to yield

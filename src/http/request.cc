@@ -1,6 +1,7 @@
 #include "h2server/request.h"
 
 #include <cerrno>
+#include <stdexcept>
 
 #include "http/file_response.h"
 #include "http/message.h"
@@ -27,6 +28,7 @@ Task<Result<std::string>> Request::read_all(std::size_t bytes_max) {
 }
 
 Response Request::reply_ok_with_file(FileRef file) const {
+  if (file == nullptr) throw std::invalid_argument("a response without its file");
   return http::file_response(head_, std::move(file));
 }
 

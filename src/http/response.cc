@@ -18,21 +18,42 @@ bool is_set_by_server(std::string_view name) {
       names, [&](std::string_view own) { return http::equals_ignoring_case(own, name); });
 }
 
+void check_body(const Response::Body& body) {
+  const auto* const part = std::get_if<Response::FilePart>(&body);
+  if (part != nullptr && (part->file == nullptr || part->first > part->file->version.size ||
+                          part->count > part->file->version.size - part->first)) {
+    throw std::invalid_argument("not a part of a file");
+  }
+  const auto* const streamed = std::get_if<Response::Streamed>(&body);
+  if (streamed != nullptr && streamed->source == nullptr) {
+    throw std::invalid_argument("a response without its source");
+  }
+}
+
 }  // namespace
 
+int Response::checked_status(int status) {
+  if (status < 200 || status > 599) {
+    throw std::invalid_argument("not the status of a response: " + std::to_string(status));
+  }
+  return status;
+}
+
 Response::Response(int status, std::string body, std::string_view content_type)
-    : status_(status), body_(std::move(body)) {
+    : status_(checked_status(status)), body_(std::move(body)) {
   add("Content-Type", content_type);
 }
 
-Response::Response(FileRef file) : status_(200), whole_file_(true) {
+Response::Response(FileRef file) : whole_file_(true) {
+  if (file == nullptr) throw std::invalid_argument("a response without its file");
   const std::uint64_t size = file->version.size;
   body_ = FilePart{std::move(file), 0, size};
 }
 
 Response::Response(std::unique_ptr<BodySource> source, std::string_view content_type,
                    std::optional<std::uint64_t> size)
-    : status_(200), body_(Streamed{std::move(source), size}) {
+    : body_(Streamed{std::move(source), size}) {
+  check_body(body_);
   add("Content-Type", content_type);
 }
 
@@ -42,6 +63,12 @@ Response& Response::add(std::string_view name, std::string_view value) {
   if (!valid) throw std::invalid_argument("not a field line: " + std::string(name));
   fields_.push_back({std::string(name), std::string(value)});
   return *this;
+}
+
+void Response::set_body(Body body) {
+  check_body(body);
+  body_ = std::move(body);
+  whole_file_ = false;
 }
 
 const File* Response::described_by() const noexcept {

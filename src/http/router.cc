@@ -11,6 +11,7 @@ struct Router::Route {
   std::array<std::optional<Handler>, method_count> handlers;
   std::array<std::vector<std::string>, method_count> names;
   std::uint16_t methods = 0;
+  std::string pattern;
 };
 
 struct Router::Node {
@@ -120,6 +121,7 @@ Result<void, std::string> Router::add(Method method, std::string_view pattern, H
     return std::unexpected("there is a handler already for " + std::string(pattern));
   }
   route.methods |= bit(method);
+  route.pattern = pattern;
   route.handlers[static_cast<std::size_t>(method)] = std::move(handler);
   route.names[static_cast<std::size_t>(method)] = std::move(names);
   return {};
@@ -153,12 +155,15 @@ Router::Match Router::find(Method method, std::string_view path, PathParams& par
   Search state;
   const Route* const route = search(*root_, state, path);
   if (route == nullptr) return {};
-  Match match{nullptr, route->methods};
+  Match match{.methods = route->methods};
   if (match.methods & bit(Method::GET)) match.methods |= bit(Method::HEAD);
-  if (method == Method::unknown || !(match.methods & bit(method))) return match;
+  const bool handled = method != Method::unknown && (match.methods & bit(method)) != 0;
+  match.methods |= bit(Method::OPTIONS);
+  if (!handled) return match;
   const bool borrowed = !(route->methods & bit(method));  // HEAD from GET
   const auto index = static_cast<std::size_t>(borrowed ? Method::GET : method);
   match.handler = &*route->handlers[index];
+  match.pattern = &route->pattern;
   for (std::size_t i = 0; i < state.count; ++i) {
     params.add(route->names[index][i], {state.values[i].data, state.values[i].size});
   }

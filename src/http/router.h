@@ -22,8 +22,11 @@ namespace h2server::http {
 class Router {
  public:
   struct Match {
-    const Handler* handler = nullptr;  // null: no such path, or not with this method
-    std::uint16_t methods = 0;         // bit (1 << Method) for each method the path has; 0: no path
+    const Handler* handler = nullptr;      // null: no such path, or not with this method
+    const std::string* pattern = nullptr;  // of the handler
+    // Bit (1 << Method) for each method that the path has, and for OPTIONS, which needs no handler;
+    // 0: no path.
+    std::uint16_t methods = 0;
   };
 
   Router();

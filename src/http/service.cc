@@ -1,5 +1,7 @@
 #include "http/service.h"
 
+#include <fmt/format.h>
+
 #include <exception>
 
 #include "base/log.h"
@@ -10,7 +12,7 @@ namespace h2server::http {
 
 namespace {
 
-std::string describe(const std::exception_ptr& failure) {
+std::string text_of(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& error) {
@@ -22,7 +24,7 @@ std::string describe(const std::exception_ptr& failure) {
 
 Response failed(const std::exception_ptr& failure, const Request& request) noexcept {
   base::log_error("handler of {} {} failed: {}", request.head().method_name, request.head().target,
-                  describe(failure));
+                  text_of(failure));
   return error_response(500);
 }
 
@@ -30,6 +32,11 @@ Response failed(const std::exception_ptr& failure, const Request& request) noexc
 
 const Handler* find_handler(const Service& service, Exchange& exchange) {
   RequestHead& head = exchange.head;
+  // Before its target, whose form depends on it: CONNECT's is none of the others.
+  if (head.method == Method::unknown) {
+    exchange.response = error_response(501);
+    return nullptr;
+  }
   const std::optional<Target> target = parse_target(head.target, exchange.arena);
   if (!target) {
     exchange.response = error_response(400);
@@ -39,19 +46,31 @@ const Handler* find_handler(const Service& service, Exchange& exchange) {
   head.query = target->query;
   // RFC 9112, 3.2.2: the absolute form's authority goes before Host.
   if (!target->authority.empty()) head.authority = target->authority;
-  if (head.method == Method::unknown) {
-    exchange.response = error_response(501);
-    return nullptr;
-  }
   if (head.path == "*") {  // RFC 9110, 9.3.7: about the server as a whole
     exchange.response = head.method == Method::OPTIONS ? Response(204) : error_response(400);
     return nullptr;
   }
   const Router::Match match = service.router.find(head.method, head.path, exchange.params);
-  if (match.handler != nullptr) return match.handler;
-  exchange.response = error_response(match.methods == 0 ? 404 : 405);
-  if (match.methods != 0) exchange.response.add("Allow", allow_value(match.methods));
+  if (match.handler != nullptr) {
+    exchange.route = match.pattern;
+    if (service.last_route != nullptr) {
+      service.last_route->store(match.pattern, std::memory_order_relaxed);
+    }
+    return match.handler;
+  }
+  if (match.methods == 0) {
+    exchange.response = error_response(404);
+    return nullptr;
+  }
+  const bool asks = head.method == Method::OPTIONS;  // RFC 9110, 9.3.7
+  exchange.response = asks ? Response(204) : error_response(405);
+  exchange.response.add("Allow", allow_value(match.methods));
   return nullptr;
+}
+
+std::string describe(const Exchange& exchange) {
+  return fmt::format("{} {} (route {})", exchange.head.method_name, exchange.head.path,
+                     exchange.route != nullptr ? *exchange.route : "none");
 }
 
 std::optional<Response> answer_at_once(const Handler& handler, Request& request) noexcept {
@@ -83,7 +102,7 @@ Task<Result<std::string_view>> read_source(BodySource& source) {
   } catch (...) {
     failure = std::current_exception();
   }
-  base::log_error("the source of a response's body failed: {}", describe(failure));
+  base::log_error("the source of a response's body failed: {}", text_of(failure));
   co_return std::unexpected(Error{0, "body source threw"});
 }
 

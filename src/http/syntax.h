@@ -5,12 +5,22 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
+
+#include "base/arena.h"
 
 namespace h2server::http {
 
 constexpr char to_lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
+// The same text in lower case, in the arena.
+inline std::string_view lower_case(std::string_view text, base::Arena& arena) {
+  const std::span<char> room = arena.take(text.size());
+  std::ranges::transform(text, room.begin(), to_lower);
+  return {room.data(), room.size()};
 }
 
 constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {

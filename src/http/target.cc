@@ -1,5 +1,7 @@
 #include "http/target.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -16,6 +18,7 @@ enum Trait : std::uint8_t {
   encoded = 2,   // '%'
   question = 4,  // '?'
   dot = 8,       // maybe of a dot segment
+  named = 16,    // of a host's name: "unreserved" and "sub-delims" of RFC 3986, 2
 };
 
 constexpr std::array<std::uint8_t, 256> traits = [] {
@@ -25,6 +28,10 @@ constexpr std::array<std::uint8_t, 256> traits = [] {
   table['%'] = encoded;
   table['?'] = question;
   table['.'] = dot;
+  for (unsigned char c = '0'; c <= '9'; ++c) table[c] |= named;
+  for (unsigned char c = 'a'; c <= 'z'; ++c) table[c] |= named;
+  for (unsigned char c = 'A'; c <= 'Z'; ++c) table[c] |= named;
+  for (const unsigned char c : std::string_view("-._~!$&'()*+,;=")) table[c] |= named;
   return table;
 }();
 
@@ -55,15 +62,97 @@ std::optional<std::size_t> decode(std::string_view text, std::span<char> out) no
   return size;
 }
 
-bool has_dot_segment(std::string_view path) noexcept {
+bool is_named(char c) noexcept { return (traits[static_cast<unsigned char>(c)] & named) != 0; }
+
+// RFC 3986, 3.2.2: reg-name, which every IPv4 address is, too. Not empty: RFC 9110, 4.2.1.
+bool is_registered_name(std::string_view text) noexcept {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (is_named(text[i])) continue;
+    if (text[i] != '%' || text.size() - i < 3) return false;
+    if (hex_digit(text[i + 1]) < 0 || hex_digit(text[i + 2]) < 0) return false;
+    i += 2;
+  }
+  return !text.empty();
+}
+
+// RFC 3986, 3.2.2: what is between the brackets, IPv6address or IPvFuture.
+bool is_ip_literal(std::string_view text) noexcept {
+  if (text.starts_with('v') || text.starts_with('V')) {
+    const std::size_t point = text.find('.');
+    if (point == std::string_view::npos) return false;
+    const std::string_view version = text.substr(1, point - 1);
+    const std::string_view address = text.substr(point + 1);
+    const auto is_hex = [](char c) { return hex_digit(c) >= 0; };
+    const auto is_part = [](char c) { return is_named(c) || c == ':'; };
+    return !version.empty() && std::ranges::all_of(version, is_hex) && !address.empty() &&
+           std::ranges::all_of(address, is_part);
+  }
+  std::array<char, INET6_ADDRSTRLEN> terminated{};
+  if (text.size() >= terminated.size() || text.contains('\0')) return false;
+  std::ranges::copy(text, terminated.begin());
+  in6_addr address{};
+  return ::inet_pton(AF_INET6, terminated.data(), &address) == 1;
+}
+
+enum class DotSegments : std::uint8_t { none, current, parent };
+
+// "." and ".." of a decoded path; `parent` if there is any of the latter.
+DotSegments find_dot_segments(std::string_view path) noexcept {
+  DotSegments found = DotSegments::none;
   while (!path.empty()) {
     path.remove_prefix(1);  // the slash
     const std::size_t end = std::min(path.find('/'), path.size());
     const std::string_view segment = path.substr(0, end);
-    if (segment == "." || segment == "..") return true;
+    if (segment == "..") return DotSegments::parent;
+    if (segment == ".") found = DotSegments::current;
     path.remove_prefix(end);
   }
-  return false;
+  return found;
+}
+
+// Removes each "." from a path without "..", in place; returns the size (RFC 3986, 5.2.4).
+std::size_t remove_current_segments(std::span<char> path) noexcept {
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const std::string_view rest(path.data() + i, path.size() - i);
+    if (rest == "/.") {
+      path[size++] = '/';  // it names a directory
+      break;
+    }
+    if (rest.starts_with("/./")) {
+      ++i;  // to the dot: the slash behind it is looked at next
+    } else {
+      path[size++] = path[i];
+    }
+  }
+  return size;
+}
+
+// From the path as received, which has the traits `found`, to the one that is looked up.
+std::optional<std::string_view> normalize_path(std::string_view raw, unsigned found,
+                                               base::Arena& arena) {
+  if ((found & (encoded | dot)) == 0) return raw;
+  std::span<char> room;
+  if ((found & encoded) != 0) {
+    room = arena.take(raw.size());
+    const std::optional<std::size_t> size = decode(raw, room);
+    if (!size) return std::nullopt;
+    room = room.first(*size);
+    raw = {room.data(), room.size()};
+  }
+  switch (find_dot_segments(raw)) {
+    case DotSegments::parent:
+      return std::nullopt;
+    case DotSegments::none:
+      return raw;
+    case DotSegments::current:
+      break;
+  }
+  if (room.empty()) {
+    room = arena.take(raw.size());
+    std::ranges::copy(raw, room.begin());
+  }
+  return std::string_view(room.data(), remove_current_segments(room));
 }
 
 bool remove_scheme(std::string_view& raw) noexcept {
@@ -91,7 +180,7 @@ std::optional<Target> parse_target(std::string_view raw, base::Arena& arena) {
     if (!remove_scheme(raw)) return std::nullopt;
     const std::size_t end = std::min(raw.find_first_of("/?"), raw.size());
     target.authority = raw.substr(0, end);
-    if (target.authority.empty() || !is_authority(target.authority)) return std::nullopt;
+    if (!parse_authority(target.authority)) return std::nullopt;
     raw.remove_prefix(end);
   }
   if ((found & question) != 0) {
@@ -99,25 +188,31 @@ std::optional<Target> parse_target(std::string_view raw, base::Arena& arena) {
     target.query = raw.substr(std::min(at + 1, raw.size()));
     raw = raw.substr(0, at);
   }
-  target.path = raw.empty() ? std::string_view("/") : raw;  // RFC 9110, 4.2.3
-  if ((found & encoded) != 0) {
-    const std::span<char> room = arena.take(raw.size());
-    const std::optional<std::size_t> size = decode(raw, room);
-    if (!size) return std::nullopt;
-    target.path = {room.data(), *size};
-  }
-  if ((found & (encoded | dot)) != 0 && has_dot_segment(target.path)) return std::nullopt;
+  if (raw.empty()) raw = "/";  // RFC 9110, 4.2.3
+  const std::optional<std::string_view> path = normalize_path(raw, found, arena);
+  if (!path) return std::nullopt;
+  target.path = *path;
   return target;
 }
 
-bool is_authority(std::string_view text) noexcept {
-  // RFC 3986, 3.2.2 and 3.2.3: what names, addresses and ports are made of.
-  constexpr std::string_view others = "-._~%!$&'()*+,;=:[]";
-  return std::ranges::all_of(text, [&](char c) {
-    const char lower = to_lower(c);
-    return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') ||
-           others.find(c) != std::string_view::npos;
-  });
+std::optional<Authority> parse_authority(std::string_view text) noexcept {
+  const bool literal = text.starts_with('[');
+  const std::size_t end = literal ? text.find(']') : std::min(text.find(':'), text.size());
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::size_t size = literal ? end + 1 : end;
+  Authority authority{text.substr(0, size), std::nullopt};
+  const bool good =
+      literal ? is_ip_literal(text.substr(1, end - 1)) : is_registered_name(authority.host);
+  if (!good) return std::nullopt;
+  text.remove_prefix(size);
+  if (text.empty()) return authority;
+  if (text.front() != ':') return std::nullopt;
+  text.remove_prefix(1);
+  if (text.empty()) return authority;
+  const std::optional<std::uint64_t> port = parse_decimal(text);
+  if (!port || *port > UINT16_MAX) return std::nullopt;
+  authority.port = static_cast<std::uint16_t>(*port);
+  return authority;
 }
 
 }  // namespace h2server::http

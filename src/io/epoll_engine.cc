@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -46,7 +47,10 @@ EpollEngine::~EpollEngine() {
 // --- starting ---------------------------------------------------------------------------------
 
 bool EpollEngine::begin(Op& op) {
-  if (op.kind == Op::Kind::file) return begin_file(static_cast<FileOp&>(op));
+  if (op.kind == Op::Kind::file) {
+    begin_on_thread(static_cast<FileOp&>(op));
+    return false;
+  }
   const bool may_try = spend_inline(*op.socket);
   if (may_try && attempt(op)) return true;
   if (const int error = watch(*op.socket, op.kind == Op::Kind::send)) {
@@ -57,31 +61,12 @@ bool EpollEngine::begin(Op& op) {
   return false;
 }
 
-bool EpollEngine::begin_file(FileOp& op) {
-  if (!file_threads_.start(op)) {
-    op.state.result = op.call.make(true);  // no thread to be had: everybody waits, which is better
-    return true;                           // than failing
-  }
-  op.state.in_kernel = true;
-  ++files_out_;
-  return false;
-}
-
-void EpollEngine::finish_files() {
-  if (files_out_ == 0) return;
-  for (FileOp* const op : file_threads_.take_finished()) {
-    --files_out_;
-    complete(*op, op->state.result);
-  }
-}
-
 bool EpollEngine::retry(Op& op) {
   spend_inline(*op.socket);
   return attempt(op);
 }
 
-// A thread that waits for the disk can't be called back: the operation ends with it.
-void EpollEngine::interrupt(Op&) {}
+void EpollEngine::interrupt(Op&) { ASSERT(!"the kernel has no operation of ours"); }
 
 // Whether this socket may do one more thing before the others get their turn.
 bool EpollEngine::spend_inline(Socket& socket) noexcept {
@@ -102,20 +87,24 @@ int EpollEngine::watch(Socket& socket, bool output) {
   if (slots_.size() <= index) slots_.resize(std::max(index + 1, slots_.size() * 2));
   Slot& slot = slots_[index];
   const bool first = slot.socket == nullptr;
-  if (first) slot = {&socket, slot.generation + 1};
-  ASSERT(slot.socket == &socket);
+  ASSERT(first || slot.socket == &socket);
+  const std::uint32_t generation = slot.generation + (first ? 1 : 0);
+  const std::uint32_t out = output || socket.state.watched_for_output ? EPOLLOUT : 0U;
+  epoll_event interest{.events = EPOLLIN | EPOLLRDHUP | EPOLLET | out,
+                       .data = {.u64 = key_of(socket.fd(), generation)}};
+  const int operation = first ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+  if (::epoll_ctl(epoll_.get(), operation, socket.fd(), &interest) != 0) {
+    // ENOMEM or ENOSPC (max_user_watches): the system's fault, and the connection's end. A listener
+    // tries again, so nothing may say that it is watched. The others (EBADF, EEXIST, ENOENT, EPERM,
+    // EINVAL, ELOOP) would be our fault.
+    const int error = errno;
+    ASSERT(error == ENOMEM || error == ENOSPC);
+    return error;
+  }
+  slot = {&socket, generation};
   socket.state.watched = true;
   socket.state.watched_for_output |= output;
-  const std::uint32_t out = socket.state.watched_for_output ? EPOLLOUT : 0U;
-  epoll_event interest{.events = EPOLLIN | EPOLLRDHUP | EPOLLET | out,
-                       .data = {.u64 = key_of(socket.fd(), slot.generation)}};
-  if (::epoll_ctl(epoll_.get(), first ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket.fd(), &interest) == 0)
-    return 0;
-  // ENOMEM or ENOSPC (max_user_watches): the system's fault, this connection's end. The others
-  // (EBADF, EEXIST, ENOENT, EPERM, EINVAL, ELOOP) would be ours.
-  const int error = errno;
-  ASSERT(error == ENOMEM || error == ENOSPC);
-  return error;
+  return 0;
 }
 
 // --- trying -----------------------------------------------------------------------------------
@@ -214,10 +203,7 @@ void EpollEngine::wait(int ms) {
   const bool asked = awake();
   read_clocks();
   ++turn_;
-  if (asked) {
-    finish_files();
-    woken();
-  }
+  if (asked) woken();
   for (int i = 0; i < count; ++i) dispatch(events[static_cast<std::size_t>(i)]);
 }
 

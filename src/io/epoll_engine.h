@@ -9,7 +9,6 @@
 #include <memory>
 #include <vector>
 
-#include "io/file_threads.h"
 #include "io/loop_engine.h"
 
 struct epoll_event;
@@ -53,15 +52,11 @@ class EpollEngine final : public LoopEngine {
   bool attempt_receive(ReceiveOp& op);
   bool attempt_send(SendOp& op);
   bool spend_inline(Socket& socket) noexcept;
-  bool begin_file(FileOp& op);
-  void finish_files();
   [[nodiscard]] int watch(Socket& socket, bool output);
 
   const std::uint8_t inline_operations_max_;
   base::Fd epoll_;
   std::vector<Slot> slots_;  // by descriptor
-  FileThreads file_threads_{*this};
-  std::size_t files_out_ = 0;  // with them
   std::uint32_t turn_ = 1;
 };
 

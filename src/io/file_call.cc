@@ -94,6 +94,10 @@ FileCall FileCall::populate(int file, const char* mapping, std::uint64_t offset,
           .offset = first};
 }
 
+FileCall FileCall::run(int (*function)(void*) noexcept, void* argument) noexcept {
+  return {.action = Action::run, .descriptor = -1, .function = function, .memory = argument};
+}
+
 int FileCall::make(bool may_wait) const noexcept {
   switch (action) {
     case Action::open: {
@@ -112,6 +116,8 @@ int FileCall::make(bool may_wait) const noexcept {
       const int result = result_of(::madvise(memory, size, MADV_POPULATE_READ));
       return result == -EINVAL ? 0 : result;  // before Linux 5.14: then the disk is waited for
     }
+    case Action::run:
+      return may_wait ? function(memory) : -EAGAIN;
   }
   return -EINVAL;
 }

@@ -1,6 +1,6 @@
 // A call on a file as an operation. It is tried at once and completes when the page cache has what
-// it wants; else it goes where waiting for the disk holds up nobody: io_uring's workers or
-// FileThreads.
+// it wants; else it goes where waiting for the disk holds up nobody: io_uring's workers, or
+// FileThreads on epoll and for what io_uring has no operation for.
 #pragma once
 
 #include "h2server/task.h"

@@ -6,26 +6,51 @@
 namespace h2server::io {
 
 FileThreads::~FileThreads() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
   for (Worker& worker : workers_) {
     if (worker.thread.joinable()) worker.thread.join();
   }
   ASSERT(waiting_.empty() && finished_.empty());
 }
 
-bool FileThreads::start(FileOp& op) {
+void FileThreads::start(FileOp& op) {
   const std::lock_guard lock(mutex_);
   waiting_.push_back(&op);
+  if (waiting_.size() <= idle_) {
+    changed_.notify_one();
+  } else {
+    add_thread();
+  }
+}
+
+bool FileThreads::withdraw(FileOp& op) {
+  const std::lock_guard lock(mutex_);
+  const bool waited = std::erase(waiting_, &op) == 1;
+  if (waiting_.empty()) lacks_threads_ = false;
+  return waited;
+}
+
+void FileThreads::retry() {
+  const std::lock_guard lock(mutex_);
+  if (!waiting_.empty()) add_thread();
+}
+
+void FileThreads::add_thread() {
   const auto free = std::ranges::find(workers_, false, &Worker::working);
-  if (free == workers_.end()) return true;
+  if (free == workers_.end()) return;
   if (free->thread.joinable()) free->thread.join();
   try {
     free->thread = std::thread([this, &working = free->working] { work(working); });
     free->working = true;
+    lacks_threads_ = false;
   } catch (const std::system_error&) {  // EAGAIN: the limit on threads
-    waiting_.pop_back();
-    return false;
+    // One that works takes what waits before it ends.
+    lacks_threads_ = std::ranges::find(workers_, true, &Worker::working) == workers_.end();
   }
-  return true;
 }
 
 std::vector<FileOp*> FileThreads::take_finished() {
@@ -35,7 +60,12 @@ std::vector<FileOp*> FileThreads::take_finished() {
 
 void FileThreads::work(bool& working) {
   std::unique_lock lock(mutex_);
-  while (!waiting_.empty()) {
+  const auto has_news = [this] { return ending_ || !waiting_.empty(); };
+  for (;;) {
+    ++idle_;
+    changed_.wait_for(lock, FileThreadsLimits::idle_max, has_news);
+    --idle_;
+    if (waiting_.empty()) break;
     FileOp* const op = waiting_.front();
     waiting_.pop_front();
     lock.unlock();

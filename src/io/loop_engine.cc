@@ -12,6 +12,12 @@ namespace {
 
 thread_local Engine* current_engine = nullptr;
 
+// No engine has an operation for it, so it goes to a thread.
+bool runs(const Op& op) noexcept {
+  return op.kind == Op::Kind::file &&
+         static_cast<const FileOp&>(op).call.action == FileCall::Action::run;
+}
+
 }  // namespace
 
 Engine* Engine::current() noexcept { return current_engine; }
@@ -51,7 +57,7 @@ LoopEngine::~LoopEngine() { ASSERT(pending_ == nullptr && queued_.empty()); }
 
 bool LoopEngine::start(Op& op) {
   ASSERT(op.state.phase == Op::State::Phase::idle);
-  bool complete = cancelling_;
+  bool complete = cancelling_ && !op.outlasts_cancel_all;
   if (complete) {
     op.state.result = -ECANCELED;
   } else if (op.kind == Op::Kind::woken) {
@@ -60,7 +66,9 @@ bool LoopEngine::start(Op& op) {
     if (!complete) woken_ = static_cast<WokenOp*>(&op);
   } else if (op.kind == Op::Kind::file) {
     op.state.result = static_cast<FileOp&>(op).call.make(false);
-    complete = op.state.result != -EAGAIN || begin(op);
+    complete = op.state.result != -EAGAIN;
+    if (!complete && runs(op)) begin_on_thread(static_cast<FileOp&>(op));
+    else if (!complete) complete = begin(op);
   } else if (op.kind != Op::Kind::sleep) {
     complete = begin(op);
   }
@@ -118,11 +126,48 @@ void LoopEngine::resume(Op& op, int result) {
 
 // The kernel, or a thread that waits for the disk, is done with the operation's memory.
 void LoopEngine::complete(Op& op, int result) {
-  op.state.in_kernel = false;
+  op.state.in_kernel = op.state.on_thread = false;
   if (result == -ECANCELED && op.state.ending != 0) result = op.state.ending;
   op.state.finished = op.state.queued;
   op.state.result = result;
   if (!op.state.queued) resume(op, result);
+}
+
+void LoopEngine::begin_on_thread(FileOp& op) {
+  op.state.in_kernel = op.state.on_thread = true;
+  ++files_out_;
+  threads_for(op).start(op);
+}
+
+FileThreads& LoopEngine::threads_for(const FileOp& op) noexcept {
+  return runs(op) ? call_threads_ : file_threads_;
+}
+
+// Completes what the threads have done.
+void LoopEngine::finish_files() {
+  if (files_out_ == 0) return;
+  for (FileThreads* const threads : {&file_threads_, &call_threads_}) {
+    for (FileOp* const op : threads->take_finished()) {
+      --files_out_;
+      complete(*op, op->state.result);
+    }
+  }
+}
+
+// A thread that waits for the disk can't be called back: what it has begun ends with it.
+void LoopEngine::withdraw(FileOp& op) {
+  if (!threads_for(op).withdraw(op)) return;
+  --files_out_;
+  complete(op, -ECANCELED);
+}
+
+// How long to wait for the kernel, with nothing to do; the system is asked for threads it refused.
+int LoopEngine::wait_ms() noexcept {
+  constexpr int thread_pause_ms = 10;
+  const int ms = timers_.wait_ms(now_ms_);
+  const bool lacks_threads =
+      files_out_ > 0 && (file_threads_.lacks_threads() || call_threads_.lacks_threads());
+  return lacks_threads && (ms < 0 || ms > thread_pause_ms) ? thread_pause_ms : ms;
 }
 
 void LoopEngine::enqueue(Op& op) {
@@ -137,6 +182,8 @@ void LoopEngine::run_queued() {
     op->state.queued = false;
     if (op->state.finished) {  // before it could be ended early
       resume(*op, op->state.result);
+    } else if (op->state.on_thread) {
+      withdraw(static_cast<FileOp&>(*op));
     } else if (op->state.in_kernel) {
       interrupt(*op);
     } else if (op->state.ending != 0) {
@@ -162,7 +209,9 @@ void LoopEngine::cancel(Op& op) {
 
 void LoopEngine::cancel_all() {
   cancelling_ = true;
-  for (Op* op = pending_; op != nullptr; op = op->state.next) cancel(*op);
+  for (Op* op = pending_; op != nullptr; op = op->state.next) {
+    if (!op->outlasts_cancel_all) cancel(*op);
+  }
 }
 
 void LoopEngine::arm(Op& op) {
@@ -207,7 +256,12 @@ void LoopEngine::run() {
   while (!stopping_) {
     sleeping_.store(true, std::memory_order_seq_cst);
     const bool asked = wake_asked_.load(std::memory_order_seq_cst);
-    wait(queued_.empty() && !asked ? timers_.wait_ms(now_ms_) : 0);
+    wait(queued_.empty() && !asked ? wait_ms() : 0);
+    if (files_out_ > 0) {
+      for (FileThreads* const threads : {&file_threads_, &call_threads_}) {
+        if (threads->lacks_threads()) threads->retry();
+      }
+    }
     timers_.advance(now_ms_);
     run_queued();
   }
@@ -219,6 +273,7 @@ void LoopEngine::read_clocks() noexcept {
 }
 
 void LoopEngine::woken() {
+  finish_files();
   was_woken_ = true;
   if (woken_ == nullptr || woken_->state.queued) return;
   was_woken_ = false;

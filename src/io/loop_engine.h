@@ -8,6 +8,7 @@
 
 #include "base/timer_wheel.h"
 #include "io/engine.h"
+#include "io/file_threads.h"
 
 namespace h2server::io {
 
@@ -51,6 +52,8 @@ class LoopEngine : public Engine {
   void resume(Op& op, int result);
   // For an operation that was state.in_kernel.
   void complete(Op& op, int result);
+  // Has a thread make the call, which may wait for the disk.
+  void begin_on_thread(FileOp& op);
   // For the next turn.
   void enqueue(Op& op);
   // Somebody called wake().
@@ -68,6 +71,10 @@ class LoopEngine : public Engine {
   void expire(Socket& socket);
   void end_early(Op& op, int error);
   void run_queued();
+  void finish_files();
+  void withdraw(FileOp& op);
+  FileThreads& threads_for(const FileOp& op) noexcept;
+  [[nodiscard]] int wait_ms() noexcept;
 
   const base::Fd event_;
   std::atomic<bool> wake_asked_{false};
@@ -85,6 +92,10 @@ class LoopEngine : public Engine {
   bool stopping_ = false;
   bool cancelling_ = false;
   bool was_woken_ = false;
+  std::size_t files_out_ = 0;  // with the threads below
+  FileThreads file_threads_{*this};
+  // Apart from them, since a disk that can't be written to may hold these for long.
+  FileThreads call_threads_{*this};
 };
 
 // accept(2): errors of the connection that was to be accepted, not of the listener.

@@ -75,6 +75,8 @@ class Op {
   Socket* const socket;  // null: it is not about a socket
   const std::uint32_t timeout_ms;
   const Kind kind;
+  // cancel_all() leaves it alone: it ends what would not end by itself.
+  const bool outlasts_cancel_all;
 
   // The engine's part; nobody else looks.
   struct State {
@@ -88,15 +90,20 @@ class Op {
     int ending = 0;  // why it is to end early: a negative errno value
     Phase phase = Phase::idle;
     bool queued = false;     // for the engine's next turn
-    bool in_kernel = false;  // which may read and write its memory
-    bool finished = false;   // its result came while it was queued
+    bool in_kernel = false;  // or with a thread, which may read and write its memory
+    bool on_thread = false;
+    bool finished = false;  // its result came while it was queued
   };
   State state;
 
  protected:
   // `timeout` in milliseconds; 0: no deadline.
-  Op(Kind what, Engine& where, Socket* about, std::uint32_t timeout) noexcept
-      : engine(where), socket(about), timeout_ms(timeout), kind(what) {}
+  Op(Kind what, Engine& where, Socket* about, std::uint32_t timeout, bool outlasts = false) noexcept
+      : engine(where),
+        socket(about),
+        timeout_ms(timeout),
+        kind(what),
+        outlasts_cancel_all(outlasts) {}
   ~Op() { ASSERT(!pending()); }
 };
 
@@ -154,7 +161,8 @@ class SleepOp : public Op {
 // Waits until wake() has been called since the last time. False when it was cancelled.
 class WokenOp : public Op {
  public:
-  explicit WokenOp(Engine& where) noexcept : Op(Kind::woken, where, nullptr, 0) {}
+  explicit WokenOp(Engine& where, bool outlasts = false) noexcept
+      : Op(Kind::woken, where, nullptr, 0, outlasts) {}
   bool await_resume() const noexcept { return state.result == 0; }
 };
 

@@ -12,9 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
-#include <system_error>
-#include <thread>
 
 #include "io/send_file.h"
 
@@ -46,7 +43,8 @@ struct UringSlot {
 namespace {
 
 constexpr std::uint16_t buffer_group = 0;
-constexpr std::uint8_t inline_files_max = 8;  // parts of a file that leave at once: 2 MiB
+constexpr std::uint8_t inline_files_max = 8;      // parts of a file that leave at once: 2 MiB
+constexpr std::uint8_t inline_receives_max = 16;  // of a slow socket, before the others get theirs
 
 // What the user data of a completion points to, in the low bits.
 enum class Tag : std::uint64_t { op, slot, event, ignored, passing, passed };
@@ -63,21 +61,6 @@ std::uint64_t key_of_passing(int ring, int descriptor) noexcept {
          static_cast<std::uint64_t>(Tag::passing);
 }
 
-std::string explain(int error) {
-  switch (error) {
-    case EPERM:
-      return "it is not allowed (a container's seccomp profile, or kernel.io_uring_disabled)";
-    case ENOSYS:
-      return "this kernel is built without it";
-    case EINVAL:
-      return "this kernel's is too old (Linux 6.1 has what is needed)";
-    case ENOMEM:
-      return "no memory for it (raise the limit on locked memory, ulimit -l)";
-    default:
-      return std::strerror(error);
-  }
-}
-
 }  // namespace
 
 struct UringEngine::Completion {
@@ -87,32 +70,6 @@ struct UringEngine::Completion {
 };
 
 // --- opening ----------------------------------------------------------------------------------
-
-std::string UringEngine::obstacle() {
-  // On a thread of its own: the kernel ends a ring by a signal of a kind to the thread that made
-  // it, and a call that this thread's caller waits in must not fail with EINTR.
-  std::string found;
-  try {
-    std::thread([&] { found = find_obstacle(); }).join();
-  } catch (const std::system_error& error) {
-    found = error.what();
-  }
-  return found;
-}
-
-std::string UringEngine::find_obstacle() {
-  const Result<std::unique_ptr<UringEngine>> trial = open({.submissions = 8, .buffers_max = 32});
-  if (!trial) return explain(trial.error().code);
-  io_uring_probe* const probe = ::io_uring_get_probe_ring((*trial)->ring_.get());
-  if (probe == nullptr) return explain(EINVAL);
-  constexpr std::array needed{IORING_OP_ACCEPT,       IORING_OP_RECV,     IORING_OP_SENDMSG,
-                              IORING_OP_ASYNC_CANCEL, IORING_OP_MSG_RING, IORING_OP_OPENAT2,
-                              IORING_OP_READ,         IORING_OP_MADVISE,  IORING_OP_POLL_ADD};
-  const bool has_all = std::ranges::all_of(
-      needed, [probe](int code) { return ::io_uring_opcode_supported(probe, code) != 0; });
-  ::io_uring_free_probe(probe);
-  return has_all ? "" : explain(EINVAL);
-}
 
 Result<std::unique_ptr<UringEngine>> UringEngine::open(const UringLimits& limits) {
   base::Fd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -172,15 +129,7 @@ UringEngine::~UringEngine() {
 
 // --- starting ---------------------------------------------------------------------------------
 
-io_uring_sqe& UringEngine::next_entry() {
-  io_uring_sqe* entry = ::io_uring_get_sqe(ring_.get());
-  while (entry == nullptr) {
-    // EAGAIN, EBUSY: the kernel is short of memory; what is queued stays queued.
-    ::io_uring_submit(ring_.get());
-    entry = ::io_uring_get_sqe(ring_.get());
-  }
-  return *entry;
-}
+io_uring_sqe& UringEngine::next_entry() { return submissions_.next(*ring_); }
 
 bool UringEngine::begin(Op& op) {
   switch (op.kind) {
@@ -265,6 +214,9 @@ void UringEngine::submit_file(FileOp& op) {
       ::io_uring_prep_madvise(&entry, call.memory, static_cast<off_t>(call.size),
                               MADV_POPULATE_READ);
       break;
+    case FileCall::Action::run:
+      ASSERT(!"a thread's");
+      break;
   }
   entry.user_data = key_of(static_cast<Op*>(&op), Tag::op);
 }
@@ -326,8 +278,23 @@ bool UringEngine::begin_multishot(Op& op) {
   if (op.kind == Op::Kind::receive && receive_at_once(static_cast<ReceiveOp&>(op))) return true;
   UringSlot& slot = slot_of(*op.socket, op.kind);
   if (take_arrived(slot, op)) return true;
-  if (!slot.armed && !slot.starved) arm(slot);
+  if (slot.armed || slot.starved) return false;
+  if (slot.slow && receive_directly(static_cast<ReceiveOp&>(op))) return true;
+  arm(slot);
   return false;
+}
+
+// A socket that brings more than is read gets no multishot operation any more. A turn for each of
+// its buffers would cost more than asking: an upload to a disk, a third of the CPU time.
+bool UringEngine::receive_directly(ReceiveOp& op) {
+  Socket::State& state = op.socket->state;
+  if (state.inline_left == 0) {
+    state.inline_left = inline_receives_max;
+    return false;
+  }
+  --state.inline_left;
+  state.readable = true;
+  return receive_at_once(op);
 }
 
 // Completes `op` with what has arrived, if anything has.
@@ -488,7 +455,7 @@ void UringEngine::run() {
   do {  // what was passed on at last
     passed_on_again_ = false;
     wait(0);
-  } while (passed_on_again_);
+  } while (passed_on_again_ || submissions_.held_back());
   get_back();
   ::io_uring_unregister_ring_fd(ring_.get());
 }
@@ -501,17 +468,7 @@ void UringEngine::get_back() {
 void UringEngine::wait(int ms) {
   feed_starved();
   provide_buffers();
-  io_uring_cqe* first = nullptr;
-  int error;
-  if (ms == 0) {
-    error = ::io_uring_submit_and_get_events(ring_.get());
-  } else {
-    __kernel_timespec limit{.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1'000'000};
-    error = ::io_uring_submit_and_wait_timeout(ring_.get(), &first, 1, ms < 0 ? nullptr : &limit,
-                                               nullptr);
-  }
-  // EAGAIN, EBUSY: short of memory, or too many completions wait: those go first.
-  ASSERT(error >= 0 || error == -ETIME || error == -EINTR || error == -EAGAIN || error == -EBUSY);
+  submissions_.enter(*ring_, ms);
   const bool asked = awake();
   read_clocks();
   if (asked) woken();

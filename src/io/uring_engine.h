@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "io/loop_engine.h"
+#include "io/uring_submissions.h"
 
 struct io_uring;
 struct io_uring_buf_ring;
@@ -62,6 +63,7 @@ class UringEngine final : public LoopEngine {
   void forget(Socket& socket) noexcept override;
 
   bool receive_at_once(ReceiveOp& op);
+  bool receive_directly(ReceiveOp& op);
   bool begin_multishot(Op& op);
   void submit_send(SendOp& op);
   bool attempt_file(SendOp& op);
@@ -87,6 +89,7 @@ class UringEngine final : public LoopEngine {
 
   const UringLimits limits_;
   std::unique_ptr<io_uring> ring_;
+  UringSubmissions submissions_;
   io_uring_buf_ring* buffer_ring_ = nullptr;
   std::vector<char*> provided_;              // by number; null: the number is free
   std::vector<std::uint16_t> free_numbers_;  // of provided_

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "base/buffer_chain.h"
+#include "base/pace.h"
 #include "h2server/result.h"
 #include "h2server/task.h"
 #include "io/engine.h"
@@ -56,8 +57,9 @@ class Stream {
   // What has arrived, at least a byte; an empty lease at the peer's end. ETIMEDOUT when nothing
   // came in `timeout_ms` (0: no limit), ECANCELED after cancel_read().
   virtual Read read(std::uint32_t timeout_ms) = 0;
-  // Sends all of `bytes`. ETIMEDOUT when the peer took none of it in `timeout_ms`.
-  virtual Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t timeout_ms) = 0;
+  // Sends all of `bytes`. ETIMEDOUT when the peer takes them more slowly than `pace` allows, which
+  // outlives the call.
+  virtual Task<Result<void>> write(base::BufferChain& bytes, base::Pace& pace) = 0;
   // Tells the peer that no more will come.
   virtual Task<void> finish(std::uint32_t timeout_ms) = 0;
 

@@ -10,12 +10,13 @@
 
 namespace h2server::net {
 
-Task<Result<void>> TcpStream::write(base::BufferChain& bytes, std::uint32_t timeout_ms) {
+Task<Result<void>> TcpStream::write(base::BufferChain& bytes, base::Pace& pace) {
   std::array<iovec, 32> pieces;
   while (!bytes.empty()) {
     const bool by_file = sends_files_ && socket_.engine().sends_files();
     const std::size_t count = by_file ? bytes.gather_before_file(pieces) : bytes.gather(pieces);
-    io::SendOp send(socket_, std::span(pieces).first(count), timeout_ms);
+    const std::int64_t from_ms = engine().now_ms();
+    io::SendOp send(socket_, std::span(pieces).first(count), pace.left_ms());
     if (by_file && count == 0) send.file = bytes.front_file();
     send.more = by_file && count > 0 && count < bytes.pieces();
     const Result<std::size_t> sent = co_await send;
@@ -25,6 +26,8 @@ Task<Result<void>> TcpStream::write(base::BufferChain& bytes, std::uint32_t time
     }
     if (!sent) co_return std::unexpected(sent.error());
     bytes.consume(*sent);
+    const bool in_time = pace.moved(engine().now_ms() - from_ms, *sent);
+    if (!in_time && !bytes.empty()) co_return std::unexpected(Error{ETIMEDOUT, "send"});
   }
   co_return {};
 }

@@ -11,7 +11,7 @@ class TcpStream final : public Stream {
       : socket_(engine, std::move(connection)) {}
 
   Read read(std::uint32_t timeout_ms) override { return {socket_, timeout_ms}; }
-  Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t timeout_ms) override;
+  Task<Result<void>> write(base::BufferChain& bytes, base::Pace& pace) override;
   Task<void> finish(std::uint32_t timeout_ms) override;
   bool has_unread() const noexcept override;
   Task<bool> acknowledged(std::size_t bytes_left, std::uint32_t timeout_ms) override;

@@ -2,38 +2,31 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <openssl/bio.h>
 #include <openssl/ec.h>
-#include <openssl/evp.h>
+#include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
-#include <openssl/x509.h>
 #include <openssl/x509v3.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include "base/fd.h"
+#include "net/tls_objects.h"
 
 namespace h2server::net {
 
 namespace {
 
-template <auto free_function>
-struct Free {
-  template <class T>
-  void operator()(T* object) const noexcept {
-    free_function(object);
-  }
-};
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, Free<X509_free>>;
-using Extension = std::unique_ptr<X509_EXTENSION, Free<X509_EXTENSION_free>>;
-using Bio = std::unique_ptr<BIO, Free<BIO_free_all>>;
+using Extension = std::unique_ptr<X509_EXTENSION, FreeBy<X509_EXTENSION_free>>;
+using Number = std::unique_ptr<BIGNUM, FreeBy<BN_free>>;
 
 constexpr long valid_days = 398;
 
@@ -66,8 +59,7 @@ Certificate make_certificate(EVP_PKEY* key) {
   if (RAND_bytes(serial.data(), serial.size()) != 1) return nullptr;
   serial[0] &= 0x7f;  // RFC 5280, 4.1.2.2: positive
   X509_set_version(certificate.get(), X509_VERSION_3);
-  const std::unique_ptr<BIGNUM, Free<BN_free>> number(
-      BN_bin2bn(serial.data(), static_cast<int>(serial.size()), nullptr));
+  const Number number(BN_bin2bn(serial.data(), static_cast<int>(serial.size()), nullptr));
   BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate.get()));
   X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -3600);  // clocks differ
   X509_gmtime_adj(X509_getm_notAfter(certificate.get()), valid_days * 24 * 3600);
@@ -88,19 +80,96 @@ Certificate make_certificate(EVP_PKEY* key) {
   return complete ? std::move(certificate) : nullptr;
 }
 
-Result<void, std::string> write_file(const std::string& file, BIO* content, mode_t mode) {
-  std::error_code failure;
+// --- files ------------------------------------------------------------------------------------
+
+std::filesystem::path folder_of(const std::string& file) {
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, failure);
-  const base::Fd target(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  return folder.empty() ? "." : folder;
+}
+
+// Where a file is written before it gets its name.
+std::string unfinished(const std::string& file) { return file + ".new"; }
+
+bool exists(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
+
+// Held while a pair is made: another server may be about to do the same. It ends with its process.
+// Where a folder can't be locked (some network file systems), servers must not start at once.
+base::Fd lock_folder(const std::string& file) {
+  base::Fd folder(::open(folder_of(file).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  while (folder.valid() && ::flock(folder.get(), LOCK_EX) != 0 && errno == EINTR) {
+  }
+  return folder;
+}
+
+int write_all(int target, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(target, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return count < 0 ? errno : EIO;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return 0;
+}
+
+// Under its unfinished name, in place of what a killed run has left there. 0, or an errno value.
+int write_unfinished(const std::string& file, BIO* content, mode_t mode) {
+  std::error_code failure;
+  std::filesystem::create_directories(folder_of(file), failure);
+  const std::string name = unfinished(file);
+  ::unlink(name.c_str());
+  const base::Fd target(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (!target.valid()) return errno;
   char* bytes = nullptr;
   const long size = BIO_get_mem_data(content, &bytes);
-  if (!target.valid() || ::write(target.get(), bytes, static_cast<std::size_t>(size)) != size) {
-    return std::unexpected(fmt::format("can't write {}: {}; make its folder writable or name "
-                                       "another with --cert and --key",
-                                       file, std::strerror(errno)));
+  const int error = write_all(target.get(), {bytes, static_cast<std::size_t>(size)});
+  if (error != 0) return error;
+  return ::fsync(target.get()) == 0 ? 0 : errno;
+}
+
+// Gives it its name, unless there is a file of that name. 0, or an errno value.
+int publish(const std::string& file) {
+  const std::string name = unfinished(file);
+  if (::renameat2(AT_FDCWD, name.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0) {
+    if (errno != EINVAL) return errno;
+    // A file system that can't do that: then by a second name.
+    if (::link(name.c_str(), file.c_str()) != 0) return errno;
+    ::unlink(name.c_str());
   }
-  return {};
+  const base::Fd folder(::open(folder_of(file).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.valid()) ::fsync(folder.get());  // a failure concerns a crash of the machine only
+  return 0;
+}
+
+struct File {
+  const std::string& name;
+  BIO* content;
+  mode_t mode;
+};
+
+// Both or none.
+Result<void, std::string> write_pair(const File& key, const File& certificate) {
+  const File* at = &key;  // the one that fails
+  int error = write_unfinished(key.name, key.content, key.mode);
+  if (error == 0) {
+    at = &certificate;
+    error = write_unfinished(certificate.name, certificate.content, certificate.mode);
+  }
+  if (error == 0) {
+    at = &key;
+    error = publish(key.name);
+  }
+  if (error == 0) {
+    // finish_self_signed() goes on from here when this process is killed now.
+    at = &certificate;
+    error = publish(certificate.name);
+    if (error != 0) ::unlink(key.name.c_str());  // half a pair would stand in the next try's way
+  }
+  if (error == 0) return {};
+  ::unlink(unfinished(key.name).c_str());
+  ::unlink(unfinished(certificate.name).c_str());
+  return std::unexpected(fmt::format("can't write {}: {}; make its folder writable or name "
+                                     "another with --cert and --key",
+                                     at->name, std::strerror(error)));
 }
 
 }  // namespace
@@ -117,11 +186,28 @@ Result<void, std::string> make_self_signed(const std::string& certificate_file,
       PEM_write_bio_X509(certificate_text.get(), certificate.get()) != 1) {
     return std::unexpected(std::string("OpenSSL can't make a self-signed certificate"));
   }
-  Result<void, std::string> written = write_file(key_file, key_text.get(), 0600);
-  if (!written) return written;
-  written = write_file(certificate_file, certificate_text.get(), 0644);
-  if (!written) ::unlink(key_file.c_str());  // half a pair would stand in the next try's way
-  return written;
+  std::error_code failure;
+  std::filesystem::create_directories(folder_of(key_file), failure);
+  const base::Fd lock = lock_folder(key_file);
+  if (exists(key_file) && exists(certificate_file)) return {};  // another server has made them
+  return write_pair({key_file, key_text.get(), 0600},
+                    {certificate_file, certificate_text.get(), 0644});
+}
+
+bool finish_self_signed(const std::string& certificate_file, const std::string& key_file) {
+  const base::Fd lock = lock_folder(key_file);
+  if (exists(certificate_file)) return true;
+  const Bio key_text(BIO_new_file(key_file.c_str(), "r"));
+  const Bio certificate_text(BIO_new_file(unfinished(certificate_file).c_str(), "r"));
+  if (key_text == nullptr || certificate_text == nullptr) return false;
+  char no_passphrase[] = "";  // ours are not encrypted; without one OpenSSL would ask
+  const Key key(PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, no_passphrase));
+  const Certificate certificate(
+      PEM_read_bio_X509(certificate_text.get(), nullptr, nullptr, nullptr));
+  const bool fits = key != nullptr && certificate != nullptr &&
+                    X509_check_private_key(certificate.get(), key.get()) == 1;
+  ERR_clear_error();
+  return fits && publish(certificate_file) == 0;
 }
 
 }  // namespace h2server::net

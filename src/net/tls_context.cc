@@ -1,13 +1,12 @@
 #include "net/tls_context.h"
 
-#include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <string_view>
+
+#include "base/c_callback.h"
+#include "net/tls_credentials.h"
 
 namespace h2server::net {
 
@@ -41,24 +40,13 @@ std::string last_error() {
   return reason != nullptr ? reason : "unknown error";
 }
 
-// Empty when the file can be read.
-std::string unreadable(std::string_view what, std::string_view option, const std::string& file) {
-  if (::access(file.c_str(), R_OK) == 0) return {};
-  return fmt::format("can't read the {} {}: {}; name it with {}, make one with --self-signed, or "
-                     "serve without TLS with --h2c",
-                     what, file, std::strerror(errno), option);
-}
-
 }  // namespace
 
 void TlsContext::Free::operator()(ssl_ctx_st* context) const noexcept { SSL_CTX_free(context); }
 
 Result<std::shared_ptr<const TlsContext>, std::string> TlsContext::open(
-    const std::string& certificate_file, const std::string& key_file) {
-  std::string problem = unreadable("certificate", "--cert", certificate_file);
-  if (problem.empty()) problem = unreadable("private key", "--key", key_file);
-  if (!problem.empty()) return std::unexpected(std::move(problem));
-
+    const std::string& certificate_file, const std::string& key_file,
+    const Passphrase& passphrase) {
   auto made = std::make_shared<TlsContext>();
   made->context_.reset(SSL_CTX_new(TLS_server_method()));
   SSL_CTX* const context = made->get();
@@ -69,23 +57,18 @@ Result<std::shared_ptr<const TlsContext>, std::string> TlsContext::open(
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   // Tickets carry the session; a cache in the process would be locked by every handshake.
+  made->tickets_.install(context);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_session_id_context(context, reinterpret_cast<const unsigned char*>("h2server"), 8);
   SSL_CTX_set_max_early_data(context, 0);
-  SSL_CTX_set_alpn_select_cb(context, select_protocol, nullptr);
+  SSL_CTX_set_alpn_select_cb(context, base::c_callback<select_protocol>, nullptr);
   if (SSL_CTX_set_cipher_list(context, ciphers_of_tls_1_2) != 1) {
     return std::unexpected("can't set the TLS ciphers: " + last_error());
   }
-  if (SSL_CTX_use_certificate_chain_file(context, certificate_file.c_str()) != 1) {
-    return std::unexpected(fmt::format("{} holds no certificate in PEM form ({}); name one with "
-                                       "--cert",
-                                       certificate_file, last_error()));
-  }
-  if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return std::unexpected(fmt::format("{} holds no private key in PEM form that fits {} ({}); "
-                                       "name one with --key",
-                                       key_file, certificate_file, last_error()));
-  }
+  const Result<void, std::string> loaded =
+      load_credentials(context, certificate_file, key_file, passphrase);
+  if (!loaded) return std::unexpected(loaded.error());
+  made->warning_ = validity_warning(context, certificate_file);
   return made;
 }
 

@@ -4,10 +4,12 @@
 // Immutable once made, so every worker may use it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "h2server/result.h"
+#include "net/tls_tickets.h"
 
 struct ssl_ctx_st;
 
@@ -15,18 +17,26 @@ namespace h2server::net {
 
 class TlsContext {
  public:
-  // Both files are PEM; the certificate file may hold a chain. The error is a line for the
-  // operator.
+  // Yields the passphrase of an encrypted key, or says why there is none.
+  using Passphrase = std::function<Result<std::string, std::string>(const std::string& key_file)>;
+
+  // Both files are PEM; the certificate file may hold a chain. An encrypted key needs a passphrase,
+  // which is asked for once. The error is a line for the operator.
   static Result<std::shared_ptr<const TlsContext>, std::string> open(
-      const std::string& certificate_file, const std::string& key_file);
+      const std::string& certificate_file, const std::string& key_file,
+      const Passphrase& passphrase = {});
 
   [[nodiscard]] ssl_ctx_st* get() const noexcept { return context_.get(); }
+  // A line for the operator: clients will not accept the certificate. Empty: it is valid today.
+  [[nodiscard]] const std::string& warning() const noexcept { return warning_; }
 
  private:
   struct Free {
     void operator()(ssl_ctx_st* context) const noexcept;
   };
+  TicketKeys tickets_;
   std::unique_ptr<ssl_ctx_st, Free> context_;
+  std::string warning_;
 };
 
 }  // namespace h2server::net

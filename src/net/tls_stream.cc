@@ -8,7 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <new>
+
+#include "base/c_callback.h"
+#include "base/out_of_memory.h"
 
 namespace h2server::net {
 
@@ -33,11 +35,31 @@ constexpr std::string_view answer_to_plain_http =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 62\r\n"
     "Connection: close\r\n\r\nThis port speaks HTTPS: put https:// in front of the address.\n";
 
+// OpenSSL's reason for the failure of the last call. Its queue of errors is empty then.
+int reason_of_failure() {
+  const int reason = ERR_GET_REASON(ERR_peek_error());
+  ERR_clear_error();
+  if (reason == ERR_R_MALLOC_FAILURE) base::out_of_memory();
+  return reason;
+}
+
 }  // namespace
 
 // The callbacks through which OpenSSL reads and writes a stream's buffers.
 struct TlsBio {
   static TlsStream& stream(BIO* bio) { return *static_cast<TlsStream*>(BIO_get_data(bio)); }
+
+  static BIO_METHOD* method() {
+    static BIO_METHOD* const made = [] {
+      BIO_METHOD* const fresh = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
+      if (fresh == nullptr) base::out_of_memory();
+      BIO_meth_set_read_ex(fresh, base::c_callback<read>);
+      BIO_meth_set_write_ex(fresh, base::c_callback<write>);
+      BIO_meth_set_ctrl(fresh, control);
+      return fresh;
+    }();
+    return made;
+  }
 
   static int read(BIO* bio, char* out, std::size_t size, std::size_t* done) {
     std::string_view& input = stream(bio).input_;
@@ -59,24 +81,12 @@ struct TlsBio {
   }
 
   static long control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
-
-  static BIO_METHOD* method() {
-    static BIO_METHOD* const made = [] {
-      BIO_METHOD* const fresh = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
-      BIO_meth_set_read_ex(fresh, read);
-      BIO_meth_set_write_ex(fresh, write);
-      BIO_meth_set_ctrl(fresh, control);
-      return fresh;
-    }();
-    return made;
-  }
 };
 
 TlsStream::TlsStream(io::Engine& engine, base::Fd connection, const TlsContext& context)
     : tcp_(engine, std::move(connection)), ssl_(SSL_new(context.get()), SSL_free) {
-  if (ssl_ == nullptr) throw std::bad_alloc();
   BIO* const bio = BIO_new(TlsBio::method());
-  if (bio == nullptr) throw std::bad_alloc();
+  if (ssl_ == nullptr || bio == nullptr) base::out_of_memory();
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_.get(), bio, bio);
@@ -85,25 +95,27 @@ TlsStream::TlsStream(io::Engine& engine, base::Fd connection, const TlsContext& 
 
 TlsStream::~TlsStream() = default;
 
-Task<Result<void>> TlsStream::handshake(std::uint32_t timeout_ms) {
+Task<Result<void>> TlsStream::handshake(std::uint32_t timeout_ms, std::uint32_t linger_ms) {
+  linger_ms_ = linger_ms;
   // One deadline for the whole handshake: a byte now and then does not prolong it.
   const std::int64_t until_ms = engine().now_ms() + timeout_ms;
+  base::Pace pace = base::Pace::deadline(timeout_ms);
   for (;;) {
     ERR_clear_error();  // what the last one left behind would be taken for this one's
     const int verdict = SSL_do_handshake(ssl_.get());
     const int error = verdict == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), verdict);
-    if (error == SSL_ERROR_SSL && ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST) {
-      encrypted_.append(answer_to_plain_http);
-    }
-    if (!encrypted_.empty()) {  // our part, or the alert that says why not
-      const Result<void> written = co_await tcp_.write(encrypted_, timeout_ms);
-      if (!written) co_return std::unexpected(written.error());
-    }
-    if (error != SSL_ERROR_WANT_READ) ERR_clear_error();
-    if (error == SSL_ERROR_NONE) co_return {};
-    if (error != SSL_ERROR_WANT_READ) {
+    const int reason = error == SSL_ERROR_SSL ? reason_of_failure() : 0;
+    if (error == SSL_ERROR_NONE) ERR_clear_error();
+    if (reason == SSL_R_HTTP_REQUEST) encrypted_.append(answer_to_plain_http);
+    if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ) {
+      co_await tell_why();
       co_return std::unexpected(Error{EPROTO, "TLS handshake"});
     }
+    if (!encrypted_.empty()) {
+      const Result<void> written = co_await tcp_.write(encrypted_, pace);
+      if (!written) co_return std::unexpected(written.error());
+    }
+    if (error == SSL_ERROR_NONE) co_return {};
     const std::int64_t left_ms = until_ms - engine().now_ms();
     if (left_ms <= 0) co_return std::unexpected(Error{ETIMEDOUT, "TLS handshake"});
     Result<io::Lease> lease = co_await tcp_.read(static_cast<std::uint32_t>(left_ms));
@@ -112,6 +124,19 @@ Task<Result<void>> TlsStream::handshake(std::uint32_t timeout_ms) {
     lease_ = *std::move(lease);
     input_ = lease_.bytes();
   }
+}
+
+// Sends the alert, and gives the peer time to read it (RFC 9112, 9.6).
+Task<void> TlsStream::tell_why() {
+  input_ = {};  // nobody reads it any more
+  lease_.end();
+  if (flushing_ || encrypted_.empty()) co_return;  // by the writer, who then ends with an error
+  flushing_ = true;
+  base::Pace pace = base::Pace::deadline(linger_ms_);
+  const Result<void> written = co_await tcp_.write(encrypted_, pace);
+  flushing_ = false;
+  flushed_.set();
+  if (written) co_await linger(tcp_, linger_ms_);
 }
 
 std::string_view TlsStream::protocol() const noexcept {
@@ -137,7 +162,7 @@ std::size_t TlsStream::decrypt(std::span<char> room) {
       if (SSL_want_read(ssl_.get())) break;
       const int error = SSL_get_error(ssl_.get(), verdict);
       ending_ = error == SSL_ERROR_ZERO_RETURN ? Ending::closed : Ending::broken;
-      ERR_clear_error();
+      reason_of_failure();
       break;
     }
     filled += got;
@@ -157,12 +182,17 @@ Task<Result<io::Lease>> TlsStream::read_plain(std::uint32_t timeout_ms) {
       plain.set_size(decrypt(plain.room()));
       if (input_.empty()) lease_.end();
       if (!plain.empty()) co_return std::move(plain);
+      if (ending_ == Ending::broken) {
+        plain = io::Lease();
+        co_await tell_why();
+      }
       if (ending_ != Ending::none) continue;
     }
     // OpenSSL's own answers: to a KeyUpdate, to an attempt at renegotiation.
     if (!encrypted_.empty() && !flushing_) {
       flushing_ = true;
-      const Result<void> flushed = co_await tcp_.write(encrypted_, timeout_ms);
+      base::Pace pace = base::Pace::deadline(timeout_ms == 0 ? UINT32_MAX : timeout_ms);
+      const Result<void> flushed = co_await tcp_.write(encrypted_, pace);
       flushing_ = false;
       flushed_.set();
       if (!flushed) co_return std::unexpected(flushed.error());
@@ -204,7 +234,7 @@ Result<void> TlsStream::encrypt(base::BufferChain& bytes) {
     }
     std::size_t taken = 0;
     if (SSL_write_ex(ssl_.get(), record.data(), record.size(), &taken) != 1) {
-      ERR_clear_error();
+      reason_of_failure();
       return std::unexpected(Error{EPROTO, "TLS"});
     }
     bytes.consume(taken);
@@ -213,14 +243,14 @@ Result<void> TlsStream::encrypt(base::BufferChain& bytes) {
   return {};
 }
 
-Task<Result<void>> TlsStream::write(base::BufferChain& bytes, std::uint32_t timeout_ms) {
+Task<Result<void>> TlsStream::write(base::BufferChain& bytes, base::Pace& pace) {
   while (!bytes.empty() || !encrypted_.empty()) {
     const Result<void> done = encrypt(bytes);
     if (!done) co_return std::unexpected(done.error());
     // One at a time: the bytes of whoever comes second leave with the first one's.
     while (flushing_) co_await flushed_.wait();
     flushing_ = true;
-    const Result<void> written = co_await tcp_.write(encrypted_, timeout_ms);
+    const Result<void> written = co_await tcp_.write(encrypted_, pace);
     flushing_ = false;
     if (!written) co_return std::unexpected(written.error());
   }
@@ -232,7 +262,8 @@ Task<void> TlsStream::finish(std::uint32_t timeout_ms) {
   SSL_shutdown(ssl_.get());  // queues close_notify; the peer's own is not waited for
   ERR_clear_error();
   if (!encrypted_.empty()) {
-    const Result<void> written = co_await tcp_.write(encrypted_, timeout_ms);
+    base::Pace pace = base::Pace::deadline(timeout_ms);
+    const Result<void> written = co_await tcp_.write(encrypted_, pace);
     if (!written) co_return;
   }
   co_await tcp_.finish(timeout_ms);

@@ -21,13 +21,14 @@ class TlsStream final : public Stream {
   TlsStream(io::Engine& engine, base::Fd connection, const TlsContext& context);
   ~TlsStream() override;
 
-  // Before anything else. After an error the peer has been told why.
-  Task<Result<void>> handshake(std::uint32_t timeout_ms);
+  // Before anything else. After an error the peer has been told why, and had `linger_ms` to read
+  // it; so it is later when what it sends can't be decrypted.
+  Task<Result<void>> handshake(std::uint32_t timeout_ms, std::uint32_t linger_ms);
   // What ALPN chose: "h2", "http/1.1", or empty when the client offered nothing.
   [[nodiscard]] std::string_view protocol() const noexcept;
 
   Read read(std::uint32_t timeout_ms) override { return read_plain(timeout_ms); }
-  Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t timeout_ms) override;
+  Task<Result<void>> write(base::BufferChain& bytes, base::Pace& pace) override;
   Task<void> finish(std::uint32_t timeout_ms) override;
   void cancel_read() override { tcp_.cancel_read(); }
   bool has_unread() const noexcept override { return tcp_.has_unread(); }
@@ -38,6 +39,7 @@ class TlsStream final : public Stream {
  private:
   friend struct TlsBio;  // OpenSSL's way to input_ and encrypted_
 
+  Task<void> tell_why();
   Task<Result<io::Lease>> read_plain(std::uint32_t timeout_ms);
   Result<void> encrypt(base::BufferChain& bytes);
   std::size_t decrypt(std::span<char> room);
@@ -53,7 +55,8 @@ class TlsStream final : public Stream {
   base::BufferChain encrypted_;          // on their way out
   std::size_t small_records_left_ = 0;   // bytes that are to leave in small records
   std::int64_t encrypted_ms_ = -60'000;  // when bytes left last
-  coro::Event flushed_;                  // by the reader, for the writer
+  std::uint32_t linger_ms_ = 0;
+  coro::Event flushed_;  // by the reader, for the writer
   bool flushing_ = false;
   Ending ending_ = Ending::none;  // of what the peer sends
 };

@@ -1,15 +1,19 @@
 #include "server/accept_loop.h"
 
+#include <cerrno>
+
 namespace h2server::server {
 
 namespace {
 
 constexpr std::uint32_t room_pause_ms = 1;  // the timers' precision is all that it waits
+constexpr std::uint32_t shed_pause_ms = 5;  // for a connection to end; with none idle, 200 a second
 
 }  // namespace
 
-AcceptLoop::AcceptLoop(io::Engine& engine, base::Fd listener, std::function<bool(base::Fd&)> take)
-    : listener_(engine, std::move(listener)), take_(std::move(take)) {}
+AcceptLoop::AcceptLoop(io::Engine& engine, base::Fd listener, std::function<bool(base::Fd&)> take,
+                       std::function<void()> shed)
+    : listener_(engine, std::move(listener)), take_(std::move(take)), shed_(std::move(shed)) {}
 
 Task<void> AcceptLoop::run() {
   while (!stopped_) {
@@ -26,7 +30,10 @@ Task<void> AcceptLoop::run() {
     }
     if (stopped_) co_return;
     shortage_.report(connection.error(), listener_.engine().now_ms());
-    const bool goes_on = co_await pause(Shortage::pause_ms);
+    const int error = connection.error().code;
+    const bool sheds = error == EMFILE || error == ENFILE;
+    if (sheds) shed_();
+    const bool goes_on = co_await pause(sheds ? shed_pause_ms : Shortage::pause_ms);
     if (!goes_on) co_return;
   }
 }

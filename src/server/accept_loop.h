@@ -13,8 +13,10 @@ namespace h2server::server {
 class AcceptLoop {
  public:
   // `take` is offered each connection. False: it has no room for it now, and will be offered it
-  // again; meanwhile none is accepted.
-  AcceptLoop(io::Engine& engine, base::Fd listener, std::function<bool(base::Fd&)> take);
+  // again; meanwhile none is accepted. `shed` is called when the system has no descriptor for
+  // another connection: it is to end one that is idle.
+  AcceptLoop(io::Engine& engine, base::Fd listener, std::function<bool(base::Fd&)> take,
+             std::function<void()> shed);
 
   // Until stop().
   Task<void> run();
@@ -25,6 +27,7 @@ class AcceptLoop {
 
   io::Socket listener_;
   std::function<bool(base::Fd&)> take_;
+  std::function<void()> shed_;
   io::Op* waiting_ = nullptr;
   bool stopped_ = false;
   Shortage shortage_;

@@ -5,15 +5,16 @@
 
 namespace h2server::server {
 
-Acceptor::Acceptor(io::EngineKind kind, std::vector<base::Fd> listeners,
+Acceptor::Acceptor(const SharedContext& shared, std::vector<base::Fd> listeners,
                    std::deque<Worker>& workers)
-    : kind_(kind),
+    : shared_(shared),
       listeners_(std::move(listeners)),
       workers_(workers),
       balancer_(static_cast<unsigned>(workers.size())) {}
 
 Result<void, std::string> Acceptor::start() {
-  return thread_.start(kind_, [this](io::Engine& engine) { return run(engine); });
+  return thread_.start(
+      shared_.engine, [this](io::Engine& engine) { return run(engine); }, shared_.give_up);
 }
 
 void Acceptor::stop() noexcept {
@@ -25,8 +26,11 @@ Task<void> Acceptor::run(io::Engine& engine) {
   std::deque<AcceptLoop> loops;
   coro::TaskGroup accepting;
   for (base::Fd& listener : listeners_) {
-    loops.emplace_back(engine, std::move(listener),
-                       [this](base::Fd& connection) { return place(connection); });
+    loops.emplace_back(
+        engine, std::move(listener), [this](base::Fd& connection) { return place(connection); },
+        [this] {
+          for (Worker& worker : workers_) worker.shed_longest_idle();
+        });
     accepting.start(loops.back().run());
   }
   while (!stop_asked_.load()) {

@@ -17,8 +17,9 @@ namespace h2server::server {
 
 class Acceptor {
  public:
-  // The workers outlive the acceptor.
-  Acceptor(io::EngineKind kind, std::vector<base::Fd> listeners, std::deque<Worker>& workers);
+  // All outlive the acceptor.
+  Acceptor(const SharedContext& shared, std::vector<base::Fd> listeners,
+           std::deque<Worker>& workers);
 
   Result<void, std::string> start();
   void stop() noexcept;
@@ -30,7 +31,7 @@ class Acceptor {
   Task<void> run(io::Engine& engine);
   bool place(base::Fd& connection);
 
-  const io::EngineKind kind_;
+  const SharedContext& shared_;
   std::vector<base::Fd> listeners_;
   std::deque<Worker>& workers_;
   Balancer balancer_;

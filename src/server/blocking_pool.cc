@@ -1,5 +1,6 @@
 #include "server/blocking_pool.h"
 
+#include "base/log.h"
 #include "server/blocking_worker.h"
 
 namespace h2server::server {
@@ -11,17 +12,34 @@ Result<void, std::string> BlockingPool::start(unsigned threads) {
   for (unsigned i = 0; i < threads; ++i) {
     Member& member = members_.emplace_back();
     Result<BlockingThread> thread = BlockingThread::start([this, &member] {
-      BlockingWorker worker(shared_, stop_, member.counters);
-      while (std::optional<base::Fd> connection = take_()) worker.serve(*std::move(connection));
+      {
+        BlockingWorker worker(shared_, stop_, member.counters);
+        while (std::optional<base::Fd> connection = take_()) worker.serve(*std::move(connection));
+      }
+      member.ended.store(true);
+      shared_.give_up.notify();
     });
-    if (!thread) return std::unexpected("can't start a thread: " + thread.error().message());
+    if (!thread) {
+      members_.pop_back();
+      return std::unexpected("can't start a thread: " + thread.error().message());
+    }
     member.thread = *std::move(thread);
   }
   return {};
 }
 
-void BlockingPool::join() noexcept {
-  for (Member& member : members_) member.thread.join();
+bool BlockingPool::join() {
+  bool all = true;
+  for (Member& member : members_) {
+    if (shared_.give_up.wait([&member] { return member.ended.load(); })) {
+      member.thread.join();
+      continue;
+    }
+    base::log_error("a thread was left behind: it began {}", describe_last_route(member.counters));
+    member.thread.leave_behind();
+    all = false;
+  }
+  return all;
 }
 
 std::string BlockingPool::report() const {

@@ -1,6 +1,7 @@
 // BlockingPool: threads that each take a connection, serve it to its end, and take the next.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -24,7 +25,9 @@ class BlockingPool {
 
   // After an error some may run: they end when `take` says so.
   Result<void, std::string> start(unsigned threads);
-  void join() noexcept;
+  // Returns false if it gave up, and said what has not ended: then the pool and what it uses must
+  // never be destroyed.
+  [[nodiscard]] bool join();
 
   // A line for each thread.
   [[nodiscard]] std::string report() const;
@@ -32,6 +35,7 @@ class BlockingPool {
  private:
   struct Member {
     WorkerCounters counters;
+    std::atomic<bool> ended{false};
     BlockingThread thread;
   };
 

@@ -35,4 +35,8 @@ void BlockingThread::join() noexcept {
   if (std::exchange(started_, false)) ASSERT(::pthread_join(handle_, nullptr) == 0);
 }
 
+void BlockingThread::leave_behind() noexcept {
+  if (std::exchange(started_, false)) ASSERT(::pthread_detach(handle_) == 0);
+}
+
 }  // namespace h2server::server

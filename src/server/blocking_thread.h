@@ -33,6 +33,8 @@ class BlockingThread {
 
   // Waits for its end, if it was started.
   void join() noexcept;
+  // The thread runs on, if it was started. What it uses must never be destroyed.
+  void leave_behind() noexcept;
 
  private:
   pthread_t handle_{};

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "base/log.h"
 #include "content/folder.h"
@@ -39,9 +41,22 @@ BlockingWorker::BlockingWorker(const SharedContext& shared, const StopSignal& st
 BlockingWorker::~BlockingWorker() { io::Engine::set_current(nullptr); }
 
 void BlockingWorker::serve(base::Fd connection) {
+  Admission& admission = context_.shared.admission;
+  std::expected<Admission::Ticket, Admission::Refusal> ticket = admission.admit(connection.get());
+  if (ticket) {
+    serve(std::move(connection), *std::move(ticket));
+  } else {
+    admission.report(ticket.error(), engine_.now_ms());
+  }
+}
+
+void BlockingWorker::serve(base::Fd connection, Admission::Ticket ticket) {
+  constexpr std::chrono::milliseconds pause{100};
   coro::TaskGroup serving;
-  serving.start(serve_connection(context_, std::move(connection)));
-  if (serving.running() > 0) {  // what waits is on the loop
+  serving.start(serve_connection(context_, std::move(connection), std::move(ticket)));
+  if (serving.running() > 0) {  // what waits is on the loop, or waits for something of its own
+    // A coroutine that waits can't be given up: a loop is tried for until there is one.
+    while (loop_.engine == nullptr && make_loop() == nullptr) std::this_thread::sleep_for(pause);
     coro::TaskGroup watching;
     watching.start(watch(serving));
     loop_.engine->run();
@@ -66,7 +81,7 @@ io::Engine* BlockingWorker::make_loop() {
   base::Fd drain = copy_of(interrupts_.drain);
   base::Fd cancel = copy_of(interrupts_.cancel);
   if (!engine || !drain.valid() || !cancel.valid()) {
-    base::log_error("HTTP/2 connection closed: no descriptors for its event loop");
+    base::log_error("no descriptors for the event loop of a connection");
     return nullptr;
   }
   loop_ = {*std::move(engine), std::move(drain), std::move(cancel)};

@@ -22,8 +22,10 @@ class BlockingWorker {
   BlockingWorker(const SharedContext& shared, const StopSignal& stop, WorkerCounters& counters);
   ~BlockingWorker();
 
-  // Until the connection is done with.
+  // Until the connection is done with. There may be too many of them: then it is closed at once.
   void serve(base::Fd connection);
+  // The same where the connection was admitted before.
+  void serve(base::Fd connection, Admission::Ticket ticket);
 
  private:
   // Of the connection at hand. It watches copies of the stop signal's descriptors, since sockets

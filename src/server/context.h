@@ -16,7 +16,9 @@
 #include "io/choose.h"
 #include "io/engine.h"
 #include "net/tls_context.h"
+#include "server/admission.h"
 #include "server/counters.h"
+#include "server/give_up.h"
 
 namespace h2server::server {
 
@@ -28,6 +30,8 @@ struct SharedContext {
   std::shared_ptr<const net::TlsContext> tls;                                // null: cleartext
   std::shared_ptr<const content::Folder> root;  // of load_file_from_filecache(), or null
   std::uint32_t drain_ms_max = 10'000;
+  mutable Admission admission;  // any thread's
+  mutable GiveUp give_up;       // any thread's
   http::h2::Implementation h2 = http::h2::Implementation::native;
   io::EngineKind engine = io::EngineKind::epoll;  // of workers that have an event loop
 };
@@ -41,6 +45,7 @@ struct WorkerContext {
         service{.router = all.router,
                 .limits = all.limits,
                 .streams = &counted.streams,
+                .last_route = &counted.last_route,
                 .windows = &all.windows} {}
 
   const SharedContext& shared;

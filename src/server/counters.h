@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <string>
 
 #include "base/counter.h"
@@ -14,6 +15,8 @@ struct alignas(64) WorkerCounters {
   base::Counter accepted;     // connections that there ever were
   base::Counter connections;  // that are open
   base::Counter streams;      // of HTTP/2 that are open
+  // The pattern of the last request's route; null: there was none.
+  std::atomic<const std::string*> last_route{nullptr};
 };
 
 struct WorkerTotals {
@@ -28,6 +31,12 @@ struct WorkerTotals {
     return *this;
   }
 };
+
+// For a thread that does not end: what it may be at.
+inline std::string describe_last_route(const WorkerCounters& counters) {
+  const std::string* const route = counters.last_route.load();
+  return route == nullptr ? "no request yet" : fmt::format("last a request for {}", *route);
+}
 
 // "worker 1: 12 connections, 345 accepted, 7 streams"
 inline std::string line_of_worker(std::size_t number, const WorkerCounters& counters) {

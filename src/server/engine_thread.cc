@@ -21,13 +21,16 @@ Task<void> live(const std::function<Task<void>(io::Engine&)>& life, io::Engine& 
 EngineThread::~EngineThread() { ASSERT(!thread_.joinable()); }
 
 Result<void, std::string> EngineThread::start(io::EngineKind kind,
-                                              std::function<Task<void>(io::Engine&)> life) {
+                                              std::function<Task<void>(io::Engine&)> life,
+                                              GiveUp& give_up) {
   std::promise<Outcome> promise;
   std::future<Outcome> outcome = promise.get_future();
   try {
-    thread_ =
-        std::thread([this, kind, life = std::move(life), promise = std::move(promise)]() mutable {
+    thread_ = std::thread(
+        [this, kind, life = std::move(life), promise = std::move(promise), &give_up]() mutable {
           thread_main(kind, life, std::move(promise));
+          ended_.store(true);
+          give_up.notify();
         });
   } catch (const std::system_error& error) {
     return std::unexpected(fmt::format("can't start a thread: {}", error.what()));

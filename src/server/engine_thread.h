@@ -1,6 +1,7 @@
 // A thread with an engine, for a coroutine that is its life.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <future>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "h2server/task.h"
 #include "io/choose.h"
 #include "io/engine.h"
+#include "server/give_up.h"
 
 namespace h2server::server {
 
@@ -22,13 +24,17 @@ class EngineThread {
   ~EngineThread();
 
   // Returns when `life` has begun on the new thread, or can't. The thread ends with it; all else
-  // that it started must have ended by then.
-  Result<void, std::string> start(io::EngineKind kind, std::function<Task<void>(io::Engine&)> life);
+  // that it started must have ended by then. `give_up`, which outlives the thread, is notified.
+  Result<void, std::string> start(io::EngineKind kind, std::function<Task<void>(io::Engine&)> life,
+                                  GiveUp& give_up);
   // Any thread, between start() and join().
   void wake() noexcept { engine_->wake(); }
   // Only for what any thread may ask of it.
   [[nodiscard]] io::Engine& engine() noexcept { return *engine_; }
+  [[nodiscard]] bool ended() const noexcept { return ended_.load(); }
   void join();
+  // The thread runs on. All that it uses, this object too, must never be destroyed.
+  void leave_behind() { thread_.detach(); }
 
  private:
   using Outcome = Result<void, std::string>;
@@ -38,6 +44,7 @@ class EngineThread {
 
   std::unique_ptr<io::Engine> engine_;  // made by the thread; outlives it, for wake()
   std::thread thread_;
+  std::atomic<bool> ended_{false};
 };
 
 }  // namespace h2server::server

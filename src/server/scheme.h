@@ -33,8 +33,9 @@ class Scheme {
   virtual Result<void, std::string> start() = 0;
   // Stops accepting and drains; the second call ends what still runs. Once start() succeeded.
   virtual void stop() noexcept = 0;
-  // Until everything has ended, after stop().
-  virtual void join() = 0;
+  // Until everything has ended, after stop(). Returns false if it gave up (see GiveUp), and said
+  // what has not ended: then neither the scheme nor what it uses may ever be destroyed.
+  [[nodiscard]] virtual bool join() = 0;
   // Whether it can't serve any more, though nobody stopped it. Asked when a child process ended.
   virtual bool failed() { return false; }
 

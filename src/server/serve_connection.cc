@@ -1,10 +1,9 @@
 #include "server/serve_connection.h"
 
-#include <exception>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "base/log.h"
 #include "http/h1/connection.h"
 #include "http/h2/connection.h"
 #include "net/tcp_stream.h"
@@ -18,13 +17,19 @@ namespace {
 // for.
 class Undecided final : private http::Drainable {
  public:
-  Undecided(net::Stream& stream, http::DrainList& list) : stream_(stream) { list.add(*this); }
-  ~Undecided() { http::DrainList::remove(*this); }
+  Undecided(net::Stream& stream, http::DrainList& list) : stream_(stream), list_(list) {
+    list.add(*this);
+    list.set_idle(*this);
+  }
+  ~Undecided() { list_.remove(*this); }
 
  private:
   void drain() override { stream_.cancel_read(); }
+  void shed() override { stream_.cancel_read(); }
+  void name_unfinished(std::vector<std::string>&) const override {}
 
   net::Stream& stream_;
+  http::DrainList& list_;
 };
 
 struct Opening {
@@ -79,54 +84,46 @@ Task<void> serve_http2(WorkerContext& worker, net::Stream& stream, std::unique_p
   co_await connection.run();
 }
 
-void log_aborted(const std::exception& error) {
-  base::log_error("connection aborted: {}", error.what());
-}
+// The ticket lives as long as the frame.
 
-// Neither lets an exception out: out of memory is this connection's end and nobody else's.
-
-Task<void> serve_tls(WorkerContext& worker, base::Fd connection) {
+Task<void> serve_tls(WorkerContext& worker, base::Fd connection, Admission::Ticket /*ticket*/) {
   const base::Counted open(worker.counters.connections);
-  try {
-    net::TlsStream stream(worker.engine, std::move(connection), *worker.shared.tls);
-    {
-      const Undecided undecided(stream, worker.service.connections);
-      const Result<void> shaken = co_await stream.handshake(worker.shared.limits.handshake_ms_max);
-      if (!shaken) co_return;
-    }
-    auto opening = std::make_unique<Opening>();
-    if (stream.protocol() == "h2") {
-      co_await serve_http2(worker, stream, std::move(opening), true);
-    } else {
-      co_await serve_http1(worker, stream, std::move(opening), true);
-    }
-  } catch (const std::exception& error) {
-    log_aborted(error);
+  net::TlsStream stream(worker.engine, std::move(connection), *worker.shared.tls);
+  {
+    const Undecided undecided(stream, worker.service.connections);
+    const http::Limits& limits = worker.shared.limits;
+    const Result<void> shaken =
+        co_await stream.handshake(limits.handshake_ms_max, limits.linger_ms_max);
+    if (!shaken) co_return;
+  }
+  auto opening = std::make_unique<Opening>();
+  if (stream.protocol() == "h2") {
+    co_await serve_http2(worker, stream, std::move(opening), true);
+  } else {
+    co_await serve_http1(worker, stream, std::move(opening), true);
   }
 }
 
-Task<void> serve_cleartext(WorkerContext& worker, base::Fd connection) {
+Task<void> serve_cleartext(WorkerContext& worker, base::Fd connection,
+                           Admission::Ticket /*ticket*/) {
   const base::Counted open(worker.counters.connections);
-  try {
-    net::TcpStream stream(worker.engine, std::move(connection));
-    std::unique_ptr<Opening> opening = co_await read_opening(worker, stream);
-    if (opening == nullptr) co_return;
-    if (opening->http2) {
-      co_await serve_http2(worker, stream, std::move(opening), false);
-    } else {
-      co_await serve_http1(worker, stream, std::move(opening), false);
-    }
-  } catch (const std::exception& error) {
-    log_aborted(error);
+  net::TcpStream stream(worker.engine, std::move(connection));
+  std::unique_ptr<Opening> opening = co_await read_opening(worker, stream);
+  if (opening == nullptr) co_return;
+  if (opening->http2) {
+    co_await serve_http2(worker, stream, std::move(opening), false);
+  } else {
+    co_await serve_http1(worker, stream, std::move(opening), false);
   }
 }
 
 }  // namespace
 
-Task<void> serve_connection(WorkerContext& worker, base::Fd connection) {
+Task<void> serve_connection(WorkerContext& worker, base::Fd connection, Admission::Ticket ticket) {
   worker.counters.accepted.up();
-  return worker.shared.tls != nullptr ? serve_tls(worker, std::move(connection))
-                                      : serve_cleartext(worker, std::move(connection));
+  return worker.shared.tls != nullptr
+             ? serve_tls(worker, std::move(connection), std::move(ticket))
+             : serve_cleartext(worker, std::move(connection), std::move(ticket));
 }
 
 }  // namespace h2server::server

@@ -8,7 +8,7 @@
 namespace h2server::server {
 
 // TLS and ALPN, or the preface, decide between HTTP/1.1 and HTTP/2. Lets no exception out; when it
-// ends, the connection is closed.
-Task<void> serve_connection(WorkerContext& worker, base::Fd connection);
+// ends, the connection is closed, and `ticket` goes.
+Task<void> serve_connection(WorkerContext& worker, base::Fd connection, Admission::Ticket ticket);
 
 }  // namespace h2server::server

@@ -1,20 +1,25 @@
 #include "h2server/server.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <deque>
 #include <initializer_list>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
-#include "base/assert.h"
 #include "base/log.h"
+#include "base/out_of_memory.h"
 #include "content/open_beneath.h"
 #include "io/engine.h"
 #include "server/scheme.h"
@@ -30,6 +35,27 @@ sigset_t set_of(std::initializer_list<int> signals) {
   return set;
 }
 
+// Blocks signals in this thread and those that it starts. At the end its mask is as before; those
+// of `consumed` that came meanwhile are not delivered any more.
+class BlockedSignals {
+ public:
+  BlockedSignals(const sigset_t& blocked, const sigset_t& consumed) : consumed_(consumed) {
+    ::pthread_sigmask(SIG_BLOCK, &blocked, &before_);
+  }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  ~BlockedSignals() {
+    constexpr timespec at_once{};
+    while (::sigtimedwait(&consumed_, nullptr, &at_once) >= 0 || errno == EINTR) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t before_;
+  sigset_t consumed_;
+};
+
 // For an engine, to which 0 means "no deadline". At most 49 days.
 std::uint32_t deadline_ms(std::chrono::milliseconds time) {
   constexpr std::chrono::milliseconds least{1};
@@ -37,26 +63,74 @@ std::uint32_t deadline_ms(std::chrono::milliseconds time) {
   return static_cast<std::uint32_t>(std::clamp(time, least, most).count());
 }
 
+Task<bool> sleep_on(io::Engine& engine, std::chrono::milliseconds time) {
+  if (time.count() <= 0) co_return true;
+  io::SleepOp sleep(engine, deadline_ms(time));
+  const bool slept = co_await sleep;
+  co_return slept;
+}
+
 server::SchemeOptions scheme_options(const server::SchemeKind& kind, const ServerOptions& options) {
   return {.listen = {.host = options.host, .port = options.port},
           .workers = options.threads == 0 ? kind.workers : options.threads,
-          .connections_max = std::max(options.connections_max, 1U),
+          .connections_max = options.connections_max == 0 ? 512 : options.connections_max,
           .queue_size = std::max(options.queue_size, 1U),
           .refuse_when_full = options.refuse_when_full};
+}
+
+// Connections that there are descriptors for, beside files, listeners and engines.
+unsigned connections_of_descriptors(unsigned workers) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);  // fails for a wrong argument only
+  constexpr rlim_t most = 1'000'000;
+  const rlim_t descriptors = std::min(limit.rlim_cur, most);
+  const rlim_t files = 64 * (rlim_t{workers} + 1);  // each worker's cache keeps as many open
+  return static_cast<unsigned>(descriptors - std::min(descriptors / 4, files));
+}
+
+server::AdmissionLimits admission_limits(const server::SchemeKind& kind,
+                                         const ServerOptions& options) {
+  server::AdmissionLimits limits{.per_address_max = options.connections_per_address_max};
+  if (kind.per_connection) return limits;  // the others wait
+  limits.connections_max = options.connections_max;
+  if (kind.blocking) return limits;
+  if (limits.connections_max == 0) {
+    limits.connections_max = connections_of_descriptors(scheme_options(kind, options).workers);
+  }
+  limits.shedding_max = std::max(limits.connections_max / 16, 16U);
+  if (limits.per_address_max == 0) {
+    limits.per_address_max = std::max(limits.connections_max / 2, 1U);
+  }
+  return limits;
+}
+
+// What a server that gave up has left to its threads. It stays in sight, so that nobody takes it
+// for lost.
+struct LeftBehind {
+  std::unique_ptr<server::Scheme> scheme;
+  std::unique_ptr<server::SharedContext> shared;
+};
+std::deque<LeftBehind>& left_behind() {
+  static auto* const all = std::make_unique<std::deque<LeftBehind>>().release();
+  return *all;
 }
 
 }  // namespace
 
 struct Server::State {
   ServerOptions options;
-  server::SharedContext shared;
+  std::unique_ptr<server::SharedContext> shared = std::make_unique<server::SharedContext>();
   std::unique_ptr<server::Scheme> scheme;  // once started
+  unsigned stops = 0;                      // that were asked for
   std::mutex mutex;                        // stop() and report() may come from any thread
   std::vector<Address> addresses;
   Engine engine;
 
   void print_report() const;
   bool wait_for_stop(const sigset_t& signals) const;
+  bool join_unless_hurried(Server& server, const sigset_t& signals) const;
+  void end(bool all_ended);
+  void check_usable() const;
 };
 
 void Server::State::print_report() const {
@@ -64,7 +138,7 @@ void Server::State::print_report() const {
   for (std::string line; std::getline(lines, line);) base::log_info("{}", line);
 }
 
-// Until one of the signals asks to stop. False: there is no need to ask.
+// Until one of the signals asks to stop. Returns false if the scheme has failed instead.
 bool Server::State::wait_for_stop(const sigset_t& signals) const {
   for (;;) {
     int signal = 0;
@@ -76,6 +150,42 @@ bool Server::State::wait_for_stop(const sigset_t& signals) const {
     } else if (scheme->failed()) {
       return false;
     }
+  }
+}
+
+// Until the server has ended, or gave up, which is false; another signal ends what is still under
+// way.
+bool Server::State::join_unless_hurried(Server& server, const sigset_t& signals) const {
+  std::atomic<bool> ended{false};
+  std::thread second;
+  try {
+    second = std::thread([&] {
+      if (wait_for_stop(signals) && !ended.load()) server.stop();
+    });
+  } catch (const std::system_error&) {  // EAGAIN: no thread; the drain has a limit of its own
+  }
+  const bool all_ended = scheme->join();
+  ended.store(true);
+  if (!second.joinable()) return all_ended;
+  ::pthread_kill(second.native_handle(), SIGTERM);
+  second.join();
+  return all_ended;
+}
+
+void Server::State::check_usable() const {
+  if (shared == nullptr) throw std::logic_error("a server that left handlers behind is used again");
+}
+
+// Once the scheme was joined.
+void Server::State::end(bool all_ended) {
+  const std::string summary = scheme->summary();
+  if (!summary.empty()) base::log_warning("{}", summary);
+  const std::lock_guard lock(mutex);
+  stops = 0;
+  if (all_ended) {
+    scheme.reset();
+  } else {
+    left_behind().push_back({std::move(scheme), std::move(shared)});
   }
 }
 
@@ -91,16 +201,21 @@ Server::~Server() {
 }
 
 void Server::add_handler(Method method, std::string_view pattern, Handler handler) {
-  ASSERT(state_->scheme == nullptr);  // the workers read the router without a lock
+  state_->check_usable();
+  // The workers read the router without a lock.
+  if (state_->scheme != nullptr) throw std::logic_error("a handler is added to a running server");
+  if (handler.empty()) throw std::invalid_argument("a handler without a function");
   const Result<void, std::string> added =
-      state_->shared.router.add(method, pattern, std::move(handler));
+      state_->shared->router.add(method, pattern, std::move(handler));
   if (!added) throw std::invalid_argument(added.error());
 }
 
 Result<void, std::string> Server::start() {
-  ASSERT(state_->scheme == nullptr);
+  state_->check_usable();
+  if (state_->scheme != nullptr) throw std::logic_error("a running server is started again");
+  if (std::get_new_handler() == nullptr) std::set_new_handler(base::out_of_memory);
   const ServerOptions& options = state_->options;
-  server::SharedContext& shared = state_->shared;
+  server::SharedContext& shared = *state_->shared;
   if (content::probe_open_beneath() != 0) {
     return std::unexpected("this kernel lacks openat2, which keeps paths inside the root: "
                            "h2server needs Linux 5.6 or newer");
@@ -114,9 +229,11 @@ Result<void, std::string> Server::start() {
     shared.root = *std::move(folder);
   }
   if (!options.cleartext) {
-    auto tls = net::TlsContext::open(options.certificate_file, options.key_file);
+    auto tls =
+        net::TlsContext::open(options.certificate_file, options.key_file, options.key_passphrase);
     if (!tls) return std::unexpected(tls.error());
     shared.tls = *std::move(tls);
+    if (!shared.tls->warning().empty()) base::log_warning("{}", shared.tls->warning());
   }
   const auto h2 = http::h2::find_implementation(options.h2);
   if (!h2) return std::unexpected("unknown HTTP/2 implementation " + options.h2);
@@ -130,7 +247,11 @@ Result<void, std::string> Server::start() {
   Result<server::EngineTaken, std::string> engine = server::take_engine(*kind, options.io);
   if (!engine) return std::unexpected(engine.error());
   shared.engine = engine->kind;
+  shared.admission.set_limits(admission_limits(*kind, options));
+  shared.give_up.reset();
   std::unique_ptr<server::Scheme> scheme = kind->make(shared, scheme_options(*kind, options));
+  // The threads leave the operator's signals to the program's own.
+  const BlockedSignals blocked(set_of({SIGINT, SIGTERM, SIGUSR1, SIGCHLD}), set_of({}));
   Result<void, std::string> started = scheme->start();
   if (!started) return started;
   state_->addresses.clear();  // of an earlier start
@@ -154,48 +275,48 @@ std::string Server::report() const {
 
 void Server::stop() noexcept {
   const std::lock_guard lock(state_->mutex);
-  if (state_->scheme != nullptr) state_->scheme->stop();
+  if (state_->scheme == nullptr) return;
+  std::chrono::milliseconds limit{0};
+  if (state_->stops++ == 0) limit = std::chrono::milliseconds(state_->shared->drain_ms_max);
+  state_->shared->give_up.at(server::GiveUp::Clock::now() + limit + server::GiveUp::unwinding);
+  state_->scheme->stop();
 }
 
-void Server::wait() {
-  if (state_->scheme == nullptr) return;
-  state_->scheme->join();
-  const std::string summary = state_->scheme->summary();
-  if (!summary.empty()) base::log_warning("{}", summary);
-  const std::lock_guard lock(state_->mutex);
-  state_->scheme.reset();
+bool Server::wait() {
+  if (state_->scheme == nullptr) return true;
+  const bool all_ended = state_->scheme->join();
+  state_->end(all_ended);
+  return all_ended;
 }
 
 Result<void, std::string> Server::run(const std::function<void()>& started) {
   // Blocked before the threads start, so that they inherit it and sigwait() gets the signals.
   const sigset_t signals = set_of({SIGINT, SIGTERM, SIGUSR1, SIGCHLD});
   const sigset_t while_stopping = set_of({SIGINT, SIGTERM, SIGUSR1});
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const BlockedSignals blocked(signals, while_stopping);
   Result<void, std::string> begun = start();
   if (!begun) return begun;
-  if (started) started();
+  try {
+    if (started) started();
+  } catch (...) {
+    stop();
+    stop();
+    wait();
+    throw;
+  }
   const bool asked = state_->wait_for_stop(signals);
   stop();
-  std::atomic<bool> ended{false};
-  std::thread second([&] {
-    if (state_->wait_for_stop(while_stopping) && !ended.load()) stop();
-  });
-  state_->scheme->join();
-  ended.store(true);
-  ::pthread_kill(second.native_handle(), SIGTERM);
-  second.join();
-  wait();
+  const bool all_ended = state_->join_unless_hurried(*this, while_stopping);
+  state_->end(all_ended);
+  if (!all_ended) return std::unexpected(std::string("stopped without what was left behind"));
   if (!asked) return std::unexpected(std::string("connections can't be accepted any more"));
   return {};
 }
 
 Task<bool> sleep_for(std::chrono::milliseconds time) {
   io::Engine* const engine = io::Engine::current();
-  ASSERT(engine != nullptr);  // only handlers sleep
-  if (time.count() <= 0) co_return true;
-  io::SleepOp sleep(*engine, deadline_ms(time));
-  const bool slept = co_await sleep;
-  co_return slept;
+  if (engine == nullptr) throw std::logic_error("sleep_for() is called outside of a handler");
+  return sleep_on(*engine, time);
 }
 
 }  // namespace h2server

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <deque>
 
+#include "base/log.h"
 #include "content/folder.h"
 #include "coro/task_group.h"
 #include "server/accept_loop.h"
@@ -16,10 +19,13 @@ class Worker::Life {
   Life(Worker& worker, io::Engine& engine)
       : worker_(worker), engine_(engine), context_(worker.shared_, engine, worker.counters_) {
     for (base::Fd& listener : worker.listeners_) {
-      accept_loops_.emplace_back(engine, std::move(listener), [this](base::Fd& connection) {
-        serve(std::move(connection));
-        return true;
-      });
+      accept_loops_.emplace_back(
+          engine, std::move(listener),
+          [this](base::Fd& connection) {
+            serve(std::move(connection));
+            return true;
+          },
+          [this] { context_.service.connections.shed_longest_idle(); });
     }
   }
 
@@ -32,6 +38,7 @@ class Worker::Life {
       io::WokenOp woken(engine_);
       co_await woken;
       take_handed_over();
+      if (worker_.shed_asked_.exchange(false)) context_.service.connections.shed_longest_idle();
     }
     take_handed_over();  // asked twice to stop, it ends what there is
     for (AcceptLoop& loop : accept_loops_) loop.stop();
@@ -40,16 +47,28 @@ class Worker::Life {
     context_.service.connections.drain();
     coro::TaskGroup watching;
     watching.start(watch_clock());
-    watching.start(watch_stops());
+    watching.start(watch_requests());
     co_await connections_.join();
     ended_ = true;
     engine_.cancel_all();
+    if (waiting_ != nullptr) waiting_->cancel();
     co_await watching.join();
   }
 
  private:
   void serve(base::Fd connection) {
-    connections_.start(serve_connection(context_, std::move(connection)));
+    Admission& admission = worker_.shared_.admission;
+    std::expected<Admission::Ticket, Admission::Refusal> ticket = admission.admit(connection.get());
+    if (!ticket) {
+      admission.report(ticket.error(), engine_.now_ms());
+      return;
+    }
+    // An idle connection makes room; where there is none, it is the new one that goes.
+    if (ticket->is_over() && !context_.service.connections.shed_longest_idle()) {
+      admission.report(Admission::Refusal::full, engine_.now_ms());
+      return;
+    }
+    connections_.start(serve_connection(context_, std::move(connection), *std::move(ticket)));
   }
 
   void take_handed_over() {
@@ -70,14 +89,23 @@ class Worker::Life {
     if (over && !ended_) engine_.cancel_all();
   }
 
-  // Ends everything when the operator asks again.
-  Task<void> watch_stops() {
-    while (!ended_ && worker_.stops_asked_.load() < 2) {
-      io::WokenOp woken(engine_);
-      const bool again = co_await woken;
-      if (!again) co_return;
+  // What the owner asks for while connections end: to cancel them, and to name those that don't.
+  Task<void> watch_requests() {
+    bool cancelled = false;
+    while (!ended_) {
+      if (!cancelled && worker_.stops_asked_.load() >= 2) {
+        cancelled = true;
+        engine_.cancel_all();
+      }
+      if (worker_.names_asked_.exchange(false)) {
+        worker_.publish(context_.service.connections.name_unfinished());
+      }
+      constexpr bool outlasts_cancel_all = true;
+      io::WokenOp woken(engine_, outlasts_cancel_all);
+      waiting_ = &woken;
+      co_await woken;
+      waiting_ = nullptr;
     }
-    if (!ended_) engine_.cancel_all();
   }
 
   Worker& worker_;
@@ -85,6 +113,7 @@ class Worker::Life {
   WorkerContext context_;
   std::deque<AcceptLoop> accept_loops_;  // they do not move
   coro::TaskGroup connections_;
+  io::WokenOp* waiting_ = nullptr;
   bool ended_ = false;  // every connection
 };
 
@@ -92,7 +121,8 @@ Worker::Worker(const SharedContext& shared, std::vector<base::Fd> listeners)
     : shared_(shared), listeners_(std::move(listeners)) {}
 
 Result<void, std::string> Worker::start() {
-  return thread_.start(shared_.engine, [this](io::Engine& engine) { return live(*this, engine); });
+  return thread_.start(
+      shared_.engine, [this](io::Engine& engine) { return live(*this, engine); }, shared_.give_up);
 }
 
 Task<void> Worker::live(Worker& worker, io::Engine& engine) {
@@ -106,6 +136,58 @@ void Worker::stop() noexcept {
   thread_.wake();
 }
 
+bool Worker::join() {
+  const auto ended = [this] { return thread_.ended(); };
+  if (!shared_.give_up.wait(ended)) {
+    report_unfinished();
+    if (!thread_.ended()) {
+      thread_.leave_behind();
+      return false;
+    }
+  }
+  thread_.join();
+  return true;
+}
+
+// For whoever gave up. Called on the worker's thread.
+void Worker::publish(std::vector<std::string> names) {
+  {
+    const std::lock_guard lock(names_mutex_);
+    names_ = std::move(names);
+  }
+  shared_.give_up.notify();
+}
+
+void Worker::report_unfinished() {
+  constexpr std::chrono::milliseconds answer_max{200};
+  names_asked_.store(true);
+  thread_.wake();
+  const auto answered = [this] {
+    const std::lock_guard lock(names_mutex_);
+    return names_.has_value() || thread_.ended();
+  };
+  if (!shared_.give_up.wait_for(answer_max, answered)) {
+    base::log_error("a worker was left behind: its thread hangs; it began {}",
+                    describe_last_route(counters_));
+    return;
+  }
+  const std::lock_guard lock(names_mutex_);
+  constexpr std::size_t lines_max = 10;
+  const std::vector<std::string> names = names_.value_or(std::vector<std::string>());
+  for (std::size_t i = 0; i < std::min(names.size(), lines_max); ++i) {
+    base::log_error("left behind: {}", names[i]);
+  }
+  if (names.size() > lines_max) {
+    base::log_error("left behind: {} more requests", names.size() - lines_max);
+  }
+}
+
+bool join_all(std::deque<Worker>& workers) {
+  bool all = true;
+  for (Worker& worker : workers) all = worker.join() && all;
+  return all;
+}
+
 bool Worker::hand_over(base::Fd& connection) {
   if (waiting() >= inbox_size) return false;
   handed_over_.up();
@@ -113,9 +195,10 @@ bool Worker::hand_over(base::Fd& connection) {
   io::Engine* const ours = io::Engine::current();
   if (ours != nullptr && ours->pass(thread_.engine(), connection)) return true;
   const bool pushed = inbox_.try_push(connection);
-  ASSERT(pushed);  // it has room for all that may wait
-  thread_.wake();
-  return true;
+  // The counters may be seen ahead of the queue's own: then it has no room yet.
+  if (!pushed) handed_over_.down();
+  thread_.wake();  // a worker that stops may wait for what was counted
+  return pushed;
 }
 
 std::string report_of(const std::deque<Worker>& workers) {

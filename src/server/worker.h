@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <deque>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +31,15 @@ class Worker {
   Result<void, std::string> start();
   // Drains; the second call cancels what still runs.
   void stop() noexcept;
-  void join() { thread_.join(); }
+  // Returns false if it gave up, and said what has not ended: then the worker and what it uses must
+  // never be destroyed.
+  [[nodiscard]] bool join();
+
+  // Ends a connection that is idle, if there is one. Any thread.
+  void shed_longest_idle() noexcept {
+    shed_asked_.store(true);
+    thread_.wake();
+  }
 
   // False when as many as may wait already do; `connection` is untouched then.
   [[nodiscard]] bool hand_over(base::Fd& connection);
@@ -46,6 +56,8 @@ class Worker {
  private:
   class Life;  // on the thread
   static Task<void> live(Worker& worker, io::Engine& engine);
+  void publish(std::vector<std::string> names);
+  void report_unfinished();
 
   const SharedContext& shared_;
   std::vector<base::Fd> listeners_;
@@ -54,8 +66,15 @@ class Worker {
   base::Counter taken_;        // by the worker
   WorkerCounters counters_;
   std::atomic<int> stops_asked_{0};
+  std::atomic<bool> shed_asked_{false};
+  std::atomic<bool> names_asked_{false};
+  std::mutex names_mutex_;
+  std::optional<std::vector<std::string>> names_;  // of unfinished requests, once asked for
   EngineThread thread_;
 };
+
+// Returns false if one of them was left behind.
+[[nodiscard]] bool join_all(std::deque<Worker>& workers);
 
 // A line for each worker: "worker 1: 12 connections, 345 accepted, 7 streams, 0 waiting".
 std::string report_of(const std::deque<Worker>& workers);

@@ -91,6 +91,18 @@ TEST_F(FileCacheTest, DescribesTheFile) {
                 file->etag + ";accept-ranges=bytes;");
 }
 
+// RFC 9110, 8.8.2.1.
+TEST_F(FileCacheTest, SaysOfNoFileThatItIsModifiedInTheFuture) {
+  directory.write_settled("a.txt", "a", 4102444800);  // the year 2100
+  const std::int64_t before = base::unix_seconds();
+  const FileRef file = run_now(cache.find(nullptr, "a.txt", 0)).file;
+  ASSERT_NE(file, nullptr);
+  const std::optional<std::int64_t> said = http::parse_date(file->last_modified, before);
+  ASSERT_TRUE(said.has_value()) << file->last_modified;
+  EXPECT_GE(*said, before);
+  EXPECT_LE(*said, base::unix_seconds());
+}
+
 TEST_F(FileCacheTest, HeldOrMappedBySize) {
   const FileCacheLimits limits{.held_bytes_max = 8};
   FileCache small(directory.fd(), limits);

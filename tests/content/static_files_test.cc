@@ -63,6 +63,10 @@ TEST_F(StaticFiles, Targets) {
       {"http://host/a.txt", 200, "0123456789"},
       {"http://host", 200, "<h1>root"},
       {"/sub/", 200, "<h1>sub"},
+      {"/sub/.", 200, "<h1>sub"},
+      {"/./sub/%2e/index.html", 200, "<h1>sub"},
+      {"/./a.txt", 200, "0123456789"},
+      {"/a.txt/.", 404, ""},  // no directory
       {"/a%20b/", 200, "<h1>a b"},
       {"/bare/", 404, ""},   // no index
       {"/odd/", 404, ""},    // its index is a directory
@@ -95,6 +99,11 @@ TEST_F(StaticFiles, DirectoriesAreRedirectedTo) {
       {"/bare", "/bare/"},
       {"//sub", "/sub/"},
       {"////sub?x", "/sub/?x"},
+      {"/./sub", "/sub/"},
+      {"/.//sub", "/sub/"},
+      {"//.//%2e/%2E//./sub?x", "/sub/?x"},
+      {"http://evil/.//sub", "/sub/"},
+      {"/odd/./index.html", "/odd/./index.html/"},
       {"/odd//index.html", "/odd//index.html/"},
       {"http://evil/sub", "/sub/"},
       {"http://evil//sub?x", "/sub/?x"},
@@ -125,6 +134,20 @@ TEST_F(StaticFiles, PreconditionsAndRanges) {
       {{{"if-none-match", tag}}, 304, ""},
       {{{"if-none-match", "*"}}, 304, ""},
       {{{"if-none-match", "\"other\""}}, 200, "0123456789"},
+      // Several lines of a list are one list.
+      {{{"if-none-match", "\"other\""}, {"If-None-Match", tag}}, 304, ""},
+      {{{"if-none-match", tag}, {"x", "y"}, {"if-none-match", "\"other\""}}, 304, ""},
+      {{{"if-none-match", "\"a\""}, {"if-none-match", ""}, {"if-none-match", tag}}, 304, ""},
+      {{{"if-none-match", tag}, {"if-none-match", "broken"}}, 200, "0123456789"},
+      {{{"if-none-match", "\"a\""}, {"if-none-match", "\"b\""}}, 200, "0123456789"},
+      {{{"if-match", "\"other\""}, {"if-match", tag}}, 200, "0123456789"},
+      {{{"if-match", "\"a\""}, {"if-match", "\"b\""}}, 412, ""},
+      {{{"if-match", tag}, {"if-none-match", "\"a\""}, {"if-none-match", tag}}, 304, ""},
+      // Those of a field that is none say nothing.
+      {{{"if-modified-since", date}, {"if-modified-since", date}}, 200, "0123456789"},
+      {{{"if-unmodified-since", earlier}, {"if-unmodified-since", date}}, 200, "0123456789"},
+      {{{"range", "bytes=2-4"}, {"range", "bytes=2-4"}}, 200, "0123456789"},
+      {{{"range", "bytes=2-4"}, {"if-range", tag}, {"if-range", tag}}, 200, "0123456789"},
       {{{"if-modified-since", date}}, 304, ""},
       {{{"if-modified-since", earlier}}, 200, "0123456789"},
       {{{"if-match", tag}}, 200, "0123456789"},

@@ -1,6 +1,9 @@
 #include "content/upload_file.h"
 
-#include <thread>
+#include <sys/wait.h>
+
+#include <array>
+#include <csignal>
 
 #include "content/support.h"
 
@@ -12,7 +15,7 @@ using Names = std::vector<std::string>;
 class UploadFileTest : public testing::Test {
  protected:
   UploadFile open(const std::string& name, std::string_view content) {
-    Result<UploadFile, int> file = UploadFile::open(directory_.fd(), name);
+    Result<UploadFile, int> file = UploadFile::open(names_, name);
     EXPECT_TRUE(file);
     EXPECT_TRUE(file->write(content));
     return *std::move(file);
@@ -24,6 +27,7 @@ class UploadFileTest : public testing::Test {
   }
 
   tests::TemporaryDirectory directory_;
+  TemporaryNames names_{directory_.fd()};
 };
 
 TEST_F(UploadFileTest, ATemporaryNameUntilItIsCommitted) {
@@ -31,7 +35,7 @@ TEST_F(UploadFileTest, ATemporaryNameUntilItIsCommitted) {
     UploadFile file = open("a", "12");
     const Names names = directory_.names();
     ASSERT_EQ(names.size(), 1U);
-    EXPECT_TRUE(names[0].starts_with("h2_tmp_" + std::to_string(::gettid()) + "_")) << names[0];
+    EXPECT_TRUE(names[0].starts_with("h2_tmp_" + std::to_string(::getpid()) + "_")) << names[0];
     EXPECT_TRUE(file.write("345"));
     EXPECT_EQ(file.size(), 5U);
     EXPECT_EQ(file.name(), "a");
@@ -80,7 +84,8 @@ TEST_F(UploadFileTest, CommitTable) {
       ASSERT_EQ(::mkdirat(own.fd(), "a", 0755), 0);
     }
     {
-      Result<UploadFile, int> file = UploadFile::open(own.fd(), "a");
+      TemporaryNames names(own.fd());
+      Result<UploadFile, int> file = UploadFile::open(names, "a");
       ASSERT_TRUE(file && file->write("new"));
       EXPECT_EQ(commit(*file, row.overwrite), row.error);
     }
@@ -130,35 +135,117 @@ TEST_F(UploadFileTest, WhatWasReplacedGoesWithTheObject) {
   EXPECT_EQ(directory_.read("b"), "new");
 }
 
-// What an earlier process with the same thread number left does not stand in the way.
-TEST_F(UploadFileTest, TemporaryNamesDiffer) {
-  std::thread([&] {  // a new thread counts from 0
-    const std::string first = "h2_tmp_" + std::to_string(::gettid()) + "_";
-    for (const char* const count : {"0", "1", "3"}) directory_.write(first + count, "left");
-    {
-      const UploadFile two = open("a", "");
-      const UploadFile four = open("a", "");
-      EXPECT_EQ(directory_.names(),
-                (Names{first + "0", first + "1", first + "2", first + "3", first + "4"}));
-      std::thread([&] {
-        const UploadFile other = open("a", "");
-        EXPECT_EQ(directory_.names().size(), 6U);
-      }).join();
-    }
-    EXPECT_EQ(directory_.names(), (Names{first + "0", first + "1", first + "3"}));
-    EXPECT_EQ(directory_.read(first + "0"), "left");
-  })
-      .join();
+TEST_F(UploadFileTest, SaysHowMuchItReplaced) {
+  directory_.write("b", "12345");
+  UploadFile replacing = open("b", "new");
+  EXPECT_EQ(replacing.replaced_size(), 0U);
+  ASSERT_EQ(commit(replacing, true), 0);
+  EXPECT_EQ(replacing.replaced_size(), 5U);
+  UploadFile fresh = open("c", "new");
+  ASSERT_EQ(commit(fresh, true), 0);
+  EXPECT_EQ(fresh.replaced_size(), 0U);
+}
+
+// --- temporary names --------------------------------------------------------------------------
+
+// The name without the number of the file.
+std::string request_of(const std::string& name) { return name.substr(0, name.rfind('_')); }
+
+TEST_F(UploadFileTest, TemporaryNamesOfARequest) {
+  const UploadFile zero = open("a", "");
+  const UploadFile one = open("b", "");
+  const Names names = directory_.names();
+  ASSERT_EQ(names.size(), 2U);
+  const std::string request = request_of(names[0]);
+  EXPECT_EQ(names, (Names{request + "_0", request + "_1"}));
+  TemporaryNames other(directory_.fd());
+  const auto file = UploadFile::open(other, "c");
+  ASSERT_EQ(directory_.names().size(), 3U);
+  EXPECT_NE(request_of(directory_.names()[2]), request);
+}
+
+// What an earlier process with the same number left does not stand in the way.
+TEST_F(UploadFileTest, TemporaryNamesThatAreTaken) {
+  std::string next;
+  {
+    const UploadFile file = open("a", "");
+    const std::string request = request_of(directory_.names()[0]);
+    const std::size_t number = request.rfind('_') + 1;
+    next = request.substr(0, number) + std::to_string(std::stoull(request.substr(number)) + 1);
+  }
+  directory_.write(next + "_0", "left");
+  TemporaryNames names(directory_.fd());
+  const auto file = UploadFile::open(names, "b");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(directory_.names().size(), 2U);
+  EXPECT_EQ(directory_.read(next + "_0"), "left");
+}
+
+TEST_F(UploadFileTest, RemovesWhatNobodyHolds) {
+  directory_.write("h2_tmp_1_2_0", "killed");
+  directory_.write("h2_tmp_1_2_1", "killed");
+  directory_.write("h2_tmp_1_3_7", "killed while it gave names");
+  directory_.write("h2_tmp_4_5", "by an older version");
+  directory_.write("h2_tmp", "somebody's");
+  directory_.write("a", "somebody's");
+  UploadFile zero = open("z", "0");
+  UploadFile one = open("o", "1");
+  ASSERT_TRUE(zero.close() && one.close());
+  EXPECT_TRUE(remove_abandoned(directory_.fd()));
+  EXPECT_EQ(directory_.names().size(), 4U) << "a closed file is held by its request";
+  EXPECT_EQ(commit(one, false), 0);
+  EXPECT_TRUE(remove_abandoned(directory_.fd()));
+  EXPECT_EQ(commit(zero, false), 0);
+  EXPECT_EQ(directory_.names(), (Names{"a", "h2_tmp", "o", "z"}));
+}
+
+// A link may be what another server keeps of a link that it replaces.
+TEST_F(UploadFileTest, LinksAreNotJudged) {
+  directory_.write("a", "somebody's");
+  ASSERT_EQ(::symlinkat("a", directory_.fd(), "h2_tmp_1_2_0"), 0);
+  EXPECT_TRUE(remove_abandoned(directory_.fd()));
+  EXPECT_EQ(directory_.names(), (Names{"a", "h2_tmp_1_2_0"}));
+}
+
+// A process that dies by SIGKILL in the middle of an upload.
+TEST_F(UploadFileTest, AKilledProcessHoldsNothing) {
+  std::array<int, 2> ready{};
+  ASSERT_EQ(::pipe2(ready.data(), O_CLOEXEC), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    TemporaryNames names(directory_.fd());
+    auto file = UploadFile::open(names, "a");
+    const bool good = file && file->write("half");
+    if (::write(ready[1], good ? "g" : "b", 1) == 1) ::pause();
+    ::_exit(1);
+  }
+  char state = 0;
+  ASSERT_EQ(::read(ready[0], &state, 1), 1);
+  EXPECT_EQ(state, 'g');
+  EXPECT_TRUE(remove_abandoned(directory_.fd()));
+  EXPECT_EQ(directory_.names().size(), 1U) << "it lives";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(remove_abandoned(directory_.fd()));
+  EXPECT_EQ(directory_.names(), Names{});
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 TEST_F(UploadFileTest, OpenErrors) {
-  const Result<UploadFile, int> nowhere = UploadFile::open(-1, "a");
+  TemporaryNames without(-1);
+  const Result<UploadFile, int> nowhere = UploadFile::open(without, "a");
   ASSERT_FALSE(nowhere);
   EXPECT_EQ(nowhere.error(), EBADF);
-  const tests::LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
-  const Result<UploadFile, int> file = UploadFile::open(directory_.fd(), "a");
-  ASSERT_FALSE(file);
-  EXPECT_EQ(file.error(), EMFILE);
+  for (const rlim_t more : {0U, 1U}) {
+    {
+      const tests::LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use() + more);
+      const Result<UploadFile, int> file = UploadFile::open(names_, "a");
+      ASSERT_FALSE(file);
+      EXPECT_EQ(file.error(), EMFILE);
+    }
+    EXPECT_EQ(directory_.names(), Names{});
+  }
 }
 
 }  // namespace

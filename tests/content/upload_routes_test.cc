@@ -16,7 +16,7 @@ class UploadRoutes : public testing::Test {
       : folder_(*Folder::open(directory_.path(), {.fresh_ms = 0})),
         listing_(upload_listing(folder_, "/files")),
         download_(upload_download(folder_)),
-        receiver_(upload_receiver(folder_, {})) {}
+        receiver_(upload_receiver(*UploadDirectory::open(folder_->fd()), {})) {}
 
   Response get(const std::string& name, std::vector<Field> fields = {}) {
     name_ = "/" + name;
@@ -104,7 +104,7 @@ TEST_F(UploadRoutes, Receiver) {
   EXPECT_EQ(body_of(created), "[{\"name\":\"a b.txt\",\"size\":7}]\n");
   EXPECT_EQ(post("a.txt").status(), 201);
   EXPECT_EQ(post("a.txt").status(), 409);
-  receiver_ = upload_receiver(folder_, {.overwrite = true});
+  receiver_ = upload_receiver(*UploadDirectory::open(folder_->fd()), {.overwrite = true});
   EXPECT_EQ(post("a.txt").status(), 201);
 }
 
@@ -112,7 +112,7 @@ TEST_F(UploadRoutes, FormsOfOtherSitesAreRefused) {
   const std::vector<std::pair<std::string_view, int>> rows = {
       {"cross-site", 403},
       {"same-origin", 201},
-      {"same-site", 201},
+      {"same-site", 403},
       {"none", 201},
   };
   for (const auto& [site, status] : rows) {
@@ -120,7 +120,8 @@ TEST_F(UploadRoutes, FormsOfOtherSitesAreRefused) {
     EXPECT_EQ(post(name, {{"sec-fetch-site", site}}).status(), status) << site;
     EXPECT_EQ(directory_.read(name).has_value(), status == 201) << site;
   }
-  EXPECT_EQ(post("b", {{"Sec-Fetch-Site", "cross-site"}}).status(), 403);
+  EXPECT_EQ(post("b", {{"origin", "http://elsewhere"}}).status(), 403);
+  EXPECT_EQ(directory_.read("b"), std::nullopt);
 }
 
 }  // namespace

@@ -286,6 +286,97 @@ TEST(Uploads, TooManyFiles) {
   EXPECT_EQ(directory.names().size(), 1000U);
 }
 
+// --- limits -------------------------------------------------------------------------------------
+
+TEST(Uploads, Limits) {
+  struct Row {
+    std::string body;
+    UploadOptions options;
+    int status;
+    Contents before = {};
+  };
+  const std::vector<Row> rows = {
+      // Of each file.
+      {part("a", "12345") + part("b", "12345") + end, {.file_bytes_max = 5}, 201},
+      {part("a", "123456") + end, {.file_bytes_max = 5}, 413},
+      {part("a", "1") + part("b", "123456") + end, {.file_bytes_max = 5}, 413},
+      {field("a long field of the form") + part("a", "1") + end, {.file_bytes_max = 5}, 201},
+      // Of all.
+      {part("a", "12345") + part("b", "12345") + end, {.directory_bytes_max = 10}, 201},
+      {part("a", "12345") + part("b", "123456") + end, {.directory_bytes_max = 10}, 413},
+      {part("a", "12345") + end, {.directory_bytes_max = 10}, 201, {{"old", "12345"}}},
+      {part("a", "123456") + end, {.directory_bytes_max = 10}, 413, {{"old", "12345"}}},
+      {part("a", "") + end, {.directory_bytes_max = 10}, 201, {{"old", "1234567890"}}},
+      {part("a", "12") + end,
+       {.overwrite = true, .directory_bytes_max = 10},
+       201,
+       {{"a", "12345678"}}},
+      // Of the disk.
+      {part("a", "1") + end, {.reserve_bytes = UINT64_MAX}, 507},
+      {part("a", "1") + end, {.reserve_bytes = 0}, 201},
+  };
+  for (const Row& row : rows) {
+    const Everyway done = store_every_way(row.body, row.before, row.options);
+    EXPECT_EQ(done.outcome.status, row.status) << row.body << done.outcome.body;
+    if (row.status != 201) {
+      EXPECT_EQ(done.files, row.before) << row.body;
+    }
+  }
+}
+
+// Nothing is read where Content-Length says that it would be too much.
+TEST(Uploads, RefusedBeforeTheBody) {
+  struct Row {
+    UploadOptions options;
+    std::uint64_t body_bytes;
+    int status;
+    bool expects = false;
+  };
+  const std::vector<Row> rows = {
+      {{.directory_bytes_max = 1'000'000}, 1'100'000, 413},
+      {{.directory_bytes_max = 10'000}, 20'000, 413, true},
+      {{.reserve_bytes = UINT64_MAX}, 1'000'000, 507},
+      {{.reserve_bytes = UINT64_MAX}, 100, 507, true},
+  };
+  for (const Row& row : rows) {
+    const TemporaryDirectory directory;
+    tests::Asked asked;
+    asked.head.fields.add("content-type", "multipart/form-data; boundary=B");
+    if (row.expects) asked.head.fields.add("expect", "100-continue");
+    asked.head.content_length = row.body_bytes;
+    FakeBody body({part("a", "1") + end});
+    body.before_read = [](std::size_t) { ADD_FAILURE() << "the body is read"; };
+    Request request(asked.head, asked.params, &body);
+    const auto result = tests::run_now(store_uploads(request, directory.path(), row.options));
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().status(), row.status);
+    EXPECT_EQ(contents(directory), Contents{});
+  }
+}
+
+// Each upload sees the directory that has the name now.
+TEST(Uploads, AReplacedDirectory) {
+  const TemporaryDirectory around;
+  const std::string path = around.path_of("up");
+  std::filesystem::create_directory(path);
+  FakeBody first({part("a", "1") + end});
+  EXPECT_EQ(store(path, first).status, 201);
+  std::filesystem::rename(path, around.path_of("old"));
+  std::filesystem::create_directory(path);
+  FakeBody second({part("b", "1") + end});
+  EXPECT_EQ(store(path, second).status, 201);
+  EXPECT_EQ(around.read("old/a"), "1");
+  EXPECT_EQ(around.read("up/b"), "1");
+  EXPECT_EQ(around.read("old/b"), std::nullopt);
+}
+
+TEST(Uploads, WhatAKilledProcessLeftIsRemoved) {
+  const TemporaryDirectory directory;
+  directory.write("h2_tmp_1_2_0", "half");
+  EXPECT_EQ(store(directory, {part("a", "1") + end}).status, 201);
+  EXPECT_EQ(contents(directory), (Contents{{"a", "1"}}));
+}
+
 // --- the server's own trouble -------------------------------------------------------------------
 
 TEST(Uploads, TroubleWithTheDirectoryIsOurs) {

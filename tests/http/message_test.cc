@@ -30,7 +30,7 @@ TEST(Message, KnowsReasons) {
 }
 
 TEST(Message, KnowsWhichStatusesHaveNoContent) {
-  for (const int status : {100, 103, 199, 204, 304}) EXPECT_FALSE(may_have_content(status));
+  for (const int status : {100, 103, 199, 204, 205, 304}) EXPECT_FALSE(may_have_content(status));
   for (const int status : {200, 206, 301, 404, 500}) EXPECT_TRUE(may_have_content(status));
 }
 

@@ -110,8 +110,8 @@ TEST_F(RouterTest, KnowsTheMethodsOfAPath) {
   EXPECT_EQ(find("/y", HEAD), "405");
   EXPECT_EQ(find("/z", POST), "404");
   PathParams params;
-  EXPECT_EQ(allow_value(router_.find(POST, "/x", params).methods), "GET, HEAD, DELETE");
-  EXPECT_EQ(allow_value(router_.find(GET, "/y", params).methods), "POST");
+  EXPECT_EQ(allow_value(router_.find(POST, "/x", params).methods), "GET, HEAD, DELETE, OPTIONS");
+  EXPECT_EQ(allow_value(router_.find(GET, "/y", params).methods), "POST, OPTIONS");
   EXPECT_EQ(allow_value(0), "");
 }
 

@@ -67,8 +67,11 @@ TEST_F(ServiceTest, AnswersWhatNoHandlerDoes) {
   const std::vector<Row> rows = {
       {GET, "/y", 404},
       {GET, "/x/", 404},
-      {PUT, "/x", 405, "GET, HEAD, POST"},
-      {OPTIONS, "/x", 405, "GET, HEAD, POST"},
+      {PUT, "/x", 405, "GET, HEAD, POST, OPTIONS"},
+      {OPTIONS, "/x", 204, "GET, HEAD, POST, OPTIONS"},
+      {OPTIONS, "http://a/x?y", 204, "GET, HEAD, POST, OPTIONS"},
+      {OPTIONS, "/y", 404},
+      {OPTIONS, "/../x", 400},
       {GET, "/../x", 400},
       {GET, "", 400},
       {GET, "x", 400},
@@ -76,6 +79,8 @@ TEST_F(ServiceTest, AnswersWhatNoHandlerDoes) {
       {OPTIONS, "*", 204},
       {Method::unknown, "/x", 501},
       {Method::unknown, "*", 501},
+      {Method::unknown, "host:443", 501},  // CONNECT
+      {Method::unknown, "", 501},          // CONNECT of HTTP/2
   };
   for (const Row& row : rows) {
     exchange_.clear();
@@ -85,6 +90,14 @@ TEST_F(ServiceTest, AnswersWhatNoHandlerDoes) {
     EXPECT_EQ(exchange_.response.status(), row.status) << row.target;
     EXPECT_EQ(allow(), row.allow) << row.target;
   }
+}
+
+TEST_F(ServiceTest, AHandlerMayAnswerOptionsItself) {
+  ASSERT_TRUE(router_.add(OPTIONS, "/x/{a}", [](Request&) { return Response(200); }).has_value());
+  EXPECT_NE(find(OPTIONS, "/x/y"), nullptr);
+  EXPECT_EQ(exchange_.params.find("a"), "y");
+  EXPECT_EQ(find(PUT, "/x/y"), nullptr);
+  EXPECT_EQ(allow(), "GET, HEAD, POST, OPTIONS");
 }
 
 TEST_F(ServiceTest, AnAttemptAnswersWhenItCan) {
@@ -151,69 +164,6 @@ TEST_F(ServiceTest, ARequestWithoutABodyReadsNothing) {
   };
   tasks.start(reads());
   EXPECT_TRUE(read);
-}
-
-// --- DrainList --------------------------------------------------------------------------------
-
-class Member final : public Drainable {
- public:
-  explicit Member(DrainList& list) { list.add(*this); }
-  ~Member() override {
-    if (here_) DrainList::remove(*this);
-  }
-  void leave() {
-    DrainList::remove(*this);
-    here_ = false;
-  }
-  void drain() override {
-    ++told;
-    if (leaves_too != nullptr) leaves_too->leave();
-    if (leaves) leave();
-  }
-
-  int told = 0;
-  bool leaves = false;
-  Member* leaves_too = nullptr;
-
- private:
-  bool here_ = true;
-};
-
-TEST(DrainList, TellsEveryMemberOnce) {
-  DrainList list;
-  Member first(list);
-  Member second(list);
-  EXPECT_FALSE(list.draining());
-  list.drain();
-  EXPECT_TRUE(list.draining());
-  EXPECT_EQ(first.told + second.told, 2);
-  list.drain();
-  EXPECT_EQ(first.told + second.told, 2);
-}
-
-TEST(DrainList, MembersMayLeaveWhileTheyAreTold) {
-  DrainList list;
-  Member first(list);
-  Member second(list);
-  Member third(list);  // told first
-  third.leaves = true;
-  third.leaves_too = &first;
-  second.leaves = true;
-  list.drain();
-  EXPECT_EQ(third.told, 1);
-  EXPECT_EQ(second.told, 1);
-  EXPECT_EQ(first.told, 0);
-}
-
-TEST(DrainList, MembersLeaveInAnyOrder) {
-  for (int order = 0; order < 3; ++order) {
-    DrainList list;
-    std::vector<std::unique_ptr<Member>> members;
-    for (int i = 0; i < 3; ++i) members.push_back(std::make_unique<Member>(list));
-    members.erase(members.begin() + order);
-    list.drain();
-    for (const auto& member : members) EXPECT_EQ(member->told, 1);
-  }
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,25 @@ const std::vector<Good> good = {
     {"/%C3%A9", "/\xc3\xa9"},
     {"/a%20b%25c", "/a b%c"},
     {"/%252e%252e", "/%2e%2e"},  // decoded once
+    {"/.", "/"},
+    {"/./", "/"},
+    {"/./a", "/a"},
+    {"/././a", "/a"},
+    {"/a/.", "/a/"},
+    {"/a/./", "/a/"},
+    {"/a/././b", "/a/b"},
+    {"/a/.?b", "/a/", "b"},
+    {"/a/./?/./b", "/a/", "/./b"},
+    {"/%2e", "/"},
+    {"/%2E/%2e/a", "/a"},
+    {"/%41/%2e/b/./%2e", "/A/b/"},
+    {"/a/.%41/./...", "/a/.A/..."},
+    {"/.//a", "//a"},  // empty segments stay
+    {"//./a", "//a"},
+    {"//.", "//"},
+    {"/a.", "/a."},
+    {"/a./b/.c", "/a./b/.c"},
+    {"http://host/./a/.", "/a/", "", "host"},
     {"/a%3Fb?c", "/a?b", "c"},
     {"/%2A", "/*"},
     {"/a;b=c,d:e@f!g$h&i'(j)k+l=m", "/a;b=c,d:e@f!g$h&i'(j)k+l=m"},
@@ -51,13 +72,14 @@ const std::vector<std::string> bad = {
     "/a\x7f",
     "/caf\xc3\xa9",
     std::string("/a\0b", 4),
-    "/.",
     "/..",
+    "/../",
+    "/./..",
+    "/../.",
+    "/./../a",
+    "/a/%2e/%2e%2e",
     "/a/../b",
-    "/a/./b",
     "/a/..",
-    "/a/.?b",
-    "/%2e",
     "/%2E%2e/a",
     "/.%2e/a",
     "/a/%2e%2e",
@@ -109,13 +131,124 @@ TEST(Target, DecidesOnEveryByte) {
   }
 }
 
-TEST(Target, KnowsAnAuthority) {
-  for (const char* const text : {"", "a", "a:1", "127.0.0.1:80", "[::1]", "[fe80::1%25eth0]:1"}) {
-    EXPECT_TRUE(is_authority(text)) << text;
+struct GoodAuthority {
+  std::string text;
+  std::string host;
+  std::optional<std::uint16_t> port = std::nullopt;
+};
+
+const std::vector<GoodAuthority> good_authorities = {
+    {"a", "a"},
+    {"a:1", "a", 1},
+    {"a:", "a"},
+    {"a:0", "a", 0},
+    {"a:65535", "a", 65535},
+    {"a:00000000000000000000080", "a", 80},
+    {"EXAMPLE.com.", "EXAMPLE.com."},
+    {"127.0.0.1:80", "127.0.0.1", 80},
+    {"256.1.1.1", "256.1.1.1"},  // no address, but a name
+    {"xn--caf-dma_~!$&'()*+,;=", "xn--caf-dma_~!$&'()*+,;="},
+    {"caf%C3%a9:1", "caf%C3%a9", 1},
+    {"[::]", "[::]"},
+    {"[::1]:8080", "[::1]", 8080},
+    {"[::1]:", "[::1]"},
+    {"[2001:DB8::1]", "[2001:DB8::1]"},
+    {"[1:2:3:4:5:6:7:8]", "[1:2:3:4:5:6:7:8]"},
+    {"[1:2:3:4:5:6:7::]", "[1:2:3:4:5:6:7::]"},
+    {"[::ffff:127.0.0.1]", "[::ffff:127.0.0.1]"},
+    {"[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]",
+     "[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]"},
+    {"[v1.a]", "[v1.a]"},
+    {"[VfF.a:b~!]:1", "[VfF.a:b~!]", 1},
+};
+
+const std::vector<std::string> bad_authorities = {
+    "",
+    " ",
+    ":",
+    ":80",
+    "a b",
+    "a/b",
+    "u@a",
+    "u:p@a",
+    "@a",
+    "a?b",
+    "a#b",
+    "a\\b",
+    "\"a\"",
+    "<a>",
+    "a\x80",
+    std::string("a\0", 2),
+    "a:1:2",
+    "a::1",
+    "a:b",
+    "a:-1",
+    "a:+1",
+    "a: 1",
+    "a:1 ",
+    "a:0x1",
+    "a:65536",
+    "a:18446744073709551617",  // 2^64 + 1
+    "a%",
+    "a%4",
+    "a%zz",
+    "a%4g",
+    "%",
+    "::1",
+    "[",
+    "]",
+    "[]",
+    "[]:1",
+    "[::1",
+    "::1]",
+    "a[::1]",
+    "[::1]x",
+    "[::1]x:1",
+    "[::1]80",
+    "[::1]:80:1",
+    "[::1]:65536",
+    "[[::1]]",
+    "[a]",
+    "[127.0.0.1]",
+    "[1]",
+    "[:::]",
+    "[1::2::3]",
+    "[12345::]",
+    "[1:2:3:4:5:6:7]",
+    "[1:2:3:4:5:6:7:8:9]",
+    "[1:2:3:4:5:6:7:8::]",
+    "[::ffff:256.0.0.1]",
+    "[::ffff:1.2.3]",
+    "[fe80::1%25eth0]",
+    "[fe80::1%eth0]",
+    "[::1 ]",
+    std::string("[::1\0]", 6),
+    "[" + std::string(100, '0') + "::1]",
+    "[v]",
+    "[v1]",
+    "[v1.]",
+    "[v.a]",
+    "[vg.a]",
+    "[v1.a/b]",
+    "[v1.%41]",
+};
+
+TEST(Target, ReadsAuthorities) {
+  for (const GoodAuthority& row : good_authorities) {
+    const std::optional<Authority> authority = parse_authority(row.text);
+    ASSERT_TRUE(authority.has_value()) << row.text;
+    EXPECT_EQ(authority->host, row.host);
+    EXPECT_EQ(authority->port, row.port) << row.text;
   }
-  for (const char* const text :
-       {" ", "a b", "a/b", "u@a", "a?b", "a#b", "a\\b", "\"a\"", "a\x80"}) {
-    EXPECT_FALSE(is_authority(text)) << text;
+}
+
+TEST(Target, RefusesBadAuthorities) {
+  base::Arena arena;
+  for (const std::string& text : bad_authorities) {
+    EXPECT_FALSE(parse_authority(text).has_value()) << text;
+    // A path, a query or a fragment may follow one, and then it is another.
+    if (text.find_first_of("/?#") != std::string::npos) continue;
+    EXPECT_FALSE(parse_target("http://" + text + "/", arena).has_value()) << text;
   }
 }
 

@@ -80,10 +80,11 @@ class TcpStreamTest : public io::EngineFixture, public testing::WithParamInterfa
     std::thread reader([&] { received = read_all(client_.get()); });
     const auto writes = [&]() -> Task<void> {
       base::BufferChain bytes;
+      base::Pace pace = base::Pace::deadline(timeout_ms);
       bytes.append("head");
       bytes.append_mapped(content, descriptor, 0, nullptr);
       bytes.append("end");
-      const Result<void> written = co_await stream_->write(bytes, timeout_ms);
+      const Result<void> written = co_await stream_->write(bytes, pace);
       if (!written) error = written.error().code;
       stream_.reset();
     };
@@ -127,8 +128,9 @@ TEST_P(TcpStreamTest, APeerThatLeavesAFileIsAnErrorAndNoSignal) {
   int error = 0;
   const auto writes = [&]() -> Task<void> {
     base::BufferChain bytes;
+    base::Pace pace = base::Pace::deadline(timeout_ms);
     bytes.append_mapped(content, file.get(), 0, nullptr);
-    const Result<void> written = co_await stream_->write(bytes, timeout_ms);
+    const Result<void> written = co_await stream_->write(bytes, pace);
     error = written ? 0 : written.error().code;
   };
   run(writes());
@@ -140,14 +142,16 @@ TEST_P(TcpStreamTest, KnowsWhatThePeerHas) {
   std::vector<bool> answers;
   const auto writes = [&]() -> Task<void> {
     base::BufferChain bytes;
+    base::Pace pace = base::Pace::deadline(timeout_ms);
     bytes.append("all of this arrives");
-    const Result<void> written = co_await stream_->write(bytes, timeout_ms);
+    const Result<void> written = co_await stream_->write(bytes, pace);
     EXPECT_TRUE(written.has_value());
     const bool small = co_await stream_->acknowledged(0, timeout_ms);
     answers.push_back(small);
     // More than the peer's buffer holds, less than ours does.
     bytes.append(pattern(1'000'000));
-    static_cast<void>(co_await stream_->write(bytes, 100));
+    pace = base::Pace::deadline(100);
+    static_cast<void>(co_await stream_->write(bytes, pace));
     const bool all = co_await stream_->acknowledged(0, 100);
     answers.push_back(all);
     const bool enough = co_await stream_->acknowledged(10'000'000, 100);

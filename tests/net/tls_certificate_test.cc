@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -14,8 +15,12 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "net/tls_context.h"
+#include "net/tls_credentials.h"
+#include "net/tls_objects.h"
 
 namespace h2server::net {
 namespace {
@@ -106,6 +111,31 @@ TEST_F(TlsCertificate, SaysWhatToDoAboutAPlaceThatCannotBeWritten) {
   EXPECT_NE(made.error().find("--cert"), std::string::npos) << made.error();
 }
 
+// As servers do that are started at once over the same files.
+TEST_F(TlsCertificate, IsMadeOnceByManyAtATime) {
+  std::vector<std::thread> threads;
+  std::atomic<int> good{0};
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      const bool made = make_self_signed(path("crt"), path("key")).has_value();
+      if (made && TlsContext::open(path("crt"), path("key"))) ++good;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, 8);
+}
+
+TEST_F(TlsCertificate, IsFinishedWhereOnlyTheLastStepIsMissing) {
+  EXPECT_FALSE(finish_self_signed(path("crt"), path("key"))) << "there is nothing";
+  ASSERT_TRUE(make_self_signed(path("other.crt"), path("other.key")).has_value());
+  ASSERT_TRUE(make_self_signed(path("crt"), path("key")).has_value());
+  std::filesystem::rename(path("crt"), path("crt.new"));
+  EXPECT_FALSE(finish_self_signed(path("crt"), path("other.key"))) << "of another key";
+  EXPECT_TRUE(finish_self_signed(path("crt"), path("key")));
+  EXPECT_TRUE(TlsContext::open(path("crt"), path("key")));
+  EXPECT_FALSE(std::filesystem::exists(path("crt.new")));
+}
+
 // --- net/tls_context.h ------------------------------------------------------------------------
 
 TEST_F(TlsCertificate, AContextSaysWhatIsWrongWithItsFiles) {
@@ -131,6 +161,61 @@ TEST_F(TlsCertificate, AContextSaysWhatIsWrongWithItsFiles) {
     EXPECT_NE(context.error().find(row.named), std::string::npos) << context.error();
     EXPECT_NE(context.error().find(row.option), std::string::npos) << context.error();
   }
+}
+
+// Encrypts the key of `from`.
+void encrypt_key(const std::string& from, const std::string& to, std::string passphrase) {
+  const Bio in(BIO_new_file(from.c_str(), "r"));
+  const Key key(PEM_read_bio_PrivateKey(in.get(), nullptr, nullptr, nullptr));
+  const Bio out(BIO_new_file(to.c_str(), "w"));
+  ASSERT_EQ(
+      PEM_write_bio_PKCS8PrivateKey(out.get(), key.get(), EVP_aes_256_cbc(), passphrase.data(),
+                                    static_cast<int>(passphrase.size()), nullptr, nullptr),
+      1);
+}
+
+TEST_F(TlsCertificate, AnEncryptedKeyNeedsItsPassphrase) {
+  ASSERT_TRUE(make_self_signed(path("crt"), path("plain")).has_value());
+  encrypt_key(path("plain"), path("key"), "secret");
+  using Answer = Result<std::string, std::string>;
+  int asked = 0;
+  const auto open = [&](const Answer& answer) {
+    asked = 0;
+    return TlsContext::open(path("crt"), path("key"), [&](const std::string& file) {
+      ++asked;
+      EXPECT_EQ(file, path("key"));
+      return answer;
+    });
+  };
+  EXPECT_TRUE(open("secret"));
+  EXPECT_EQ(asked, 1);
+  struct Row {
+    Answer answer;
+    const char* reason;
+  };
+  const std::vector<Row> rows = {{"wrong", "does not fit"},
+                                 {"", "does not fit"},
+                                 {std::string(5000, 'x'), "does not fit"},
+                                 {std::unexpected(std::string("a reason")), "a reason"}};
+  for (const Row& row : rows) {
+    const auto context = open(row.answer);
+    ASSERT_FALSE(context.has_value());
+    EXPECT_NE(context.error().find(row.reason), std::string::npos) << context.error();
+    EXPECT_EQ(asked, 1);
+  }
+  const auto silent = TlsContext::open(path("crt"), path("key"));
+  ASSERT_FALSE(silent.has_value());
+  EXPECT_NE(silent.error().find("encrypted"), std::string::npos) << silent.error();
+  EXPECT_TRUE(TlsContext::open(path("crt"), path("plain"), [&](const std::string&) -> Answer {
+    ADD_FAILURE() << "a key that is not encrypted";
+    return "";
+  }));
+}
+
+TEST_F(TlsCertificate, AValidOneIsNotTalkedAbout) {
+  ASSERT_TRUE(make_self_signed(path("crt"), path("key")).has_value());
+  EXPECT_EQ(TlsContext::open(path("crt"), path("key")).value()->warning(), "");
+  EXPECT_FALSE(has_expired(path("crt")));
 }
 
 }  // namespace

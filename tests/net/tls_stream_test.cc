@@ -129,7 +129,7 @@ class TlsStreamTest : public testing::TestWithParam<int> {
     other.join();
   }
   Task<bool> shake_hands() {
-    const Result<void> done = co_await stream_->handshake(timeout_ms);
+    const Result<void> done = co_await stream_->handshake(timeout_ms, timeout_ms);
     co_return done.has_value();
   }
   // Everything up to the peer's end; the error's code, if there was one.
@@ -192,7 +192,7 @@ TEST_P(TlsStreamTest, TellsAClientWithOtherProtocolsWhyNot) {
         ERR_clear_error();
       },
       [&]() -> Task<void> {
-        const Result<void> done = co_await stream_->handshake(timeout_ms);
+        const Result<void> done = co_await stream_->handshake(timeout_ms, timeout_ms);
         EXPECT_EQ(done.has_value() ? 0 : done.error().code, EPROTO);
       },
       "\x02h3");
@@ -221,8 +221,9 @@ TEST_P(TlsStreamTest, EchoesAMegabyte) {
           EXPECT_TRUE(lease.has_value());
           if (!lease || lease->empty()) break;
           base::BufferChain bytes;
+          base::Pace pace = base::Pace::deadline(timeout_ms);
           bytes.append(lease->bytes());
-          const Result<void> written = co_await stream_->write(bytes, timeout_ms);
+          const Result<void> written = co_await stream_->write(bytes, pace);
           EXPECT_TRUE(written.has_value());
           EXPECT_TRUE(bytes.empty());
         }
@@ -245,6 +246,7 @@ TEST_P(TlsStreamTest, WritesAChainOfManyPieces) {
       [&]() -> Task<void> {
         EXPECT_TRUE(co_await shake_hands());
         base::BufferChain bytes;
+        base::Pace pace = base::Pace::deadline(timeout_ms);
         std::size_t size = 1;
         for (std::size_t done = 0; done < sent.size(); size = size * 7 % 40'009 + 1) {
           const std::string_view piece = std::string_view(sent).substr(done, size);
@@ -255,7 +257,7 @@ TEST_P(TlsStreamTest, WritesAChainOfManyPieces) {
           }
           done += piece.size();
         }
-        const Result<void> written = co_await stream_->write(bytes, timeout_ms);
+        const Result<void> written = co_await stream_->write(bytes, pace);
         EXPECT_TRUE(written.has_value());
         co_await stream_->finish(timeout_ms);
       });
@@ -281,8 +283,9 @@ TEST_P(TlsStreamTest, BeginsWithSmallRecords) {
       [&]() -> Task<void> {
         EXPECT_TRUE(co_await shake_hands());
         base::BufferChain bytes;
+        base::Pace pace = base::Pace::deadline(timeout_ms);
         bytes.append(sent);
-        const Result<void> written = co_await stream_->write(bytes, timeout_ms);
+        const Result<void> written = co_await stream_->write(bytes, pace);
         EXPECT_TRUE(written.has_value());
       });
   constexpr std::size_t packet_bytes = 1500 - 40 - 20 - 12 - 5;
@@ -334,7 +337,7 @@ TEST_P(TlsStreamTest, RefusesBytesThatAreNoTls) {
         while (::recv(client.fd(), answer.data(), answer.size(), 0) > 0) continue;
       },
       [&]() -> Task<void> {
-        const Result<void> done = co_await stream_->handshake(timeout_ms);
+        const Result<void> done = co_await stream_->handshake(timeout_ms, timeout_ms);
         EXPECT_EQ(done.has_value() ? 0 : done.error().code, EPROTO);
       });
 }
@@ -350,7 +353,7 @@ TEST_P(TlsStreamTest, TellsAClientThatForgotTheS) {
         }
       },
       [&]() -> Task<void> {
-        const Result<void> done = co_await stream_->handshake(timeout_ms);
+        const Result<void> done = co_await stream_->handshake(timeout_ms, timeout_ms);
         EXPECT_FALSE(done.has_value());
       });
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 Bad Request\r\n")) << answer;
@@ -385,7 +388,7 @@ TEST_P(TlsStreamTest, AHandshakeHasADeadline) {
         EXPECT_EQ(::recv(client.fd(), byte.data(), 1, 0), 0);  // says nothing, waits for the end
       },
       [&]() -> Task<void> {
-        const Result<void> done = co_await stream_->handshake(1);
+        const Result<void> done = co_await stream_->handshake(1, timeout_ms);
         EXPECT_EQ(done.has_value() ? 0 : done.error().code, ETIMEDOUT);
       });
 }
@@ -393,7 +396,7 @@ TEST_P(TlsStreamTest, AHandshakeHasADeadline) {
 TEST_P(TlsStreamTest, AHandshakeMayBeCutOff) {
   run([&](Client& client) { client.cut(); },
       [&]() -> Task<void> {
-        const Result<void> done = co_await stream_->handshake(timeout_ms);
+        const Result<void> done = co_await stream_->handshake(timeout_ms, timeout_ms);
         EXPECT_EQ(done.has_value() ? 0 : done.error().code, ECONNRESET);
       });
 }

@@ -18,13 +18,14 @@ class AcceptLoopTest : public testing::Test {
     auto listeners = net::open_listeners({.host = "127.0.0.1"});
     EXPECT_TRUE(listeners);
     port_ = listeners->at(0).port;
-    loop_.emplace(*engine_, std::move(listeners->at(0).socket), [this](base::Fd& connection) {
+    const auto take = [this](base::Fd& connection) {
       ++offered_;
       if (offered_ <= offers_refused_) return false;
       taken_.push_back(std::move(connection));
       if (taken_.size() == wanted_) engine_->stop();
       return true;
-    });
+    };
+    loop_.emplace(*engine_, std::move(listeners->at(0).socket), take, [this] { ++sheds_; });
   }
 
   // Stops the loop and runs the engine until it has ended.
@@ -47,6 +48,7 @@ class AcceptLoopTest : public testing::Test {
   std::size_t wanted_ = 1;
   std::size_t offered_ = 0;
   std::size_t offers_refused_ = 0;  // the first ones, for want of room
+  std::size_t sheds_ = 0;           // that were asked for
   std::optional<AcceptLoop> loop_;
   coro::TaskGroup group_;
 };

@@ -10,17 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "base/sanitizers.h"
 #include "content/static_files.h"
 #include "content/support.h"
 #include "h2server/server.h"
 #include "server/client.h"
 #include "server/http2_client.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define H2SERVER_COUNTS_ALLOCATIONS 0
-#else
-#define H2SERVER_COUNTS_ALLOCATIONS 1
-#endif
 
 namespace {
 
@@ -29,7 +24,7 @@ thread_local std::size_t allocations = 0;
 
 }  // namespace
 
-#if H2SERVER_COUNTS_ALLOCATIONS
+#if !H2SERVER_SANITIZED
 
 namespace {
 
@@ -68,7 +63,7 @@ constexpr int requests = 100;
 class Allocations : public testing::Test {
  protected:
   void SetUp() override {
-    if (!H2SERVER_COUNTS_ALLOCATIONS) GTEST_SKIP() << "sanitizers replace operator new, too";
+    if (H2SERVER_SANITIZED) GTEST_SKIP() << "sanitizers replace operator new, too";
     // Names longer than a std::string holds without allocating.
     directory_.write_settled(small_, std::string(600, 's'));
     directory_.write_settled(large_, std::string(40'000, 'l'));

@@ -29,6 +29,7 @@ def folder():
         (made / "www").mkdir()
         (made / "www/page.txt").write_bytes(b"page")
         (made / "file").write_bytes(b"no folder")
+        (made / "link").symlink_to("www")
         make_certificate(made / "cert")
         yield made
 
@@ -63,6 +64,7 @@ def check_refused(done, statuses, *words):
 
 OPTIONS = ["-h,--help", "-r,--root", "-p,--port", "--host", "-c,--cert", "-k,--key",
            "--self-signed", "--h2c", "-n,--threads", "--upload-dir", "--upload-overwrite",
+           "--upload-max", "--upload-total", "--upload-reserve",
            "--scheme", "--io", "--connections-max", "--queue-size", "--when-full",
            "--requests-per-connection", "--h2", "--config", "--version"]
 
@@ -99,6 +101,13 @@ WRONG = {
     "no queue": (["--queue-size", "0"], ["--queue-size", "0"]),
     "when full": (["--when-full", "tea"], ["--when-full", "tea", "wait", "refuse"]),
     "requests": (["--requests-per-connection", "few"], ["--requests-per-connection", "few"]),
+    "requests negative": (["--requests-per-connection=-5"], ["--requests-per-connection", "-5"]),
+    "requests beyond 64 bits": (["--requests-per-connection", "18446744073709551617"],
+                                ["--requests-per-connection"]),
+    "threads negative": (["--threads=-1"], ["--threads", "-1"]),
+    "threads beyond 32 bits": (["--threads", "4294967297"], ["--threads", "4294967297"]),
+    "connections negative": (["--connections-max=-1"], ["--connections-max", "-1"]),
+    "queue negative": (["--queue-size=-1"], ["--queue-size", "-1"]),
     "HTTP/2": (["--h2", "tea"], ["--h2", "tea", "native", "nghttp2"]),
     "unknown option": (["--tea"], ["--tea", "--help"]),
     "unknown short option": (["-x"], ["-x", "--help"]),
@@ -108,13 +117,51 @@ WRONG = {
     "root is a file": (["file"], ["file", "--root"]),
     "no configuration": (["--config", "absent.toml"], ["absent.toml"]),
     "overwriting nothing": (["--upload-overwrite"], ["--upload-dir"]),
+    "certificate without TLS": (["-c", "cert/server.crt"], ["--cert", "--h2c"]),
+    "key without TLS": (["-k", "cert/server.key"], ["--key", "--h2c"]),
+    "self-signed without TLS": (["--self-signed"], ["--self-signed", "--h2c"]),
+    "threads of a thread each": (["--scheme", "thread-per-connection", "-n", "4"],
+                                 ["--threads", "thread-per-connection"]),
+    "threads of a process each": (["--scheme", "process-per-connection", "-n", "4"],
+                                  ["--threads", "process-per-connection"]),
+    "limit of nothing": (["--upload-max", "1G"], ["--upload-max", "--upload-dir"]),
+    "total of nothing": (["--upload-total", "1G"], ["--upload-total", "--upload-dir"]),
+    "reserve of nothing": (["--upload-reserve", "1G"], ["--upload-reserve", "--upload-dir"]),
     "uploads into a file": (["--upload-dir", "file"], ["file", "--upload-dir"]),
+    "uploads into the root": (["--upload-dir", "www"], ["root", "www", "--upload-dir"]),
+    "uploads below the root": (["--upload-dir", "www/a/b"], ["www/a/b", "--upload-dir"]),
+    "root below the uploads": (["--upload-dir", "."], ["www", "--upload-dir"]),
+    "uploads into the root by a link": (["--upload-dir", "link"], ["link", "--upload-dir"]),
 }
 
 
 @pytest.mark.parametrize("arguments, words", WRONG.values(), ids=WRONG)
 def test_wrong_use(folder, arguments, words):
     check_refused(run(folder, "--h2c", *arguments), [WRONG_USE], *words)
+    assert not (folder / "www/a").exists(), "nothing is made for what is refused"
+
+
+WRONG_SIZES = ["", "-5", "1.5G", "G", "5 apples", "0x10", "5i", "5kk", "99999999999999999999",
+               "99999999T"]
+
+
+@pytest.mark.parametrize("size", WRONG_SIZES)
+def test_wrong_size(folder, size):
+    done = run(folder, "--h2c", "--upload-dir", "uploads", f"--upload-max={size}")
+    check_refused(done, [WRONG_USE], "--upload-max")
+
+
+def test_sendfile_with_tls(folder):
+    check_refused(run(folder, "-p", "0", "--sendfile"), [WRONG_USE], "--sendfile", "--h2c")
+
+
+def test_unreadable_root(folder, plain_user):
+    (folder / "closed/www").mkdir(parents=True)
+    (folder / "closed/www").chmod(0)
+    for root, mode in (("closed/www", 0o755), ("closed", 0), ("closed/www", 0)):
+        (folder / "closed").chmod(mode)
+        done = run(folder, "--h2c", "-p", "0", "--root", root, user=plain_user)
+        check_refused(done, [WRONG_USE], f"root {root}", "Permission denied", "--root")
 
 
 # Of a key and a certificate. What is found to be no certificate only by reading it may be either.
@@ -139,7 +186,6 @@ CREDENTIALS = {
 def test_wrong_credentials(folder, arguments, statuses, words):
     make_certificate(folder / "cert", "other")
     (folder / "www/server.key").write_bytes((folder / "cert/server.key").read_bytes())
-    (folder / "link").symlink_to("www")
     check_refused(run(folder, "-p", "0", *arguments), statuses, *words)
     assert not (folder / "www/a.key").exists()
 

@@ -17,6 +17,8 @@ LARGE = 100 * MB
 GROWTH_MAX = 16 * MB  # of the server's own memory, during a transfer
 STREAMS = 100
 SHARE_MIN = 0.8  # of each stream, when the first of them is complete
+WRITE = 256 * 1024  # an upload gathers so much before it is written
+UNREAD_MAX = 32 * 1024 * 1024  # HTTP/2's window for a connection, while the disk is waited for
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +37,9 @@ def curl(protocol, *arguments):
     return done.stdout
 
 
-def check_growth(watch):
+def check_growth(watch, most=GROWTH_MAX):
     # A sanitizer keeps what was freed, to find uses of it.
-    assert SANITIZER or watch.growth < GROWTH_MAX, f"{watch.growth / MB:.1f} MB more"
+    assert SANITIZER or watch.growth < most, f"{watch.growth / MB:.1f} MB more"
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=name_of)
@@ -76,7 +78,7 @@ def test_upload(protocol, large_file):
             answer = curl(protocol, "-F", f"file=@{source}", server.url + "files")
         assert json.loads(answer) == [{"name": "large.bin", "size": LARGE}]
         assert sha256_of_file(server.uploads / "large.bin") == digest
-        check_growth(watch)
+        check_growth(watch, GROWTH_MAX + UNREAD_MAX if protocol.http2 else GROWTH_MAX)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=name_of)
@@ -140,10 +142,10 @@ def test_streams_share_an_upload(protocol, pair):
                                           now=False) for name, content in contents.items()]
             connection.run_until(lambda: any(stream.ended for stream in streams), "the first", 60)
             written = sizes_of_files(server.uploads)
-            assert len(written) == STREAMS and min(written) >= SHARE_MIN * MB, sorted(written)
+            assert len(written) == STREAMS and min(written) >= SHARE_MIN * MB - WRITE, sorted(written)
             for stream in streams:
                 assert connection.answer(stream, 60).status == 201, stream.number
-        check_growth(watch)
+        check_growth(watch, GROWTH_MAX + STREAMS * WRITE + UNREAD_MAX)
         for name, content in contents.items():
             same = (server.uploads / name).read_bytes() == content
             assert same, name

@@ -13,7 +13,7 @@ from support.environment import PATIENCE, SANITIZER, tool
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
 
-SECONDS = int(os.environ.get("H2SERVER_LOAD_SECONDS", "3" if SANITIZER else "10"))
+SECONDS = int(os.environ.get("H2SERVER_LOAD_SECONDS", "3" if SANITIZER else "5"))
 WORKERS = 2
 REQUESTS_MIN = 100 * SECONDS  # far below what any machine does: that it was a load at all
 

@@ -53,7 +53,8 @@ FORMS = {
     "root first": ["{root}", "-p", "0", "-n", "3", "--h2c"],
     "all": ["--port", "0", "--host", "localhost", "--threads", "3", "--h2c", "--scheme",
             "acceptor", "--io", "epoll", "--h2", "nghttp2", "--root", "{root}", "--upload-dir",
-            "{uploads}", "--upload-overwrite"],
+            "{uploads}", "--upload-overwrite", "--upload-max", "2GiB", "--upload-total", "1T",
+            "--upload-reserve", "500 MB"],
 }
 
 
@@ -142,6 +143,10 @@ WRONG = {
     "too large": ("port = 70000", "port"),
     "wrong name": ('scheme = "tea"', "scheme"),
     "no value": ("threads =", "threads"),
+    "negative": ("requests-per-connection = -5", "requests-per-connection"),
+    "a key without TLS": ('key = "a.key"', "--key"),
+    "threads of a scheme that has none": (
+        'scheme = "thread-per-connection"\nthreads = 4', "--threads"),
 }
 
 
@@ -209,7 +214,8 @@ def addresses_of(host):
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("host", [[], ["--host", "localhost"]], ids=["all", "localhost"])
 def test_both_families(bare, scheme, host):
-    with bare("--h2c", "-p", "0", "-r", "{root}", "-n", "2", "--scheme", scheme, *host) as server:
+    threads = [] if scheme.endswith("-per-connection") else ["-n", "2"]
+    with bare("--h2c", "-p", "0", "-r", "{root}", "--scheme", scheme, *threads, *host) as server:
         assert page(server) == b"page"
         for address in addresses_of("localhost" if host else None) + ["localhost"]:
             assert answers_at(address, server.port), address

@@ -1,14 +1,16 @@
 """TLS, mostly as `openssl s_client` sees it: protocols by ALPN, versions, ciphers, sessions."""
 
+import contextlib
+import os
 import socket
 import ssl
 import subprocess
 
 import pytest
 
-from support import http1
+from support import http1, pairs, sockets
 from support.environment import PATIENCE, tool
-from support.protocols import PROTOCOLS, fetch
+from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
 
 REQUEST = b"GET /page HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -20,6 +22,21 @@ def server():
     with Server(tls=True, workers=2) as started:
         (started.root / "page").write_bytes(b"the page")
         yield started
+
+
+@pytest.fixture(scope="module")
+def server_of():
+    """server_of(pair): the module's server under that scheme, on that engine."""
+    servers = {}
+    with contextlib.ExitStack() as stack:
+
+        def get(pair):
+            if pair not in servers:
+                servers[pair] = stack.enter_context(Server(tls=True, pair=pair, workers=3))
+                (servers[pair].root / "page").write_bytes(b"the page")
+            return servers[pair]
+
+        yield get
 
 
 def s_client(server, *arguments, send=b"", seconds=20):
@@ -150,6 +167,17 @@ def test_sessions_are_resumed(server, version, tmp_path):
         assert "Reused, TLS" in printed and "the page" in printed
 
 
+@pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
+@pytest.mark.parametrize("pair", pairs.PAIRS, ids=name_of)
+def test_every_thread_and_process_resumes_sessions(server_of, pair, version, tmp_path):
+    server = server_of(pair)
+    file = tmp_path / "session"
+    first_session(server, version, file)
+    for _ in range(4):
+        printed = s_client(server, version, "-sess_in", file, "-ign_eof", send=REQUEST)
+        assert "Reused, TLS" in printed and "the page" in printed
+
+
 def test_early_data_is_not_accepted(server, tmp_path):
     """What is sent ahead of the handshake could be sent again by anybody."""
     file = tmp_path / "session"
@@ -256,6 +284,38 @@ def test_what_is_no_handshake(server, data):
         except ConnectionError:
             pass
     assert fetch(server, H2_TLS, "/page").body == b"the page"
+
+
+MORE = b"x" * 300_000  # unread bytes, for which a kernel that closes sends a reset
+LAST_WORDS = {
+    "a request without TLS": (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 400 "),
+    "a record of the wrong type": (b"\x17\x03\x03\x00\x05hello", b"\x15\x03"),
+    "a record that is too long": (b"\x16\x03\x01\xff\xff", b"\x15\x03"),
+}
+
+
+@pytest.mark.parametrize("pair", pairs.PAIRS, ids=name_of)
+@pytest.mark.parametrize("data, answer", LAST_WORDS.values(), ids=LAST_WORDS)
+def test_last_words_arrive(server_of, pair, data, answer):
+    """However much the client sends before it reads them."""
+    server = server_of(pair)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20 * PATIENCE) as connection:
+        connection.sendall(data + MORE)
+        connection.shutdown(socket.SHUT_WR)
+        received = b""
+        while piece := connection.recv(65536):
+            received += piece
+        assert received.startswith(answer)
+
+
+@pytest.mark.parametrize("pair", pairs.PAIRS, ids=name_of)
+def test_alert_for_a_record_that_was_changed(server_of, pair):
+    with sockets.connect(server_of(pair)) as connection:
+        raw = socket.socket(fileno=os.dup(connection.fileno()))
+        with raw:
+            raw.sendall(b"\x17\x03\x03\x00\x20" + b"y" * 32 + MORE)
+        with pytest.raises(ssl.SSLError, match="(?i)bad record mac"):
+            connection.recv(1)
 
 
 def test_tls_on_a_port_without(tmp_path):

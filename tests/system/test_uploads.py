@@ -302,7 +302,7 @@ def test_without_an_upload_directory(protocol):
     with Server(tls=protocol.tls, uploads=False) as server:
         assert fetch(server, protocol, "/files").status == 404
         answer = fetch(server, protocol, "/files", "POST", [form_type()], form(("a", b"x")))
-        assert (answer.status, answer.field("allow")) == (405, "GET, HEAD")
+        assert (answer.status, answer.field("allow")) == (405, "GET, HEAD, OPTIONS")
 
 
 # --- windows -------------------------------------------------------------------------------------

@@ -6,13 +6,20 @@
 
 namespace h2server::http::h1 {
 
-BodyDecoder::BodyDecoder(const Framing& framing) noexcept
+namespace {
+
+bool is_space(char c) noexcept { return c == ' ' || c == '\t'; }
+
+}  // namespace
+
+BodyDecoder::BodyDecoder(const Framing& framing, TrailerSection* trailers) noexcept
     : state_(framing.body == Framing::Body::chunked  ? State::size_first
              : framing.body == Framing::Body::length ? State::by_length
                                                      : State::finished),
-      left_(framing.length) {}
+      left_(framing.length),
+      trailers_(trailers) {}
 
-BodyDecoder::Verdict BodyDecoder::decode(std::string_view& bytes) noexcept {
+BodyDecoder::Verdict BodyDecoder::decode(std::string_view& bytes) {
   for (;;) {
     if (state_ == State::finished) return Verdict::finished;
     if (state_ == State::malformed) return Verdict::malformed;
@@ -45,17 +52,9 @@ void BodyDecoder::add_digit(char c) noexcept {
 }
 
 // RFC 9112, 7.1: chunk-size [ chunk-ext ] CRLF chunk-data CRLF ... last-chunk trailers CRLF.
-void BodyDecoder::step(char c) noexcept {
+void BodyDecoder::step(char c) {
   const auto only = [&](char wanted, State next) {
     state_ = c == wanted ? next : State::malformed;
-  };
-  // Bytes that are not content go on up to `end`, and not for ever.
-  const auto overhead = [&](State going_on, bool valid, char end, State next) {
-    if (c == end) {
-      state_ = next;
-    } else {
-      state_ = valid && ++overhead_ <= overhead_bytes_max ? going_on : State::malformed;
-    }
   };
   switch (state_) {
     case State::size_first:
@@ -65,17 +64,22 @@ void BodyDecoder::step(char c) noexcept {
       add_digit(c);
       return;
     case State::size:
-      if (c == '\r') {
-        state_ = State::size_end;
-      } else if (c == ';' || c == ' ' || c == '\t') {
-        state_ = State::extension;
-      } else {
+      if (hex_digit(c) >= 0) {
         add_digit(c);
+      } else {
+        state_ = after_item(c);
       }
       return;
-    case State::extension:
-      // Extensions mean nothing to us; what could be taken for a line's end is refused.
-      overhead(State::extension, is_field_value_character(c), '\r', State::size_end);
+    case State::extension_gap:
+    case State::extension_name_first:
+    case State::extension_name:
+    case State::extension_name_gap:
+    case State::extension_value_first:
+    case State::extension_value:
+    case State::quoted:
+    case State::quoted_pair:
+    case State::quoted_end:
+      state_ = ++overhead_ > overhead_bytes_max ? State::malformed : after_extension_byte(c);
       return;
     case State::size_end:
       overhead_ = 0;
@@ -88,16 +92,10 @@ void BodyDecoder::step(char c) noexcept {
       only('\n', State::size_first);
       return;
     case State::trailer_start:
-      overhead(State::trailer_name, is_token_character(c), '\r', State::last_end);
-      return;
     case State::trailer_name:
-      overhead(State::trailer_name, is_token_character(c), ':', State::trailer);
-      return;
     case State::trailer:
-      overhead(State::trailer, is_field_value_character(c), '\r', State::trailer_end);
-      return;
     case State::trailer_end:
-      only('\n', State::trailer_start);
+      step_trailer(c);
       return;
     case State::last_end:
       only('\n', State::finished);
@@ -107,6 +105,79 @@ void BodyDecoder::step(char c) noexcept {
     case State::finished:
     case State::malformed:
       return;
+  }
+}
+
+// What may follow a chunk's size or a whole extension.
+BodyDecoder::State BodyDecoder::after_item(char c) noexcept {
+  if (c == '\r') return State::size_end;
+  if (c == ';') return State::extension_name_first;
+  return is_space(c) ? State::extension_gap : State::malformed;
+}
+
+// RFC 9112, 7.1.1: *( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] ). Extensions
+// mean nothing to us. What the grammar has no place for, as a space before the line's end, is
+// refused: another recipient could take it for something else.
+BodyDecoder::State BodyDecoder::after_extension_byte(char c) const noexcept {
+  const auto or_space = [&](State next) { return is_space(c) ? state_ : next; };
+  switch (state_) {
+    case State::extension_gap:
+      return or_space(c == ';' ? State::extension_name_first : State::malformed);
+    case State::extension_name_first:
+      return or_space(is_token_character(c) ? State::extension_name : State::malformed);
+    case State::extension_name:
+      if (is_token_character(c)) return state_;
+      if (is_space(c)) return State::extension_name_gap;
+      return c == '=' ? State::extension_value_first : after_item(c);
+    case State::extension_name_gap:
+      if (c == '=') return State::extension_value_first;
+      return or_space(c == ';' ? State::extension_name_first : State::malformed);
+    case State::extension_value_first:
+      if (c == '"') return State::quoted;
+      return or_space(is_token_character(c) ? State::extension_value : State::malformed);
+    case State::extension_value:
+      return is_token_character(c) ? state_ : after_item(c);
+    case State::quoted:  // RFC 9110, 5.6.4
+      if (c == '"') return State::quoted_end;
+      if (c == '\\') return State::quoted_pair;
+      return is_field_value_character(c) ? state_ : State::malformed;
+    case State::quoted_pair:
+      return is_field_value_character(c) ? State::quoted : State::malformed;
+    case State::quoted_end:
+      return after_item(c);
+    default:
+      return State::malformed;
+  }
+}
+
+// RFC 9112, 7.1.2: *( field-line CRLF ) CRLF, within a bound. Lines are as in a head.
+void BodyDecoder::step_trailer(char c) {
+  const State before = state_;
+  state_ = ++overhead_ > overhead_bytes_max ? State::malformed : after_trailer_byte(c);
+  if (state_ == State::trailer_name && before == State::trailer_start &&
+      ++trailer_lines_ > trailer_lines_max) {
+    state_ = State::malformed;
+  }
+  if (trailers_ == nullptr || state_ == State::malformed) return;
+  if (state_ == State::trailer_name || state_ == State::trailer) trailers_->add(c);
+  if (before == State::trailer_end) trailers_->end_line();
+}
+
+BodyDecoder::State BodyDecoder::after_trailer_byte(char c) const noexcept {
+  switch (state_) {
+    case State::trailer_start:
+      if (c == '\r') return State::last_end;
+      return is_token_character(c) ? State::trailer_name : State::malformed;
+    case State::trailer_name:
+      if (c == ':') return State::trailer;
+      return is_token_character(c) ? state_ : State::malformed;
+    case State::trailer:
+      if (c == '\r') return State::trailer_end;
+      return is_field_value_character(c) ? state_ : State::malformed;
+    case State::trailer_end:
+      return c == '\n' ? State::trailer_start : State::malformed;
+    default:
+      return State::malformed;
   }
 }
 

@@ -1,11 +1,13 @@
 // Decoder of a request's body: by length or chunked (RFC 9112, 6 and 7). Finds the content in the
-// bytes that arrive; copies and holds nothing.
+// bytes that arrive and copies none of it; only trailer fields are copied, to where they are
+// wanted.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
 #include "http/h1/parser.h"
+#include "http/h1/trailer_section.h"
 
 namespace h2server::http::h1 {
 
@@ -13,11 +15,13 @@ class BodyDecoder {
  public:
   enum class Verdict { need_more, content, finished, malformed };
 
-  explicit BodyDecoder(const Framing& framing) noexcept;
+  // `trailers` outlives the decoder and is complete when that is finished. Null: trailer fields are
+  // checked and dropped.
+  explicit BodyDecoder(const Framing& framing, TrailerSection* trailers = nullptr) noexcept;
 
   // Takes what it understands off the front of `bytes`. `content`: content() is the next piece, a
   // view into `bytes`; call again. `need_more`: all of `bytes` is taken.
-  Verdict decode(std::string_view& bytes) noexcept;
+  Verdict decode(std::string_view& bytes);
 
   [[nodiscard]] std::string_view content() const noexcept { return content_; }
   [[nodiscard]] bool finished() const noexcept { return state_ == State::finished; }
@@ -29,8 +33,16 @@ class BodyDecoder {
     by_length,
     size_first,  // a digit must come
     size,
-    extension,
-    size_end,  // LF
+    extension_gap,         // after a space: ';' must come
+    extension_name_first,  // after ';'
+    extension_name,
+    extension_name_gap,     // after a space: '=' or ';' must come
+    extension_value_first,  // after '='
+    extension_value,
+    quoted,
+    quoted_pair,  // after a backslash
+    quoted_end,   // after the second quote
+    size_end,     // LF
     data,
     data_end_cr,
     data_end_lf,
@@ -45,14 +57,21 @@ class BodyDecoder {
 
   static constexpr std::size_t overhead_bytes_max = 16 * 1024;  // of one extension, or all trailers
   static constexpr std::size_t size_digits_max = 16;
+  static constexpr std::size_t trailer_lines_max = 100;  // as of a head: Limits::fields_max
 
   // Takes one byte of the coding's own.
-  void step(char c) noexcept;
+  void step(char c);
   void add_digit(char c) noexcept;
+  [[nodiscard]] static State after_item(char c) noexcept;
+  [[nodiscard]] State after_extension_byte(char c) const noexcept;
+  void step_trailer(char c);
+  [[nodiscard]] State after_trailer_byte(char c) const noexcept;
 
   State state_;
   std::uint64_t left_ = 0;    // of the body, or of the chunk
   std::size_t overhead_ = 0;  // bytes of the chunk's size and extension, or of the trailers
+  std::size_t trailer_lines_ = 0;
+  TrailerSection* trailers_;
   std::string_view content_;
 };
 

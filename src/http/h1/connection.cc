@@ -11,10 +11,12 @@ namespace h2server::http::h1 {
 
 void Work::end_exchange() noexcept {
   Exchange::clear();
+  trailers.clear();
   handler = nullptr;
   if (parser) parser->reset();
   head_buffer.clear();
   head_due_ms = 0;
+  responding = false;
 }
 
 void Work::clear() noexcept {
@@ -33,15 +35,21 @@ Connection::Connection(net::Stream& stream, Service& service, base::Pool<Work>& 
   work_->take(std::move(first));
 }
 
-Connection::~Connection() { DrainList::remove(*this); }
+Connection::~Connection() { service_.connections.remove(*this); }
 
 void Connection::drain() {
   if (idle_) stream_.cancel_read();
 }
 
+void Connection::name_unfinished(std::vector<std::string>& names) const {
+  if (work_ != nullptr && work_->request) names.push_back(describe(*work_));
+}
+
 void Connection::begin_work() {
   work_ = work_.get_deleter().pool->take();
-  if (!work_->parser) work_->parser.emplace(service_.limits);
+  const Limits& limits = service_.limits;
+  if (!work_->parser) work_->parser.emplace(limits);
+  work_->sending = base::Pace(limits.send_idle_ms_max, limits.bytes_per_s_min);
 }
 
 // This frame is all there is of an idle connection, so it holds little.
@@ -51,7 +59,9 @@ Task<void> Connection::run() {
     if (end_ != End::open || service_.connections.draining()) break;
     work_.reset();
     idle_ = true;
+    service_.connections.set_idle(*this);
     Result<io::Lease> lease = co_await stream_.read(service_.limits.idle_ms_max);
+    service_.connections.set_busy(*this);
     idle_ = false;
     if (!lease || lease->empty()) break;
     begin_work();
@@ -163,9 +173,10 @@ void Connection::refuse(int status) {
 void Connection::begin_exchange() {
   ++requests_;
   work_->head.encrypted = encrypted_;
-  work_->decoder = BodyDecoder(work_->parser->framing());
+  work_->decoder = BodyDecoder(work_->parser->framing(), &work_->trailers);
   work_->owes_continue = work_->parser->framing().expects_continue;
   work_->dropped = 0;
+  work_->receiving = base::Pace(service_.limits.body_idle_ms_max, service_.limits.bytes_per_s_min);
 }
 
 // The whole exchange without waiting for anything, which is the ordinary case; false: serve_on()
@@ -173,7 +184,7 @@ void Connection::begin_exchange() {
 bool Connection::serve_at_once() {
   work_->handler = find_handler(service_, *work_);
   if (work_->handler != nullptr) {
-    Request request(work_->head, work_->params, &incoming_);
+    Request& request = work_->request.emplace(work_->head, work_->params, &incoming_);
     std::optional<Response> response = answer_at_once(*work_->handler, request);
     if (!response) return false;
     work_->response = *std::move(response);
@@ -194,8 +205,7 @@ Task<void> Connection::serve_on() {
       end_ = End::abort;
       co_return;
     }
-    Request request(work_->head, work_->params, &incoming_);
-    Response response = co_await call_coroutine(*work_->handler->coroutine(), request);
+    Response response = co_await call_coroutine(*work_->handler->coroutine(), *work_->request);
     if (end_ == End::abort) co_return;
     work_->response = std::move(response);
     begin_response();
@@ -219,13 +229,20 @@ bool Connection::must_close_after_response() const noexcept {
   // Whether a body that was not asked for comes is the client's choice (RFC 9110, 10.1.1).
   if (work_->owes_continue) return true;
   const bool sized = work_->parser->framing().body == Framing::Body::length;
-  return sized && work_->decoder.left() > service_.limits.drain_bytes_max;
+  return sized && !source_may_read() && work_->decoder.left() > service_.limits.drain_bytes_max;
 }
 
 void Connection::begin_response() {
-  drop_arrived_body();
   Response& response = work_->response;
-  const bool head_only = work_->head.method == Method::HEAD;
+  const bool has_body = work_->head.method != Method::HEAD && may_have_content(response.status());
+  if (has_body) {
+    const bool by_file = stream_.engine().sends_files();
+    work_->outgoing.open(response, !stream_.bytes_go_to_kernel(),
+                         service_.limits.inline_file_bytes_max,
+                         by_file ? service_.limits.send_file_bytes_min : 0);
+  }
+  work_->responding = true;
+  if (!source_may_read()) drop_arrived_body();
   const Version version = work_->head.version;
   // An HTTP/1.0 client learns the end of a body of unknown size from the connection's.
   const bool ends_with_connection = !response.size() && version == Version::http_1_0;
@@ -233,12 +250,6 @@ void Connection::begin_response() {
                               .version = version,
                               .close = must_close_after_response() || ends_with_connection};
   encode_head(work_->output, response, options);
-  if (!head_only && may_have_content(response.status())) {
-    const bool by_file = stream_.engine().sends_files();
-    work_->outgoing.open(response, !stream_.bytes_go_to_kernel(),
-                         service_.limits.inline_file_bytes_max,
-                         by_file ? service_.limits.send_file_bytes_min : 0);
-  }
   // More requests may be on their way behind those that are here already.
   const bool all_read = work_->decoder.finished() && work_->input.empty();
   if (options.close) end_ = all_read ? End::finish : End::linger;
@@ -266,7 +277,9 @@ bool Connection::append_body() {
     }
     if (chunked) work_->output.append("\r\n");
   }
-  if (chunked && outgoing.finished()) work_->output.append(last_chunk);
+  if (chunked && outgoing.finished()) {
+    encode_last_chunk(work_->output, outgoing.source()->trailers(), work_->arena);
+  }
   return true;
 }
 
@@ -301,8 +314,7 @@ Task<bool> Connection::pull_more() {
 
 Task<bool> Connection::flush() {
   if (work_->output.empty()) co_return true;
-  const Result<void> written =
-      co_await stream_.write(work_->output, service_.limits.send_idle_ms_max);
+  const Result<void> written = co_await stream_.write(work_->output, work_->sending);
   co_return written.has_value();
 }
 
@@ -323,20 +335,35 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
       case BodyDecoder::Verdict::need_more:
         break;
     }
-    if (std::exchange(self.work_->owes_continue, false)) self.work_->output.append(continue_head);
+    // RFC 9110, 10.1.1: not once the final response has begun.
+    const bool asks = std::exchange(self.work_->owes_continue, false) && !self.work_->responding;
+    if (asks) self.work_->output.append(continue_head);
     self.work_->lease.end();
     const bool flushed = co_await self.flush();
     if (!flushed) {
       self.end_ = End::abort;
       co_return std::unexpected(Error{ECONNRESET, "request body"});
     }
-    Result<io::Lease> lease = co_await self.stream_.read(self.service_.limits.body_idle_ms_max);
+    base::Pace& pace = self.work_->receiving;
+    const std::int64_t from_ms = self.stream_.engine().now_ms();
+    Result<io::Lease> lease = co_await self.stream_.read(pace.left_ms());
     if (!lease || lease->empty()) {
       self.end_ = End::linger;  // the response says so, and nobody waits for the rest again
       co_return std::unexpected(lease ? Error{ECONNRESET, "request body"} : lease.error());
     }
+    const std::int64_t elapsed_ms = self.stream_.engine().now_ms() - from_ms;
+    if (!pace.moved(elapsed_ms, lease->bytes().size())) {
+      self.end_ = End::linger;
+      co_return std::unexpected(Error{ETIMEDOUT, "request body"});
+    }
     self.work_->take(*std::move(lease));
   }
+}
+
+std::span<const Field> Connection::IncomingBody::trailers() const noexcept {
+  const Work& work = *connection_.work_;
+  if (!work.decoder.finished()) return {};
+  return {work.trailers.fields().begin(), work.trailers.fields().end()};
 }
 
 // What of it has arrived already, so that the response can say whether the connection goes on.

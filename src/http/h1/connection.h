@@ -5,11 +5,13 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/buffer_chain.h"
 #include "http/h1/body_decoder.h"
 #include "http/h1/parser.h"
+#include "http/h1/trailer_section.h"
 #include "http/service.h"
 #include "io/lease.h"
 #include "net/stream.h"
@@ -25,11 +27,15 @@ struct Work : Exchange {
   std::int64_t head_due_ms = 0;
   std::optional<Parser> parser;
   base::BufferChain output;
+  base::Pace sending{0, 1};    // of the connection, while it is busy
+  base::Pace receiving{0, 1};  // of the request's body
 
   const Handler* handler = nullptr;  // that has not answered yet
+  TrailerSection trailers{arena};    // of the request
   BodyDecoder decoder{Framing{}};
   std::size_t dropped = 0;  // bytes of the request's body that nobody read
   bool owes_continue = false;
+  bool responding = false;  // the response's head is under way
 
   void take(io::Lease arrived) noexcept {
     lease = std::move(arrived);
@@ -64,12 +70,15 @@ class Connection final : private Drainable {
    public:
     explicit IncomingBody(Connection& connection) : connection_(connection) {}
     Task<Result<std::string_view>> read() override;
+    std::span<const Field> trailers() const noexcept override;
 
    private:
     Connection& connection_;
   };
 
   void drain() override;
+  void shed() override { stream_.cancel_read(); }
+  void name_unfinished(std::vector<std::string>& names) const override;
 
   void begin_work();
   Task<void> serve_arrived();
@@ -88,6 +97,10 @@ class Connection final : private Drainable {
   void drop_arrived_body();
 
   [[nodiscard]] bool must_close_after_response() const noexcept;
+  // Returns true if the response's body may still read the request's.
+  [[nodiscard]] bool source_may_read() const noexcept {
+    return work_->outgoing.source() != nullptr;
+  }
   [[nodiscard]] std::size_t output_bytes_max() const noexcept;
   Task<bool> flush();
 

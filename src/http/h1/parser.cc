@@ -9,12 +9,6 @@
 
 namespace h2server::http::h1 {
 
-namespace {
-
-constexpr std::size_t method_bytes_max = 32;  // no registered method is longer than 17
-
-}  // namespace
-
 void Parser::reset() noexcept {
   line_start_ = scanned_ = 0;
   lines_.clear();
@@ -22,7 +16,8 @@ void Parser::reset() noexcept {
   framing_ = {};
   status_ = 0;
   state_ = State::request_line;
-  has_host_ = has_length_ = has_coding_ = wants_close_ = wants_keep_alive_ = false;
+  has_host_ = has_length_ = has_coding_ = is_chunked_ = has_unknown_coding_ = false;
+  wants_close_ = wants_keep_alive_ = false;
 }
 
 bool Parser::fail(int status) noexcept {
@@ -81,7 +76,7 @@ bool Parser::parse_request_line(std::string_view bytes, Part line) {
   target_ = {static_cast<std::uint32_t>(line.offset + first + 1),
              static_cast<std::uint32_t>(last - first - 1)};
   const std::string_view method = method_.of(bytes);
-  if (!is_token(method) || method.size() > method_bytes_max) return fail(400);
+  if (!is_token(method)) return fail(400);
   const auto is_visible = [](char c) { return c > 0x20 && c < 0x7f; };
   const std::string_view target = target_.of(bytes);
   if (target.empty() || !std::ranges::all_of(target, is_visible)) return fail(400);
@@ -129,10 +124,7 @@ bool Parser::understand(std::string_view name, std::string_view value, Part valu
       return !equals_ignoring_case(name, "host") || understand_host(value, value_part);
     case 6:
       if (!equals_ignoring_case(name, "expect")) return true;
-      // RFC 9110, 10.1.1; HTTP/1.0 clients can't expect anything.
-      if (!equals_ignoring_case(value, "100-continue")) return fail(417);
-      framing_.expects_continue = true;
-      return true;
+      return understand_expect(value);
     case 10:
       return !equals_ignoring_case(name, "connection") || understand_connection(value);
     case 14:
@@ -145,9 +137,9 @@ bool Parser::understand(std::string_view name, std::string_view value, Part valu
   }
 }
 
-// RFC 9112, 3.2: exactly one.
+// RFC 9112, 3.2: exactly one, which is empty where the client's URI names no host.
 bool Parser::understand_host(std::string_view value, Part value_part) {
-  if (has_host_ || !is_authority(value)) return fail(400);
+  if (has_host_ || (!value.empty() && !parse_authority(value))) return fail(400);
   has_host_ = true;
   host_ = value_part;
   return true;
@@ -162,12 +154,30 @@ bool Parser::understand_content_length(std::string_view value) {
   return true;
 }
 
-// RFC 9112, 6.1: chunked is the only coding this server knows.
+// RFC 9112, 6.1: a list, maybe over several lines, of which chunked is the last and comes once. It
+// has no parameters (7.1). Chunked is the only coding that this server knows.
 bool Parser::understand_transfer_encoding(std::string_view value) {
-  if (has_coding_) return fail(400);
   has_coding_ = true;
-  if (!equals_ignoring_case(value, "chunked")) return fail(501);
-  return true;
+  bool good = true;
+  for_each_element(value, [&](std::string_view coding) {
+    const std::size_t end = std::min(coding.find(';'), coding.size());
+    const std::string_view name = trim(coding.substr(0, end));
+    const bool chunked = equals_ignoring_case(name, "chunked");
+    if (is_chunked_ || !is_token(name) || (chunked && end < coding.size())) good = false;
+    is_chunked_ |= chunked;
+    has_unknown_coding_ |= !chunked;
+  });
+  return good || fail(400);
+}
+
+// RFC 9110, 10.1.1: a list, of which this server meets one member.
+bool Parser::understand_expect(std::string_view value) {
+  bool good = true;
+  for_each_element(value, [&](std::string_view expectation) {
+    good = good && equals_ignoring_case(expectation, "100-continue");
+    framing_.expects_continue = true;
+  });
+  return good || fail(417);
 }
 
 bool Parser::understand_connection(std::string_view value) {
@@ -185,9 +195,12 @@ bool Parser::conclude() {
   // RFC 9112, 6.1: both are an attempt at request smuggling; a coding in HTTP/1.0 is faulty
   // framing.
   if (has_coding_ && (has_length_ || old)) return fail(400);
+  if (has_unknown_coding_) return fail(501);
+  if (has_coding_ && !is_chunked_) return fail(400);  // an empty list
   if (has_coding_) framing_.body = Framing::Body::chunked;
   if (has_length_ && framing_.length > 0) framing_.body = Framing::Body::length;
   framing_.keep_alive = !wants_close_ && (!old || wants_keep_alive_);
+  // RFC 9110, 10.1.1: HTTP/1.0 clients can't expect anything.
   framing_.expects_continue &= !old && framing_.body != Framing::Body::none;
   return true;
 }

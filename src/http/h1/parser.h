@@ -66,6 +66,7 @@ class Parser {
   bool understand_host(std::string_view value, Part value_part);
   bool understand_content_length(std::string_view value);
   bool understand_transfer_encoding(std::string_view value);
+  bool understand_expect(std::string_view value);
   bool understand_connection(std::string_view value);
   bool conclude();
 
@@ -82,7 +83,9 @@ class Parser {
   Version version_ = Version::http_1_1;
   bool has_host_ = false;
   bool has_length_ = false;
-  bool has_coding_ = false;
+  bool has_coding_ = false;  // a Transfer-Encoding, be it empty
+  bool is_chunked_ = false;
+  bool has_unknown_coding_ = false;
   bool wants_close_ = false;
   bool wants_keep_alive_ = false;
 };

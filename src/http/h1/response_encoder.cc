@@ -2,9 +2,11 @@
 
 #include <charconv>
 #include <cstring>
+#include <vector>
 
 #include "base/assert.h"
 #include "http/message.h"
+#include "http/trailers.h"
 
 namespace h2server::http::h1 {
 
@@ -47,6 +49,8 @@ std::size_t size_bound(const Response& response, const File* file) {
 }
 
 void write_framing(Writer& writer, const Response& response, const EncodeOptions& options) {
+  // RFC 9110, 15.3.6: it has no content, but clients read on as if it might.
+  if (response.status() == 205) writer.text("Content-Length: 0\r\n");
   if (!may_have_content(response.status())) return;
   if (const std::optional<std::uint64_t> size = response.size()) {
     writer.text("Content-Length: ");
@@ -102,6 +106,20 @@ std::string_view encode_chunk_size(std::size_t size, std::span<char, 24> room) n
   *end++ = '\r';
   *end++ = '\n';
   return {room.data(), static_cast<std::size_t>(end - room.data())};
+}
+
+void encode_last_chunk(base::BufferChain& out, std::span<const Field> trailers,
+                       base::Arena& arena) {
+  std::vector<Field> fields;
+  trailer_fields(trailers, arena, fields);
+  out.append("0\r\n");
+  for (const Field& field : fields) {
+    out.append(field.name);
+    out.append(": ");
+    out.append(field.value);
+    out.append("\r\n");
+  }
+  out.append("\r\n");
 }
 
 }  // namespace h2server::http::h1

@@ -1,8 +1,10 @@
 // Encoder of a response's head and of the chunked coding (RFC 9112, 4 to 7).
 #pragma once
 
+#include <span>
 #include <string_view>
 
+#include "base/arena.h"
 #include "base/buffer_chain.h"
 #include "h2server/message.h"
 #include "h2server/response.h"
@@ -21,9 +23,10 @@ struct EncodeOptions {
 void encode_head(base::BufferChain& out, const Response& response, const EncodeOptions& options);
 
 inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
-inline constexpr std::string_view last_chunk = "0\r\n\r\n";
 
 // "1a2b\r\n" in `room`, of which it returns the part that was used.
 std::string_view encode_chunk_size(std::size_t size, std::span<char, 24> room) noexcept;
+// Appends the last chunk and, behind it, those of the fields that may be trailer fields.
+void encode_last_chunk(base::BufferChain& out, std::span<const Field> trailers, base::Arena& arena);
 
 }  // namespace h2server::http::h1

@@ -1,5 +1,6 @@
 #include "http/h2/connection.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "http/connection_body.h"
@@ -8,6 +9,17 @@
 
 namespace h2server::http::h2 {
 
+namespace {
+
+// How often the streams' paces are looked at: often enough for their slack.
+std::int64_t check_ms(const Limits& limits) noexcept {
+  constexpr std::int64_t check_ms_max = 5000;
+  const auto slack_ms = std::min(limits.body_idle_ms_max, limits.send_idle_ms_max);
+  return std::clamp<std::int64_t>(slack_ms / 8, 1, check_ms_max);
+}
+
+}  // namespace
+
 Connection::Connection(net::Stream& stream, Service& service, base::Pool<Transfer>& transfers,
                        Implementation implementation, bool encrypted)
     : stream_(stream),
@@ -15,21 +27,38 @@ Connection::Connection(net::Stream& stream, Service& service, base::Pool<Transfe
       transfers_(transfers),
       encrypted_(encrypted),
       session_(make_session(implementation, service.limits, transfers, service.windows)),
+      sending_(service.limits.send_idle_ms_max, service.limits.bytes_per_s_min),
       opened_ms_(stream.engine().now_ms()),
-      progress_ms_(opened_ms_) {
+      active_ms_(opened_ms_),
+      quiet_from_ms_(opened_ms_),
+      checked_ms_(opened_ms_) {
   service.connections.add(*this);
 }
 
 Connection::~Connection() {
   ASSERT(first_ == nullptr);
-  DrainList::remove(*this);
+  service_.connections.remove(*this);
 }
 
 void Connection::drain() {
-  if (session_ == nullptr || closing_) return;
+  if (closing_) return;
   session_->drain();
   want_write();
   hurry();
+}
+
+// RFC 9113, 6.8: the client may ask again on another connection.
+void Connection::shed() {
+  if (closing_) return;
+  shed_ = true;
+  session_->terminate(ErrorCode::no_error);
+  want_write();
+}
+
+void Connection::name_unfinished(std::vector<std::string>& names) const {
+  for (const Transfer* transfer = first_; transfer != nullptr; transfer = transfer->next) {
+    if (transfer->running > 0) names.push_back(describe(*transfer));
+  }
 }
 
 // While the server stops, a client with nothing under way is not waited for long.
@@ -45,6 +74,17 @@ std::uint32_t Connection::silence_ms_max() const noexcept {
   return hurries ? service_.limits.goaway_ms_max : service_.limits.idle_ms_max;
 }
 
+// Until something has to be looked at, whatever arrives.
+std::uint32_t Connection::wait_ms() const noexcept {
+  const std::int64_t now_ms = stream_.engine().now_ms();
+  std::int64_t wait_ms = silence_ms_max();
+  if (block_due_ms_ != 0) wait_ms = std::min(wait_ms, block_due_ms_ - now_ms);
+  if (first_ != nullptr) {
+    wait_ms = std::min(wait_ms, checked_ms_ + check_ms(service_.limits) - now_ms);
+  }
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(wait_ms, 1));
+}
+
 // RFC 9113, 6.5.3.
 bool Connection::settings_overdue() const noexcept {
   const std::int64_t age_ms = stream_.engine().now_ms() - opened_ms_;
@@ -52,18 +92,18 @@ bool Connection::settings_overdue() const noexcept {
 }
 
 void Connection::take(std::string_view bytes) {
-  if (session_ != nullptr && !bytes.empty()) receive(bytes);
+  if (!bytes.empty()) receive(bytes);
 }
 
 // Idle, a connection has this frame and the writer's, so they hold little.
 Task<void> Connection::run() {
-  if (session_ == nullptr) co_return;  // no memory
   if (service_.connections.draining()) session_->drain();
   output_wanted_.set();
   tasks_.start(write_all());
   bool more = !session_->failed();
   while (more && !closing_ && !session_->finished()) {
-    Result<io::Lease> lease = co_await stream_.read(silence_ms_max());
+    if (first_ == nullptr && !std::exchange(idle_, true)) service_.connections.set_idle(*this);
+    Result<io::Lease> lease = co_await stream_.read(wait_ms());
     if (lease) {
       peer_ended_ = lease->empty();
       more = !peer_ended_ && receive(lease->bytes());
@@ -77,8 +117,9 @@ Task<void> Connection::run() {
   close_all();
   co_await tasks_.join();
   if (broken_) co_return;
-  if (peer_ended_ || service_.connections.draining()) {
-    co_await stream_.finish(service_.limits.send_idle_ms_max);
+  if (peer_ended_ || shed_ || service_.connections.draining()) {
+    const Limits& limits = service_.limits;
+    co_await stream_.finish(shed_ ? limits.linger_ms_max : limits.send_idle_ms_max);
   } else {
     co_await net::linger(stream_, service_.limits.linger_ms_max);
   }
@@ -104,33 +145,26 @@ void Connection::close_all() {
 
 // --- bytes ------------------------------------------------------------------------------------
 
-// Whether to read again when a read has failed. Silence ends the connection unless it is our own
-// work that the peer waits for; the writer cancels when it has found that all is said.
+// Returns true if the connection goes on after a read that failed. The writer cancels a read when
+// it has found that all is said.
 bool Connection::read_on_after(int error) {
   if (error == ECANCELED) return std::exchange(read_again_, false);
   if (error != ETIMEDOUT) return false;
-  if (settings_overdue()) {
-    session_->terminate(ErrorCode::settings_timeout);
-    return false;
-  }
-  // What it takes slowly has a deadline of its own.
-  if (writing_now_ || !waits_for_peer_only()) return true;
-  session_->terminate(ErrorCode::no_error);
-  return false;
+  receiving_ = true;
+  check_deadlines();
+  receiving_ = false;
+  output_wanted_.set();
+  return !session_->failed();
 }
 
 // What arrived, and everything that follows from it; then one write. False: the end.
 bool Connection::receive(std::string_view bytes) {
   session_->receive(bytes, stream_.engine().now_ms());
+  active_ms_ = stream_.engine().now_ms();
   receiving_ = true;
   handle_events();
-  if (settings_overdue()) session_->terminate(ErrorCode::settings_timeout);
-  // PINGs keep a connection alive, but not streams that get nowhere.
-  const std::int64_t silent_ms = stream_.engine().now_ms() - progress_ms_;
-  if (first_ != nullptr && !writing_now_ && silent_ms >= service_.limits.idle_ms_max &&
-      waits_for_peer_only()) {
-    session_->terminate(ErrorCode::no_error);
-  }
+  note_block();
+  check_deadlines();
   receiving_ = false;
   output_wanted_.set();
   return !session_->failed();
@@ -156,17 +190,14 @@ Task<void> Connection::write_all() {
     co_await output_wanted_.wait();
     bool written = true;
     do {
-      const std::size_t before = session_->output().size();
       session_->produce(output_bytes_max());
-      const bool progresses = session_->output().size() > before;
       handle_events();
       if (session_->failed()) closing_ = true;
       if (session_->output().empty()) break;
       writing_.swap(session_->output());
       writing_now_ = true;
-      const Result<void> sent = co_await stream_.write(writing_, service_.limits.send_idle_ms_max);
+      const Result<void> sent = co_await stream_.write(writing_, sending_);
       writing_now_ = false;
-      if (progresses) progress_ms_ = stream_.engine().now_ms();
       written = sent.has_value();
     } while (written);
     if (!written) broken_ = true;
@@ -177,14 +208,99 @@ Task<void> Connection::write_all() {
   writer_ended_.set();
 }
 
-// Whether every transfer waits for the peer, and the peer for nothing of ours.
-bool Connection::waits_for_peer_only() const noexcept {
-  for (const Transfer* transfer = first_; transfer != nullptr; transfer = transfer->next) {
-    const bool reading = transfer->readable.awaited();
-    const bool sending = transfer->running == 0 || transfer->taken.awaited();
-    if (!reading && !sending) return false;
+// --- deadlines --------------------------------------------------------------------------------
+
+// A field block has a deadline from its first byte to its last, as a head of HTTP/1.1 has.
+void Connection::note_block() {
+  const std::uint32_t block = session_->unfinished_block();
+  if (block == block_) return;
+  block_ = block;
+  block_due_ms_ = block == 0 ? 0 : stream_.engine().now_ms() + service_.limits.head_ms_max;
+}
+
+// Ends what takes the client too long. Each stream has its own deadlines; a connection without any
+// has one for its silence, and one for a client that says nothing but PINGs.
+void Connection::check_deadlines() {
+  const Limits& limits = service_.limits;
+  const std::int64_t now_ms = stream_.engine().now_ms();
+  if (settings_overdue()) {
+    session_->terminate(ErrorCode::settings_timeout);
+    return;
   }
-  return true;
+  if (block_due_ms_ != 0 && now_ms >= block_due_ms_) {
+    session_->terminate(ErrorCode::enhance_your_calm);
+    return;
+  }
+  if (first_ == nullptr) {
+    checked_ms_ = now_ms;
+    const bool silent = now_ms - active_ms_ >= silence_ms_max();
+    const bool quiet = now_ms - quiet_from_ms_ >= limits.quiet_ms_max;
+    if (!writing_now_ && (silent || quiet)) session_->terminate(ErrorCode::no_error);
+    return;
+  }
+  const std::int64_t elapsed_ms = now_ms - checked_ms_;
+  if (elapsed_ms < check_ms(limits)) return;
+  checked_ms_ = now_ms;
+  // What held up this thread is not the clients' fault.
+  check_transfers(std::min(elapsed_ms, 2 * check_ms(limits)));
+  handle_events();
+}
+
+void Connection::check_transfers(std::int64_t elapsed_ms) {
+  const Waiting waiting{.elapsed_ms = elapsed_ms,
+                        // While handlers that are slow keep our window closed it can't send.
+                        .for_content = session_->may_receive(),
+                        // While nothing leaves the socket, its own pace counts.
+                        .for_window = !writing_now_,
+                        // Which stream's turn it is, is ours to say.
+                        .for_connection_window = session_->awaits_window() && !has_sent()};
+  for (Transfer* transfer = first_; transfer != nullptr; transfer = transfer->next) {
+    if (!transfer->closed && !keeps_pace(*transfer, waiting)) transfer->overdue = true;
+  }
+  for (Transfer* transfer = first_; transfer != nullptr;) {
+    if (transfer->closed || !std::exchange(transfer->overdue, false)) {
+      transfer = transfer->next;
+      continue;
+    }
+    if (transfer->readable.awaited()) {
+      const Limits& limits = service_.limits;
+      transfer->timed_out = true;
+      transfer->receiving = base::Pace(limits.body_idle_ms_max, limits.bytes_per_s_min);
+      transfer->readable.set();
+    } else {
+      // RFC 9113, 8.1: NO_ERROR where the response is whole.
+      const bool answered = transfer->running == 0 && transfer->outgoing.finished();
+      session_->reset(*transfer, answered ? ErrorCode::no_error : ErrorCode::cancel);
+    }
+    transfer = first_;  // from the start: a handler that goes on may end others
+  }
+}
+
+// Whether a part of any body has left since the last look.
+bool Connection::has_sent() const noexcept {
+  for (const Transfer* transfer = first_; transfer != nullptr; transfer = transfer->next) {
+    if (transfer->outgoing.appended() > transfer->sent_bytes) return true;
+  }
+  return false;
+}
+
+// Returns false if the client owes the stream more than it has moved.
+bool Connection::keeps_pace(Transfer& transfer, const Waiting& waiting) {
+  const std::uint64_t received = std::exchange(transfer.received_bytes, 0);
+  const OutgoingBody& outgoing = transfer.outgoing;
+  const std::uint64_t sent = outgoing.appended() - transfer.sent_bytes;
+  transfer.sent_bytes = outgoing.appended();
+  const bool answered = transfer.running == 0 && outgoing.finished();  // its request goes on
+  const bool receives = waiting.for_content && (answered || transfer.readable.awaited());
+  // A body that is produced may have nothing to send.
+  const bool sends = waiting.for_window && outgoing.next_size(1) > 0 &&
+                     (waiting.for_connection_window || session_->awaits_window(transfer));
+  // What moved may have done so at any time since then: it counts first.
+  bool keeps = transfer.receiving.moved(0, received);
+  keeps = transfer.sending.moved(0, sent) && keeps;
+  if (receives) keeps = transfer.receiving.moved(waiting.elapsed_ms, 0) && keeps;
+  if (sends) keeps = transfer.sending.moved(waiting.elapsed_ms, 0) && keeps;
+  return keeps;
 }
 
 // --- events -----------------------------------------------------------------------------------
@@ -193,11 +309,9 @@ void Connection::handle(const SessionEvent& event) {
   Transfer& transfer = *event.transfer;
   switch (event.kind) {
     case SessionEvent::Kind::request:
-      progress_ms_ = stream_.engine().now_ms();
       begin(transfer);
       return;
     case SessionEvent::Kind::data:
-      progress_ms_ = stream_.engine().now_ms();
       keep(transfer, event.bytes);
       return;
     case SessionEvent::Kind::ended:
@@ -213,12 +327,7 @@ void Connection::handle(const SessionEvent& event) {
 }
 
 void Connection::begin(Transfer& transfer) {
-  ++alive_;
-  ++requests_;
-  if (service_.streams != nullptr) service_.streams->up();
-  transfer.next = first_;
-  if (first_ != nullptr) first_->previous = &transfer;
-  first_ = &transfer;
+  admit(transfer);
   RequestHead& head = transfer.head;
   head.encrypted = encrypted_;
   // What came before the GOAWAY had left.
@@ -237,26 +346,45 @@ void Connection::begin(Transfer& transfer) {
     return;
   }
   const Handler* const handler = find_handler(service_, transfer);
-  std::optional<Response> response;
   if (handler != nullptr) {
-    Request request(head, transfer.params, nullptr);
-    response = answer_at_once(*handler, request);
-    if (response) transfer.response = *std::move(response);
-  }
-  if (handler != nullptr && !response) {
-    transfer.reads = true;
-    ++transfer.running;
-    tasks_.start(answer(transfer, *handler));
-    return;
+    transfer.incoming.bind(*this, transfer);
+    Request& request = transfer.request.emplace(head, transfer.params, &transfer.incoming);
+    std::optional<Response> response = answer_at_once(*handler, request);
+    if (!response) {
+      transfer.reads = true;
+      ++transfer.running;
+      tasks_.start(answer(transfer, *handler));
+      return;
+    }
+    transfer.response = *std::move(response);
   }
   respond(transfer);
   if (transfer.outgoing.is_pulled()) {
+    transfer.reads = transfer.outgoing.source() != nullptr;
     ++transfer.running;
     tasks_.start(produce(transfer));
   }
 }
 
+void Connection::admit(Transfer& transfer) {
+  const Limits& limits = service_.limits;
+  if (alive_ == 0) {
+    idle_ = false;
+    service_.connections.set_busy(*this);
+    checked_ms_ = stream_.engine().now_ms();
+  }
+  ++alive_;
+  ++requests_;
+  if (service_.streams != nullptr) service_.streams->up();
+  transfer.next = first_;
+  if (first_ != nullptr) first_->previous = &transfer;
+  first_ = &transfer;
+  transfer.receiving = base::Pace(limits.body_idle_ms_max, limits.bytes_per_s_min);
+  transfer.sending = base::Pace(limits.send_idle_ms_max, limits.bytes_per_s_min);
+}
+
 void Connection::keep(Transfer& transfer, std::string_view bytes) {
+  transfer.received_bytes += bytes.size();
   if (!transfer.reads || transfer.closed) {
     drop(transfer, bytes.size());
     return;
@@ -295,6 +423,7 @@ void Connection::release_if_done(Transfer& transfer) {
   (transfer.previous != nullptr ? transfer.previous->next : first_) = transfer.next;
   if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
   --alive_;
+  if (alive_ == 0) active_ms_ = quiet_from_ms_ = stream_.engine().now_ms();
   if (service_.streams != nullptr) service_.streams->down();
   base::Pool<Transfer>::Pointer(&transfer, {&transfers_}).reset();
   hurry();
@@ -303,12 +432,11 @@ void Connection::release_if_done(Transfer& transfer) {
 // --- answering --------------------------------------------------------------------------------
 
 Task<void> Connection::answer(Transfer& transfer, const Handler& handler) {
-  IncomingBody body(*this, transfer);
-  Request request(transfer.head, transfer.params, &body);
-  Response response = co_await call_coroutine(*handler.coroutine(), request);
+  Response response = co_await call_coroutine(*handler.coroutine(), *transfer.request);
   transfer.response = std::move(response);
-  stop_reading(transfer);
   if (!transfer.closed) respond(transfer);
+  // A source of the body may go on reading.
+  if (transfer.outgoing.source() == nullptr) stop_reading(transfer);
   co_await produce(transfer);
 }
 
@@ -330,12 +458,14 @@ Task<void> Connection::produce(Transfer& transfer) {
     want_write();
     if (!pulled) break;
   }
+  if (transfer.reads) stop_reading(transfer);
   --transfer.running;
   release_if_done(transfer);
 }
 
 void Connection::respond(Transfer& transfer) {
   Response& response = transfer.response;
+  transfer.owes_continue = false;  // RFC 9110, 10.1.1: 100 comes before the final response
   const bool has_body = transfer.head.method != Method::HEAD &&
                         may_have_content(response.status()) && response.size() != 0;
   thread_local std::vector<Field> fields;  // keeps its memory; the session has read it at return
@@ -351,7 +481,7 @@ void Connection::respond(Transfer& transfer) {
   want_write();
 }
 
-// The handler has answered: what it left unread is dropped.
+// Nobody reads any more: what is left unread is dropped.
 void Connection::stop_reading(Transfer& transfer) {
   transfer.reads = false;
   const std::size_t unread = transfer.arrived.size();
@@ -360,13 +490,11 @@ void Connection::stop_reading(Transfer& transfer) {
   if (unread > 0) drop(transfer, unread);
 }
 
-Task<Result<std::string_view>> Connection::IncomingBody::read() {
-  Transfer& transfer = transfer_;
-  Connection& self = connection_;
+Task<Result<std::string_view>> Connection::read_body(Transfer& transfer) {
   if (transfer.lent > 0) {
-    self.session_->consume(transfer, transfer.lent);
+    session_->consume(transfer, transfer.lent);
     transfer.arrived.consume(std::exchange(transfer.lent, 0));
-    self.want_write();
+    want_write();
   }
   for (;;) {
     if (!transfer.arrived.empty()) {
@@ -376,12 +504,19 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
     }
     if (transfer.ended) co_return std::string_view();
     if (transfer.closed) co_return std::unexpected(Error{ECONNRESET, "request body"});
+    if (transfer.timed_out) co_return std::unexpected(Error{ETIMEDOUT, "request body"});
     if (std::exchange(transfer.owes_continue, false)) {
-      self.session_->inform_continue(transfer);
-      self.want_write();
+      session_->inform_continue(transfer);
+      want_write();
     }
     co_await transfer.readable.wait();
   }
+}
+
+Task<Result<std::string_view>> IncomingBody::read() { return connection_->read_body(*transfer_); }
+
+std::span<const Field> IncomingBody::trailers() const noexcept {
+  return {transfer_->trailers.begin(), transfer_->trailers.end()};
 }
 
 }  // namespace h2server::http::h2

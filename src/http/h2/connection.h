@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/buffer_chain.h"
+#include "base/pace.h"
 #include "coro/event.h"
 #include "coro/task_group.h"
 #include "http/h2/session.h"
@@ -32,37 +33,39 @@ class Connection final : private Drainable {
   Task<void> run();
 
  private:
-  // The body of a transfer's request, as its handler reads it.
-  class IncomingBody final : public BodySource {
-   public:
-    IncomingBody(Connection& connection, Transfer& transfer)
-        : connection_(connection), transfer_(transfer) {}
-    Task<Result<std::string_view>> read() override;
-    std::span<const Field> trailers() const noexcept override {
-      return {transfer_.trailers.begin(), transfer_.trailers.end()};
-    }
-
-   private:
-    Connection& connection_;
-    Transfer& transfer_;
-  };
+  friend class IncomingBody;
 
   void drain() override;
+  void shed() override;
+  void name_unfinished(std::vector<std::string>& names) const override;
 
   Task<void> write_all();
   bool receive(std::string_view bytes);
   bool read_on_after(int error);
-  bool waits_for_peer_only() const noexcept;
   void close_all();
   void want_write();
   void hurry();
   [[nodiscard]] std::uint32_t silence_ms_max() const noexcept;
+  [[nodiscard]] std::uint32_t wait_ms() const noexcept;
   [[nodiscard]] bool settings_overdue() const noexcept;
+  void note_block();
+  void check_deadlines();
+  void check_transfers(std::int64_t elapsed_ms);
+  // What the client has had to do for so long.
+  struct Waiting {
+    std::int64_t elapsed_ms;
+    bool for_content;
+    bool for_window;
+    bool for_connection_window;
+  };
+  [[nodiscard]] bool keeps_pace(Transfer& transfer, const Waiting& waiting);
+  [[nodiscard]] bool has_sent() const noexcept;
   [[nodiscard]] std::size_t output_bytes_max() const noexcept;
 
   void handle_events();
   void handle(const SessionEvent& event);
   void begin(Transfer& transfer);
+  void admit(Transfer& transfer);
   void keep(Transfer& transfer, std::string_view bytes);
   void drop(Transfer& transfer, std::size_t bytes);
   void close(Transfer& transfer);
@@ -72,6 +75,7 @@ class Connection final : private Drainable {
   Task<void> produce(Transfer& transfer);
   void respond(Transfer& transfer);
   void stop_reading(Transfer& transfer);
+  Task<Result<std::string_view>> read_body(Transfer& transfer);
 
   net::Stream& stream_;
   Service& service_;
@@ -82,9 +86,14 @@ class Connection final : private Drainable {
   coro::Event output_wanted_;
   coro::Event writer_ended_;
   coro::TaskGroup tasks_;
+  base::Pace sending_;  // of all that is written
   const std::int64_t opened_ms_;
-  std::int64_t progress_ms_;   // when a request, content or a part of a body last moved
-  Transfer* first_ = nullptr;  // those that are alive
+  std::int64_t active_ms_;         // when anything last arrived, or the last stream ended
+  std::int64_t quiet_from_ms_;     // when the last stream ended
+  std::int64_t checked_ms_;        // when the transfers' paces were looked at
+  std::int64_t block_due_ms_ = 0;  // when the field block that has begun must have ended
+  std::uint32_t block_ = 0;        // Session::unfinished_block()
+  Transfer* first_ = nullptr;      // those that are alive
   std::size_t alive_ = 0;
   std::uint64_t requests_ = 0;  // that have begun
   bool receiving_ = false;      // events are being handled: one write will follow
@@ -92,6 +101,8 @@ class Connection final : private Drainable {
   bool read_again_ = false;     // the read was ended to begin anew with another deadline
   bool closing_ = false;        // nothing will be read any more
   bool peer_ended_ = false;     // it has closed its side
+  bool shed_ = false;           // there are too many connections
+  bool idle_ = false;           // listed as such
   bool broken_ = false;         // nothing can be written any more
 };
 

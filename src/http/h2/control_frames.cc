@@ -87,7 +87,7 @@ bool Receiver::on_rst_stream(std::string_view payload) {
   if (payload.size() != 4) return fail_for(ErrorCode::frame_size_error);
   if (Transfer* const transfer = streams_.find(frame_.stream)) {
     sender_.drop(*transfer);
-    return resets_.allow(now_ms_) || fail_for(ErrorCode::enhance_your_calm);
+    return guard_.allow_reset() || fail_for(ErrorCode::enhance_your_calm);
   }
   const Streams::Past past = streams_.past(frame_.stream);
   if (past == Streams::Past::idle) return fail_for(ErrorCode::protocol_error);
@@ -166,7 +166,7 @@ void Receiver::announce(std::uint32_t id, std::uint32_t increment) {
   sender_.window_update(id, increment);
   if (!growth_.begin(window_.unread())) return;
   sender_.ping(growth_ping, false);
-  idle_frames_.earn(1);  // its answer
+  guard_.note_question();
 }
 
 void Receiver::widen_windows() {

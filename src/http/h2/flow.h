@@ -50,6 +50,8 @@ class ReceiveWindow {
     done_ = 0;
     return increment;
   }
+  // What the peer may still send.
+  [[nodiscard]] std::uint32_t left() const noexcept { return left_; }
   // What has arrived and was not dealt with.
   [[nodiscard]] std::uint32_t unread() const noexcept { return size_ - left_ - done_; }
   // From now on at least that large; the increment to announce.

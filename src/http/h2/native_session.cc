@@ -39,6 +39,12 @@ class NativeSession final : public Session {
     return receiver_.failed() || (receiver_.goes_away() && streams_.alive() == 0);
   }
   bool acknowledged() const noexcept override { return receiver_.acknowledged(); }
+  std::uint32_t unfinished_block() const noexcept override { return receiver_.unfinished_block(); }
+  bool awaits_window(const Transfer& transfer) const noexcept override {
+    return sender_.awaits_window(transfer);
+  }
+  bool awaits_window() const noexcept override { return sender_.awaits_window(); }
+  bool may_receive() const noexcept override { return receiver_.may_receive(); }
 
   void respond(Transfer& transfer, const ResponseHead& head, bool has_body) override {
     if (!receiver_.failed()) sender_.respond(transfer, head, has_body);

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 #include <vector>
 
-#include "base/assert.h"
+#include "base/c_callback.h"
+#include "base/out_of_memory.h"
+#include "http/h2/flood_guard.h"
+#include "http/h2/frame_heads.h"
 #include "http/h2/request_head.h"
-#include "http/h2/response_fields.h"
+#include "http/trailers.h"
 
 namespace h2server::http::h2 {
 
@@ -29,12 +33,8 @@ struct FreeCallbacks {
 
 class Nghttp2Session final : public Session {
  public:
-  Nghttp2Session(const Limits& limits, base::Pool<Transfer>& transfers) noexcept
-      : limits_(limits), transfers_(transfers), builder_(limits) {}
+  Nghttp2Session(const Limits& limits, base::Pool<Transfer>& transfers);
   ~Nghttp2Session() override;
-
-  // False: no memory.
-  bool open();
 
   void receive(std::string_view bytes, std::int64_t now_ms) override;
   bool next(SessionEvent& event) override;
@@ -43,6 +43,10 @@ class Nghttp2Session final : public Session {
   bool failed() const noexcept override { return failed_; }
   bool finished() const noexcept override;
   bool acknowledged() const noexcept override { return acknowledged_; }
+  std::uint32_t unfinished_block() const noexcept override { return in_block_ ? frames_ : 0; }
+  bool awaits_window(const Transfer& transfer) const noexcept override;
+  bool awaits_window() const noexcept override;
+  bool may_receive() const noexcept override;
   void respond(Transfer& transfer, const ResponseHead& head, bool has_body) override;
   void inform_continue(Transfer& transfer) override;
   void body_offered(Transfer& transfer) override;
@@ -64,7 +68,9 @@ class Nghttp2Session final : public Session {
   }
   void add_header(const Field& field);
   bool submit_trailers(Transfer& transfer);
-  void check(int verdict) noexcept;
+  void check(ssize_t verdict) noexcept;
+  bool allow(const FrameHead& head) noexcept;
+  bool is_gone(std::uint32_t id) const noexcept;
   void note_stream(std::int32_t id);
   bool was_skipped(std::int32_t id) const noexcept;
 
@@ -77,6 +83,10 @@ class Nghttp2Session final : public Session {
   std::size_t told_ = 0;  // of them
   base::BufferChain out_;
   RequestHeadBuilder builder_;
+  FrameHeads heads_;
+  FloodGuard guard_;
+  std::uint32_t last_head_id_ = 0;        // of the streams in heads_
+  std::vector<std::int32_t> own_resets_;  // streams that the connection has asked to reset
   // Identifiers that the client passed over, [first, second]: it may not come back to them.
   std::vector<std::pair<std::int32_t, std::int32_t>> skipped_;
   std::int32_t last_id_ = -1;  // of the streams that the client opened
@@ -85,6 +95,8 @@ class Nghttp2Session final : public Session {
   bool pinged_ = false;
   bool awaits_ack_ = false;  // of the PING that follows the first GOAWAY
   bool acknowledged_ = false;
+  std::uint32_t frames_ = 1;  // that have begun, but for CONTINUATIONs; never 0
+  bool in_block_ = false;     // of HEADERS and CONTINUATIONs
   bool failed_ = false;
 };
 
@@ -97,6 +109,10 @@ struct Nghttp2Session::Callbacks {
 
   static int begin_frame(nghttp2_session* session, const nghttp2_frame_hd* head, void* user) {
     Nghttp2Session& me = self(user);
+    // The library does not report the end of a block that it ignores: the next frame shows it.
+    const bool continues = head->type == NGHTTP2_CONTINUATION;
+    me.in_block_ = continues || head->type == NGHTTP2_HEADERS;
+    if (!continues) me.frames_ = std::max(me.frames_ + 1, 1U);
     if (head->type == NGHTTP2_HEADERS && me.was_skipped(head->stream_id)) {
       me.check(nghttp2_session_terminate_session(session, NGHTTP2_PROTOCOL_ERROR));
     }
@@ -145,6 +161,7 @@ struct Nghttp2Session::Callbacks {
 
   static int frame_received(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
     Nghttp2Session& me = self(user);
+    me.in_block_ = false;
     if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0 &&
         std::exchange(me.awaits_ack_, false)) {
       // RFC 9113, 6.8: what was sent before the client saw the first GOAWAY has arrived by now.
@@ -176,13 +193,21 @@ struct Nghttp2Session::Callbacks {
     return 0;
   }
 
-  // The PING whose answer says that the client has seen the first GOAWAY.
   static int frame_sent(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
     Nghttp2Session& me = self(user);
+    // A reset that nobody but the client has brought about.
+    if (frame->hd.type == NGHTTP2_RST_STREAM &&
+        std::ranges::find(me.own_resets_, frame->hd.stream_id) == me.own_resets_.end() &&
+        !me.guard_.allow_reset()) {
+      me.terminate(ErrorCode::enhance_your_calm);
+      return 0;
+    }
+    // The PING whose answer says that the client has seen the first GOAWAY.
     if (frame->hd.type != NGHTTP2_GOAWAY || !me.draining_ || std::exchange(me.pinged_, true)) {
       return 0;
     }
     me.awaits_ack_ = true;
+    me.guard_.note_question();
     me.check(nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, nullptr));
     return 0;
   }
@@ -200,6 +225,7 @@ struct Nghttp2Session::Callbacks {
 
   static int stream_closed(nghttp2_session*, std::int32_t id, std::uint32_t, void* user) {
     Nghttp2Session& me = self(user);
+    std::erase(me.own_resets_, id);
     Transfer* const transfer = me.transfer_of(id);
     if (transfer == nullptr) return 0;
     if (std::erase(me.incomplete_, transfer) == 1) {
@@ -246,17 +272,18 @@ struct Nghttp2Session::Callbacks {
 
   static const nghttp2_session_callbacks* set() {
     static const std::unique_ptr<nghttp2_session_callbacks, FreeCallbacks> made = [] {
+      using base::c_callback;
       nghttp2_session_callbacks* fresh = nullptr;
-      ASSERT(nghttp2_session_callbacks_new(&fresh) == 0);
-      nghttp2_session_callbacks_set_on_begin_frame_callback(fresh, begin_frame);
-      nghttp2_session_callbacks_set_on_begin_headers_callback(fresh, begin_headers);
-      nghttp2_session_callbacks_set_on_header_callback(fresh, header);
-      nghttp2_session_callbacks_set_on_invalid_header_callback(fresh, invalid_header);
-      nghttp2_session_callbacks_set_on_frame_recv_callback(fresh, frame_received);
-      nghttp2_session_callbacks_set_on_frame_send_callback(fresh, frame_sent);
-      nghttp2_session_callbacks_set_on_data_chunk_recv_callback(fresh, data_received);
-      nghttp2_session_callbacks_set_on_stream_close_callback(fresh, stream_closed);
-      nghttp2_session_callbacks_set_send_data_callback(fresh, send_body);
+      if (nghttp2_session_callbacks_new(&fresh) != 0) base::out_of_memory();
+      nghttp2_session_callbacks_set_on_begin_frame_callback(fresh, c_callback<begin_frame>);
+      nghttp2_session_callbacks_set_on_begin_headers_callback(fresh, c_callback<begin_headers>);
+      nghttp2_session_callbacks_set_on_header_callback(fresh, c_callback<header>);
+      nghttp2_session_callbacks_set_on_invalid_header_callback(fresh, c_callback<invalid_header>);
+      nghttp2_session_callbacks_set_on_frame_recv_callback(fresh, c_callback<frame_received>);
+      nghttp2_session_callbacks_set_on_frame_send_callback(fresh, c_callback<frame_sent>);
+      nghttp2_session_callbacks_set_on_data_chunk_recv_callback(fresh, c_callback<data_received>);
+      nghttp2_session_callbacks_set_on_stream_close_callback(fresh, c_callback<stream_closed>);
+      nghttp2_session_callbacks_set_send_data_callback(fresh, c_callback<send_body>);
       return std::unique_ptr<nghttp2_session_callbacks, FreeCallbacks>(fresh);
     }();
     return made.get();
@@ -269,16 +296,18 @@ Nghttp2Session::~Nghttp2Session() {
   }
 }
 
-bool Nghttp2Session::open() {
+Nghttp2Session::Nghttp2Session(const Limits& limits, base::Pool<Transfer>& transfers)
+    : limits_(limits), transfers_(transfers), builder_(limits), guard_(limits) {
   nghttp2_option* fresh = nullptr;
-  if (nghttp2_option_new(&fresh) != 0) return false;
+  if (nghttp2_option_new(&fresh) != 0) base::out_of_memory();
   const std::unique_ptr<nghttp2_option, FreeOptions> options(fresh);
   nghttp2_option_set_no_auto_window_update(fresh, 1);  // the reader's pace opens the windows
   nghttp2_option_set_max_outbound_ack(fresh, limits_.acks_queued_max);
-  nghttp2_option_set_stream_reset_rate_limit(fresh, limits_.resets_max, limits_.resets_per_s_max);
+  constexpr std::uint64_t no_limit = std::numeric_limits<std::uint32_t>::max();
+  nghttp2_option_set_stream_reset_rate_limit(fresh, no_limit, no_limit);  // guard_ counts them
   nghttp2_session* session = nullptr;
   if (nghttp2_session_server_new2(&session, Callbacks::set(), this, fresh) != 0) {
-    return false;
+    base::out_of_memory();
   }
   session_.reset(session);
   const std::array<nghttp2_settings_entry, 3> settings = {{
@@ -290,12 +319,48 @@ bool Nghttp2Session::open() {
   check(nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings.data(), settings.size()));
   check(nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0,
                                               limits_.connection_window_bytes));
-  return !failed_;
 }
 
-// Submitting fails for lack of memory, and for streams that are gone meanwhile, which is no
-// failure.
-void Nghttp2Session::check(int verdict) noexcept { failed_ |= nghttp2_is_fatal(verdict) != 0; }
+// That a call fails for a stream that is gone meanwhile is no failure.
+void Nghttp2Session::check(ssize_t verdict) noexcept {
+  if (verdict == NGHTTP2_ERR_NOMEM) base::out_of_memory();
+  failed_ |= verdict < 0 && nghttp2_is_fatal(static_cast<int>(verdict)) != 0;
+}
+
+bool Nghttp2Session::is_gone(std::uint32_t id) const noexcept {
+  return id <= last_head_id_ && static_cast<std::int32_t>(id) <= last_id_ &&
+         transfer_of(static_cast<std::int32_t>(id)) == nullptr;
+}
+
+// The library passes over some frames without a word, so all are counted by their heads, before it
+// has seen what came with them: a stream of the same receive is not known to be gone yet. Returns
+// false if the frame is one too many.
+bool Nghttp2Session::allow(const FrameHead& head) noexcept {
+  switch (head.type) {
+    case FrameType::headers:
+      if (head.stream <= last_head_id_) return !is_gone(head.stream) || guard_.allow_idle_frame();
+      last_head_id_ = head.stream;
+      guard_.note_stream();
+      return true;
+    case FrameType::data:
+      return head.size > 0 || head.has(flag::end_stream) || guard_.allow_idle_frame();
+    case FrameType::rst_stream:
+      return is_gone(head.stream) ? guard_.allow_idle_frame() : guard_.allow_reset();
+    case FrameType::window_update:
+      return head.stream == 0 || !is_gone(head.stream) || guard_.allow_idle_frame();
+    case FrameType::settings:
+      return head.has(flag::ack) || guard_.allow_idle_frame();
+    case FrameType::continuation:  // the library bounds them
+    case FrameType::push_promise:  // an error
+      return true;
+    case FrameType::priority:
+    case FrameType::ping:
+    case FrameType::goaway:
+    case FrameType::priority_update:
+      break;
+  }
+  return guard_.allow_idle_frame();  // of these, and of extensions of which we know nothing
+}
 
 // RFC 9113, 5.1.1: a new identifier closes those below it that were not used. The library ignores
 // HEADERS on them, since it can't tell them from streams that it has forgotten; we remember the
@@ -311,13 +376,25 @@ bool Nghttp2Session::was_skipped(std::int32_t id) const noexcept {
                              [id](const auto& gap) { return id >= gap.first && id <= gap.second; });
 }
 
-void Nghttp2Session::receive(std::string_view bytes, std::int64_t) {
+void Nghttp2Session::receive(std::string_view bytes, std::int64_t now_ms) {
+  guard_.set_time(now_ms);
+  bool flooded = false;
+  const std::size_t allowed = heads_.read(bytes, [&](const FrameHead& head) {
+    flooded = !allow(head);
+    return !flooded;
+  });
+  // The library queues GOAWAY itself where the peer is at fault, but for too many answers to PING
+  // and SETTINGS that wait to be read.
   const ssize_t taken = nghttp2_session_mem_recv(
-      session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-  // The library has queued GOAWAY where the peer is at fault; fatal errors end the connection. So
-  // does a peer that makes us say more than it reads.
-  failed_ |= taken < 0 ||
+      session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), allowed);
+  flooded |= taken == NGHTTP2_ERR_FLOODED ||
              nghttp2_session_get_outbound_queue_size(session_.get()) > limits_.frames_queued_max;
+  if (flooded) {
+    terminate(ErrorCode::enhance_your_calm);
+    return;
+  }
+  check(taken);
+  failed_ |= taken < 0;
 }
 
 bool Nghttp2Session::next(SessionEvent& event) {
@@ -340,6 +417,7 @@ void Nghttp2Session::produce(std::size_t bytes_max) {
     if (size <= 0) break;
     out_.append(Callbacks::view(frame, static_cast<std::size_t>(size)));
   }
+  check(size);
   failed_ |= size < 0;
 }
 
@@ -362,7 +440,7 @@ void Nghttp2Session::respond(Transfer& transfer, const ResponseHead& head, bool 
   for (const Field& field : head.fields) add_header(field);
   if (!head.date.empty()) add_header({"date", transfer.arena.copy(head.date)});
   const nghttp2_data_provider body{.source = {.ptr = &transfer},
-                                   .read_callback = Callbacks::read_body};
+                                   .read_callback = base::c_callback<Callbacks::read_body>};
   check(nghttp2_submit_response(session_.get(), static_cast<std::int32_t>(transfer.id),
                                 headers_.data(), headers_.size(), has_body ? &body : nullptr));
 }
@@ -402,7 +480,21 @@ void Nghttp2Session::consume(Transfer& transfer, std::size_t bytes) {
   check(nghttp2_session_consume(session_.get(), static_cast<std::int32_t>(transfer.id), bytes));
 }
 
+bool Nghttp2Session::awaits_window(const Transfer& transfer) const noexcept {
+  const auto id = static_cast<std::int32_t>(transfer.id);
+  return nghttp2_session_get_stream_remote_window_size(session_.get(), id) <= 0;
+}
+
+bool Nghttp2Session::awaits_window() const noexcept {
+  return nghttp2_session_get_remote_window_size(session_.get()) <= 0;
+}
+
+bool Nghttp2Session::may_receive() const noexcept {
+  return nghttp2_session_get_local_window_size(session_.get()) > 0;
+}
+
 void Nghttp2Session::reset(Transfer& transfer, ErrorCode code) {
+  if (!transfer.closed) own_resets_.push_back(static_cast<std::int32_t>(transfer.id));
   check(nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE,
                                   static_cast<std::int32_t>(transfer.id),
                                   static_cast<std::uint32_t>(code)));
@@ -427,9 +519,7 @@ void Nghttp2Session::terminate(ErrorCode code) {
 
 std::unique_ptr<Session> make_nghttp2_session(const Limits& limits,
                                               base::Pool<Transfer>& transfers) {
-  auto session = std::make_unique<Nghttp2Session>(limits, transfers);
-  if (!session->open()) return nullptr;
-  return session;
+  return std::make_unique<Nghttp2Session>(limits, transfers);
 }
 
 }  // namespace h2server::http::h2

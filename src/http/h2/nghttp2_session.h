@@ -7,7 +7,7 @@
 
 namespace h2server::http::h2 {
 
-// `limits` and `transfers` outlive the session. Null for lack of memory.
+// `limits` and `transfers` outlive the session.
 std::unique_ptr<Session> make_nghttp2_session(const Limits& limits,
                                               base::Pool<Transfer>& transfers);
 

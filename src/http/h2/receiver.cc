@@ -22,8 +22,7 @@ Receiver::Receiver(const Limits& limits, Streams& streams, Sender& sender, Windo
       streams_(streams),
       sender_(sender),
       growth_(limits, windows),
-      resets_(limits.resets_max, limits.resets_per_s_max),
-      idle_frames_(limits.idle_frames_max, limits.idle_frames_per_s_max) {
+      guard_(limits) {
   sender.settings();
   const std::uint32_t increment = window_.grow_to(growth_.connection_bytes());
   if (increment > 0) sender.window_update(0, increment);
@@ -31,7 +30,7 @@ Receiver::Receiver(const Limits& limits, Streams& streams, Sender& sender, Windo
 
 void Receiver::receive(std::string_view bytes, std::int64_t now_ms) noexcept {
   input_ = bytes;
-  now_ms_ = now_ms;
+  guard_.set_time(now_ms);
 }
 
 void Receiver::fail(ErrorCode code) {
@@ -116,6 +115,7 @@ bool Receiver::take_head() {
   const char* const bytes = take(frame_head_bytes);
   if (bytes == nullptr) return false;
   frame_ = read_frame_head(bytes);
+  if (frame_.type != FrameType::continuation) frames_ = std::max(frames_ + 1, 1U);
   return begin_frame();
 }
 
@@ -142,7 +142,7 @@ bool Receiver::begin_frame() {
 }
 
 bool Receiver::allow_idle_frame() {
-  return idle_frames_.allow(now_ms_) || fail_for(ErrorCode::enhance_your_calm);
+  return guard_.allow_idle_frame() || fail_for(ErrorCode::enhance_your_calm);
 }
 
 bool Receiver::take_payload(SessionEvent& event) {
@@ -253,7 +253,7 @@ bool Receiver::on_stream_end(Transfer& transfer, SessionEvent& event) {
 // streams itself: CVE-2025-8671.
 bool Receiver::punish(Transfer& transfer, ErrorCode code) {
   sender_.reset(transfer, code);
-  return resets_.allow(now_ms_) || fail_for(ErrorCode::enhance_your_calm);
+  return guard_.allow_reset() || fail_for(ErrorCode::enhance_your_calm);
 }
 
 void Receiver::consume(Transfer* transfer, std::uint32_t bytes) {
@@ -321,15 +321,12 @@ bool Receiver::on_block(std::string_view block, SessionEvent& event) {
   }
   streams_.use(id);
   if (id > last_served_) return ignore_block(block);
-  // A stream brings them about: a WINDOW_UPDATE or RST_STREAM that crosses its end, a
-  // PRIORITY_UPDATE, an acknowledgement.
-  constexpr std::uint32_t idle_frames_each = 4;
-  idle_frames_.earn(idle_frames_each);
+  guard_.note_stream();
   if (streams_.alive() >= limits_.streams_max) {  // 5.1.2
     const bool decoded = decode(block, nullptr) != Decoded::failed;
     if (decoded) sender_.reset(id, ErrorCode::refused_stream);
     if (!block_ends_stream_) streams_.note_reset(id);
-    if (!resets_.allow(now_ms_)) fail(ErrorCode::enhance_your_calm);
+    if (!guard_.allow_reset()) fail(ErrorCode::enhance_your_calm);
     return false;
   }
   return on_request(block, event);

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "http/h2/flood_guard.h"
 #include "http/h2/flow.h"
 #include "http/h2/frame.h"
 #include "http/h2/hpack/decoder.h"
-#include "http/h2/rate_limit.h"
 #include "http/h2/request_head.h"
 #include "http/h2/sender.h"
 #include "http/h2/streams.h"
@@ -42,6 +42,12 @@ class Receiver {
     return peer_goes_ || last_served_ != largest_stream;
   }
   [[nodiscard]] bool acknowledged() const noexcept { return acknowledged_; }
+  [[nodiscard]] bool may_receive() const noexcept { return window_.left() > 0; }
+  // A frame other than DATA counts as well, with its head: none is sent in pieces by intention.
+  [[nodiscard]] std::uint32_t unfinished_block() const noexcept {
+    const bool in_frame = state_ == State::payload || !(partial_.empty() || partial_taken_);
+    return block_stream_ != 0 || in_frame ? frames_ : 0;
+  }
   // The peer has answered a PING that asks whether it has seen a GOAWAY.
   [[nodiscard]] bool take_pong() noexcept { return std::exchange(ponged_, false); }
 
@@ -101,9 +107,7 @@ class Receiver {
   hpack::Decoder decoder_;
   ReceiveWindow window_;  // of the connection
   WindowGrowth growth_;
-  RateLimit resets_;
-  RateLimit idle_frames_;
-  std::int64_t now_ms_ = 0;
+  FloodGuard guard_;
   std::string_view input_;
   std::string partial_;  // of what did not arrive at once
   std::string block_;    // of HEADERS that CONTINUATIONs follow
@@ -114,6 +118,7 @@ class Receiver {
   std::uint32_t last_served_ = largest_stream;
   std::uint32_t block_stream_ = 0;  // whose block_ is incomplete; 0: none is
   std::uint32_t continuations_ = 0;
+  std::uint32_t frames_ = 1;  // that have begun, but for CONTINUATIONs; never 0
   State state_ = State::opening;
   bool block_ends_stream_ = false;
   bool partial_taken_ = false;

@@ -6,6 +6,7 @@
 #include "http/message.h"
 #include "http/syntax.h"
 #include "http/target.h"
+#include "http/trailers.h"
 
 namespace h2server::http::h2 {
 
@@ -51,13 +52,14 @@ bool RequestHeadBuilder::judge(const FieldLine& line) {
   }
   regular_ = true;
   if (line.token != Token::none && !note_regular(line)) return false;
+  if (trailers_ && !may_trail(line.name)) return true;
   Fields& fields = trailers_ ? transfer_->trailers : transfer_->head.fields;
   if (!fits || fields.size() == limits_.fields_max) {
     transfer_->head_too_large = true;
     return true;
   }
   const std::string_view value = keep(line.value, line.is_static);
-  if (line.token == Token::host && !trailers_) host_ = value;
+  if (line.token == Token::host) host_ = value;
   fields.add(keep(line.name, line.name_is_static), value);
   return true;
 }
@@ -77,7 +79,7 @@ bool RequestHeadBuilder::add_pseudo(const FieldLine& line) {
       return once(seen_path);
     case Token::authority:
       head.authority = value;
-      return once(seen_authority) && is_authority(value);
+      return once(seen_authority) && parse_authority(value).has_value();
     case Token::scheme:
       web_scheme_ = value == "http" || value == "https";
       return once(seen_scheme) && (web_scheme_ || is_scheme(value));
@@ -98,7 +100,7 @@ bool RequestHeadBuilder::note_regular(const FieldLine& line) {
     case Token::te:
       return equals_ignoring_case(line.value, "trailers");
     case Token::host:
-      return trailers_ || (!line.value.empty() && once(seen_host) && is_authority(line.value));
+      return trailers_ || (once(seen_host) && parse_authority(line.value).has_value());
     case Token::content_length: {  // RFC 9110, 8.6
       if (trailers_) return true;
       const auto length = parse_decimal(line.value);
@@ -106,7 +108,7 @@ bool RequestHeadBuilder::note_regular(const FieldLine& line) {
       return length.has_value() && once(seen_length);
     }
     case Token::expect:
-      if (!trailers_) transfer_->owes_continue = equals_ignoring_case(line.value, "100-continue");
+      if (!trailers_) note_expect(line.value);
       return true;
     case Token::priority:
       if (!trailers_) transfer_->stream.priority = parse_priority(line.value);
@@ -114,6 +116,13 @@ bool RequestHeadBuilder::note_regular(const FieldLine& line) {
     default:
       return true;
   }
+}
+
+// RFC 9110, 10.1.1: a list. What else is expected may be ignored.
+void RequestHeadBuilder::note_expect(std::string_view value) {
+  for_each_element(value, [this](std::string_view expectation) {
+    transfer_->owes_continue |= equals_ignoring_case(expectation, "100-continue");
+  });
 }
 
 bool RequestHeadBuilder::conclude() noexcept {

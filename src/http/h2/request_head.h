@@ -42,6 +42,7 @@ class RequestHeadBuilder {
   bool judge(const hpack::FieldLine& line);
   bool add_pseudo(const hpack::FieldLine& line);
   bool note_regular(const hpack::FieldLine& line);
+  void note_expect(std::string_view value);
   bool once(Seen which) noexcept {
     const bool first = (seen_ & which) == 0;
     seen_ |= which;

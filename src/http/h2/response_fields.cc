@@ -11,12 +11,6 @@ namespace h2server::http::h2 {
 
 namespace {
 
-std::string_view lower(std::string_view name, base::Arena& arena) {
-  const std::span<char> room = arena.take(name.size());
-  std::ranges::transform(name, room.begin(), to_lower);
-  return {room.data(), room.size()};
-}
-
 std::string_view number(std::uint64_t value, base::Arena& arena) {
   std::array<char, 20> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
@@ -46,23 +40,11 @@ ResponseHead response_head(const Response& response, base::Arena& arena,
     }
   }
   for (const Response::Line& line : response.fields()) {
-    const std::string_view name = lower(line.name, arena);
+    const std::string_view name = lower_case(line.name, arena);
     if (!belongs_to_connection(name)) fields.push_back({name, line.value});
   }
   head.fields = fields;
   return head;
-}
-
-void trailer_fields(std::span<const Field> given, base::Arena& arena, std::vector<Field>& fields) {
-  for (const Field& field : given) {
-    const std::string_view name = lower(field.name, arena);
-    const bool good = is_token(name) && std::ranges::all_of(field.value, is_field_value_character);
-    const bool about_message = name == "content-length" || name == "transfer-encoding" ||
-                               name == "trailer" || name == "content-encoding" ||
-                               name == "content-type" || name == "content-range";
-    if (!good || about_message || belongs_to_connection(name)) continue;
-    fields.push_back({name, trim(field.value)});
-  }
 }
 
 }  // namespace h2server::http::h2

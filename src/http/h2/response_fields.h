@@ -1,8 +1,6 @@
-// The field sections of a response for HTTP/2 (RFC 9113, 8.3.2).
+// The head of a response for HTTP/2 (RFC 9113, 8.3.2).
 #pragma once
 
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/arena.h"
@@ -17,8 +15,5 @@ namespace h2server::http::h2 {
 // `fields`. Without a date.
 ResponseHead response_head(const Response& response, base::Arena& arena,
                            std::vector<Field>& fields);
-
-// The same for trailer fields, without those that may not be any (RFC 9110, 6.5.1).
-void trailer_fields(std::span<const Field> given, base::Arena& arena, std::vector<Field>& fields);
 
 }  // namespace h2server::http::h2

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "http/h2/response_fields.h"
+#include "http/trailers.h"
 
 namespace h2server::http::h2 {
 

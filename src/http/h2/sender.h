@@ -49,6 +49,10 @@ class Sender {
   [[nodiscard]] bool widen(std::uint32_t increment) noexcept { return window_.add(increment); }
   [[nodiscard]] bool widen(Transfer& transfer, std::uint32_t increment);
   void set_priority(Transfer& transfer, Priority priority);
+  [[nodiscard]] bool awaits_window(const Transfer& transfer) const noexcept {
+    return transfer.stream.has_body && transfer.stream.send.left() == 0;
+  }
+  [[nodiscard]] bool awaits_window() const noexcept { return window_.left() == 0; }
 
  private:
   // A prepared head with its date as it was encoded: indices into tables, and nothing else.

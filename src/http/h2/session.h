@@ -70,6 +70,16 @@ class Session {
   [[nodiscard]] virtual bool finished() const noexcept = 0;
   // The client has seen our SETTINGS (RFC 9113, 6.5.3).
   [[nodiscard]] virtual bool acknowledged() const noexcept = 0;
+  // 0, or, if a part of a field block has arrived and its end has not, a number that differs from
+  // that of the block before.
+  [[nodiscard]] virtual std::uint32_t unfinished_block() const noexcept = 0;
+  // Returns true if the stream's window for the response's body is closed.
+  [[nodiscard]] virtual bool awaits_window(const Transfer& transfer) const noexcept = 0;
+  // The same of the connection's, for all bodies.
+  [[nodiscard]] virtual bool awaits_window() const noexcept = 0;
+  // Returns false if our window for the connection is closed, so that the client can't send
+  // content.
+  [[nodiscard]] virtual bool may_receive() const noexcept = 0;
 
   // The fields are valid until `closed`, but for `date` and the array of `fields`, which are not
   // looked at later. The body, if there is one, is pulled from
@@ -92,7 +102,7 @@ class Session {
 };
 
 // The two there are. `limits`, `transfers` and `windows` outlive the session, whose receive windows
-// grow within `windows`: the native one's, and not without it. Null for lack of memory.
+// grow within `windows`: the native one's, and not without it.
 enum class Implementation : std::uint8_t { native, nghttp2 };
 // By its name on the command line.
 [[nodiscard]] std::optional<Implementation> find_implementation(std::string_view name) noexcept;

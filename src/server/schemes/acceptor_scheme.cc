@@ -18,13 +18,13 @@ Result<void, std::string> AcceptorScheme::start() {
     if (!started) workers_.pop_back();
   }
   if (started) {
-    acceptor_.emplace(shared_.engine, *std::move(sockets), workers_);
+    acceptor_.emplace(shared_, *std::move(sockets), workers_);
     started = acceptor_->start();
     if (!started) acceptor_.reset();
   }
   if (!started) {
     stop();
-    join();
+    static_cast<void>(join_all(workers_));  // nothing has given up yet
   }
   return started;
 }
@@ -38,9 +38,7 @@ void AcceptorScheme::stop() noexcept {
   for (Worker& worker : workers_) worker.stop();
 }
 
-void AcceptorScheme::join() {
-  for (Worker& worker : workers_) worker.join();
-}
+bool AcceptorScheme::join() { return join_all(workers_); }
 
 std::string AcceptorScheme::report() const {
   const Balancer& balancer = acceptor_->balancer();

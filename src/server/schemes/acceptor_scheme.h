@@ -17,7 +17,7 @@ class AcceptorScheme final : public Scheme {
 
   Result<void, std::string> start() override;
   void stop() noexcept override;
-  void join() override;
+  bool join() override;
   std::string report() const override;
 
  private:

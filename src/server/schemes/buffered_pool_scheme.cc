@@ -28,7 +28,8 @@ Result<void, std::string> BufferedPoolScheme::start() {
   }
   if (!started) {
     stop();
-    join();
+    acceptor_.join();
+    static_cast<void>(pool_->join());  // nothing has given up yet
   }
   return started;
 }
@@ -49,9 +50,9 @@ void BufferedPoolScheme::stop() noexcept {
   listeners_->refuse();
 }
 
-void BufferedPoolScheme::join() {
+bool BufferedPoolScheme::join() {
   acceptor_.join();
-  pool_->join();
+  return pool_->join();
 }
 
 std::string BufferedPoolScheme::report() const {

@@ -18,7 +18,7 @@ class BufferedPoolScheme final : public Scheme {
 
   Result<void, std::string> start() override;
   void stop() noexcept override;
-  void join() override;
+  bool join() override;
   std::string report() const override;
   std::string summary() const override;
 

@@ -1,9 +1,11 @@
 #include "server/schemes/listening_process.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -39,8 +41,7 @@ void ListeningProcess::run() noexcept {
   take_signals();
   accept();
   listeners_.close();
-  while (reap_one(0)) {  // they hear of the stop themselves
-  }
+  wait_for_children();
   ::_exit(0);  // what the main process would do at its exit is none of our business
 }
 
@@ -66,14 +67,20 @@ void ListeningProcess::accept() {
     auto connection = listeners_.accept(&waiting_mask_);
     if (!connection && connection.error() == Ending::stopped) return;
     if (!connection) continue;
-    while (!try_fork(*connection)) {
+    reap();  // a connection that has just ended must not count
+    auto ticket = shared_.admission.admit(connection->get());
+    if (!ticket) {
+      shared_.admission.report(ticket.error(), base::monotonic_ms());
+      continue;
+    }
+    while (!try_fork(*connection, *ticket)) {
       if (listeners_.pause(Shortage::pause_ms, &waiting_mask_) == Ending::stopped) return;
       reap();
     }
   }
 }
 
-bool ListeningProcess::try_fork(base::Fd& connection) {
+bool ListeningProcess::try_fork(base::Fd& connection, Admission::Ticket& ticket) {
   const std::size_t place = free_places_.back();
   const pid_t child = ::fork();
   if (child < 0) {  // EAGAIN, ENOMEM
@@ -83,7 +90,7 @@ bool ListeningProcess::try_fork(base::Fd& connection) {
   if (child == 0) serve(std::move(connection), place);
   connection.close();
   free_places_.pop_back();
-  children_.emplace(child, place);
+  children_.emplace(child, Child{place, std::move(ticket)});
   counters_.children().set(children_.size());
   return true;
 }
@@ -93,8 +100,34 @@ void ListeningProcess::serve(base::Fd connection, std::size_t place) noexcept {
   listeners_.close();
   ::signal(SIGCHLD, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &waiting_mask_, nullptr);
-  BlockingWorker(shared_, stop_, counters_.places()[place]).serve(std::move(connection));
+  BlockingWorker worker(shared_, stop_, counters_.places()[place]);
+  worker.serve(std::move(connection), Admission::Ticket());
   ::_exit(0);
+}
+
+// They hear of the stop themselves. Those that have not ended when their connections should have
+// been cancelled are killed.
+void ListeningProcess::wait_for_children() {
+  const auto unwinding_ms = static_cast<std::int64_t>(GiveUp::unwinding.count());
+  std::int64_t due_ms = base::monotonic_ms() + shared_.drain_ms_max + unwinding_ms;
+  pollfd cancel{.fd = stop_.interrupts().cancel, .events = POLLIN, .revents = 0};
+  for (reap(); !children_.empty(); reap()) {
+    const std::int64_t left_ms = due_ms - base::monotonic_ms();
+    if (left_ms <= 0) break;
+    const timespec time{.tv_sec = left_ms / 1000, .tv_nsec = left_ms % 1000 * 1'000'000};
+    // EINTR: a child has ended.
+    const int count = ::ppoll(&cancel, 1, &time, &waiting_mask_);
+    if (count <= 0) continue;
+    cancel.fd = -1;  // it stays readable
+    due_ms = std::min(due_ms, base::monotonic_ms() + unwinding_ms);
+  }
+  for (const auto& [child, state] : children_) {
+    base::log_error("the process of a connection, {}, was left behind and is killed: it began {}",
+                    child, describe_last_route(counters_.places()[state.place]));
+    ::kill(child, SIGKILL);
+  }
+  while (reap_one(0)) {
+  }
 }
 
 void ListeningProcess::reap() {
@@ -115,10 +148,10 @@ bool ListeningProcess::reap_one(int options) {
   if (status != 0) {
     base::log_error("the process of a connection, {}, {}", child, describe_end(status));
     counters_.crashed().up();
-    counters_.places()[ended->second].connections.set(0);
-    counters_.places()[ended->second].streams.set(0);
+    counters_.places()[ended->second.place].connections.set(0);
+    counters_.places()[ended->second.place].streams.set(0);
   }
-  free_places_.push_back(ended->second);
+  free_places_.push_back(ended->second.place);
   children_.erase(ended);
   counters_.children().set(children_.size());
   return true;

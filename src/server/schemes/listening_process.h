@@ -48,8 +48,9 @@ class ListeningProcess {
  private:
   void take_signals();
   void accept();
-  bool try_fork(base::Fd& connection);
+  bool try_fork(base::Fd& connection, Admission::Ticket& ticket);
   [[noreturn]] void serve(base::Fd connection, std::size_t place) noexcept;
+  void wait_for_children();
   void reap();
   bool reap_one(int options);
 
@@ -60,7 +61,11 @@ class ListeningProcess {
   Shortage shortage_;        // of processes
   sigset_t waiting_mask_{};  // lets SIGCHLD through
   std::vector<std::size_t> free_places_;
-  std::unordered_map<pid_t, std::size_t> children_;  // and their places
+  struct Child {
+    std::size_t place;
+    Admission::Ticket ticket;
+  };
+  std::unordered_map<pid_t, Child> children_;
 };
 
 // "was ended by signal 11 (Segmentation fault)". `status` is waitpid's.

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 
 #include "base/log.h"
 
@@ -38,8 +40,17 @@ Result<void, std::string> ProcessPerConnectionScheme::start() {
 
 bool ProcessPerConnectionScheme::failed() { return process_ < 0 || wait(WNOHANG); }
 
-void ProcessPerConnectionScheme::join() {
-  if (process_ >= 0) wait(0);
+// The process that accepts kills what does not end; it is given time for that.
+bool ProcessPerConnectionScheme::join() {
+  constexpr std::chrono::milliseconds pause{10};
+  const auto ended = [this] { return failed(); };
+  while (!shared_.give_up.wait_for(pause, ended)) {
+    if (!shared_.give_up.is_past(2 * GiveUp::unwinding)) continue;
+    ::kill(process_, SIGKILL);
+    wait(0);
+    break;
+  }
+  return true;
 }
 
 // Whether the process that accepts has ended.

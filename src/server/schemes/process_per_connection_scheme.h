@@ -19,7 +19,7 @@ class ProcessPerConnectionScheme final : public Scheme {
 
   Result<void, std::string> start() override;
   void stop() noexcept override { stop_.ask(); }
-  void join() override;
+  bool join() override;
   bool failed() override;
   std::string report() const override;
 

@@ -38,7 +38,7 @@ Result<void, std::string> ReuseportScheme::start() {
     if (started) continue;
     workers_.pop_back();
     stop();
-    join();
+    static_cast<void>(join_all(workers_));  // nothing has given up yet
     return started;
   }
   return {};
@@ -48,8 +48,6 @@ void ReuseportScheme::stop() noexcept {
   for (Worker& worker : workers_) worker.stop();
 }
 
-void ReuseportScheme::join() {
-  for (Worker& worker : workers_) worker.join();
-}
+bool ReuseportScheme::join() { return join_all(workers_); }
 
 }  // namespace h2server::server

@@ -15,7 +15,7 @@ class ReuseportScheme final : public Scheme {
 
   Result<void, std::string> start() override;
   void stop() noexcept override;
-  void join() override;
+  bool join() override;
   std::string report() const override { return report_of(workers_); }
 
  private:

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
+#include "base/log.h"
 #include "server/blocking_worker.h"
 
 namespace h2server::server {
@@ -79,6 +82,7 @@ void ThreadPerConnectionScheme::leave(Place& place) {
     free_.push_back(&place);
     changed_.notify_all();
   }
+  shared_.give_up.notify();
   previous.join();
 }
 
@@ -92,13 +96,22 @@ void ThreadPerConnectionScheme::stop() noexcept {
   listeners_->refuse();
 }
 
-void ThreadPerConnectionScheme::join() {
+bool ThreadPerConnectionScheme::join() {
   acceptor_.join();
+  const bool all = shared_.give_up.wait([this] {
+    const std::lock_guard lock(mutex_);
+    return free_.size() == places_.size();
+  });
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return free_.size() == places_.size(); });
+  for (Place& place : places_) {
+    if (std::ranges::find(free_, &place) != free_.end()) continue;
+    base::log_error("a thread was left behind: it began {}", describe_last_route(place.counters));
+    place.thread.leave_behind();
+  }
   BlockingThread last = std::move(ended_);
   lock.unlock();
-  last.join();  // it has joined all others
+  last.join();  // it has joined all others that have ended
+  return all;
 }
 
 std::string ThreadPerConnectionScheme::report() const {

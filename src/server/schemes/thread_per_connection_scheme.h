@@ -21,7 +21,7 @@ class ThreadPerConnectionScheme final : public Scheme {
 
   Result<void, std::string> start() override;
   void stop() noexcept override;
-  void join() override;
+  bool join() override;
   std::string report() const override;
 
  private:

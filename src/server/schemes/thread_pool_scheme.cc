@@ -18,7 +18,7 @@ Result<void, std::string> ThreadPoolScheme::start() {
   Result<void, std::string> started = pool_->start(options_.workers);
   if (!started) {
     stop();
-    join();
+    static_cast<void>(pool_->join());  // nothing has given up yet
   }
   return started;
 }
@@ -34,6 +34,6 @@ void ThreadPoolScheme::stop() noexcept {
   listeners_->refuse();  // every thread may be busy
 }
 
-void ThreadPoolScheme::join() { pool_->join(); }
+bool ThreadPoolScheme::join() { return pool_->join(); }
 
 }  // namespace h2server::server

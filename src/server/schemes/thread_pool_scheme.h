@@ -16,7 +16,7 @@ class ThreadPoolScheme final : public Scheme {
 
   Result<void, std::string> start() override;
   void stop() noexcept override;
-  void join() override;
+  bool join() override;
   std::string report() const override { return pool_->report(); }
 
  private:

@@ -70,6 +70,20 @@ const std::vector<Row> rows = {
     {"an extension", "5;a=b\r\nhello\r\n0;c\r\n\r\n", Verdict::finished, "hello"},
     {"a quoted extension", "5;a=\"b;c\"\r\nhello\r\n0\r\n\r\n", Verdict::finished, "hello"},
     {"an extension after spaces", "5 \t;a\r\nhello\r\n0\r\n\r\n", Verdict::finished, "hello"},
+    {"spaces before a name", "5; \ta\r\nhello\r\n0\r\n\r\n", Verdict::finished, "hello"},
+    {"spaces around '='", "5;a \t= \tb\r\nhello\r\n0\r\n\r\n", Verdict::finished, "hello"},
+    {"two extensions", "5;a;b=c\r\nhello\r\n0\r\n\r\n", Verdict::finished, "hello"},
+    {"two extensions after spaces", "5;a ; b=c \t;\td\r\nhello\r\n0;e\r\n\r\n", Verdict::finished,
+     "hello"},
+    {"every character of a token",
+     "5;!#$%&'*+-.^_`|~09azAZ=!#$%&'*+-.^_`|~09azAZ\r\nhello\r\n0\r\n\r\n", Verdict::finished,
+     "hello"},
+    {"an empty quoted extension", "5;a=\"\"\r\nhello\r\n0\r\n\r\n", Verdict::finished, "hello"},
+    {"an extension behind a quoted one", "5;a=\"b\";c=\"d\" ;e\r\nhello\r\n0\r\n\r\n",
+     Verdict::finished, "hello"},
+    {"quoted pairs", "5;a=\"\\\"\\\\ \\\t\\b\"\r\nhello\r\n0\r\n\r\n", Verdict::finished, "hello"},
+    {"bytes beyond ASCII in quotes", "5;a=\"\xc3\xa9\\\xff\t[;=,]\"\r\nhello\r\n0\r\n\r\n",
+     Verdict::finished, "hello"},
     {"a trailer", "5\r\nhello\r\n0\r\nA: b\r\n\r\n", Verdict::finished, "hello"},
     {"two trailers", "5\r\nhello\r\n0\r\nA: b\r\nC:\r\n\r\n", Verdict::finished, "hello"},
     {"something behind", "5\r\nhello\r\n0\r\n\r\nGET / HTTP/1.1\r\n", Verdict::finished, "hello"},
@@ -92,6 +106,37 @@ const std::vector<Row> rows = {
     {"two CRs after the size", "5\r\r\nhello", Verdict::malformed, ""},
     {"a bare LF in an extension", "5;a\nhello\r\n", Verdict::malformed, ""},
     {"a bare CR in an extension", "5;a\rb\r\nhello\r\n", Verdict::malformed, ""},
+    {"a space only", "5 \r\nhello\r\n", Verdict::malformed, ""},
+    {"a tab only", "5\t\r\nhello\r\n", Verdict::malformed, ""},
+    {"two sizes", "5 5\r\nhello\r\n", Verdict::malformed, ""},
+    {"an extension without ';'", "5 a\r\nhello\r\n", Verdict::malformed, ""},
+    {"'=' first", "5=a\r\nhello\r\n", Verdict::malformed, ""},
+    {"no name", "5;\r\nhello\r\n", Verdict::malformed, ""},
+    {"no name after a space", "5; \r\nhello\r\n", Verdict::malformed, ""},
+    {"no name before '='", "5;=a\r\nhello\r\n", Verdict::malformed, ""},
+    {"no name before another", "5;;a\r\nhello\r\n", Verdict::malformed, ""},
+    {"no name behind another", "5;a;\r\nhello\r\n", Verdict::malformed, ""},
+    {"a name that is no token", "5;bad[=x\r\nhello\r\n", Verdict::malformed, ""},
+    {"a name in quotes", "5;\"a\"\r\nhello\r\n", Verdict::malformed, ""},
+    {"a name of two words", "5;a b\r\nhello\r\n", Verdict::malformed, ""},
+    {"a space behind a name", "5;a \r\nhello\r\n", Verdict::malformed, ""},
+    {"no value", "5;a=\r\nhello\r\n", Verdict::malformed, ""},
+    {"no value after a space", "5;a= \r\nhello\r\n", Verdict::malformed, ""},
+    {"no value before another", "5;a=;b\r\nhello\r\n", Verdict::malformed, ""},
+    {"a value that is no token", "5;a=b[\r\nhello\r\n", Verdict::malformed, ""},
+    {"a value of two words", "5;a=b c\r\nhello\r\n", Verdict::malformed, ""},
+    {"two values", "5;a=b=c\r\nhello\r\n", Verdict::malformed, ""},
+    {"a list of values", "5;a=b,c\r\nhello\r\n", Verdict::malformed, ""},
+    {"a space behind a value", "5;a=b \r\nhello\r\n", Verdict::malformed, ""},
+    {"a space behind a quoted value", "5;a=\"b\" \r\nhello\r\n", Verdict::malformed, ""},
+    {"quotes inside a value", "5;a=b\"c\"\r\nhello\r\n", Verdict::malformed, ""},
+    {"something behind the quotes", "5;a=\"b\"c\r\nhello\r\n", Verdict::malformed, ""},
+    {"an open quote", "5;a=\"b\r\nhello\r\n", Verdict::malformed, ""},
+    {"an open quote with a line's end escaped", "5;a=\"b\\\r\nhello\r\n", Verdict::malformed, ""},
+    {"a DEL in quotes", "5;a=\"\x7f\"\r\nhello\r\n", Verdict::malformed, ""},
+    {"a control character escaped", "5;a=\"\\\x01\"\r\nhello\r\n", Verdict::malformed, ""},
+    {"a byte beyond ASCII in a name", "5;\xc3\xa9\r\nhello\r\n", Verdict::malformed, ""},
+    {"a space behind the last size", "0 \r\n\r\n", Verdict::malformed, ""},
     {"a NUL in an extension", std::string("5;\0\r\nhello\r\n", 12), Verdict::malformed, ""},
     {"more than the size", "5\r\nhelloX\r\n0\r\n\r\n", Verdict::malformed, "hello"},
     {"a bare LF after the chunk", "5\r\nhello\n0\r\n\r\n", Verdict::malformed, "hello"},
@@ -102,6 +147,8 @@ const std::vector<Row> rows = {
     {"a folded trailer", "0\r\nA: b\r\n c\r\n\r\n", Verdict::malformed, ""},
     {"a trailer with a bare LF", "0\r\nA: b\n\r\n", Verdict::malformed, ""},
     {"a trailer with a NUL", std::string("0\r\nA: \0\r\n\r\n", 11), Verdict::malformed, ""},
+    {"a trailer without a colon", "0\r\nA\r\n\r\n", Verdict::malformed, ""},
+    {"a space before a trailer's colon", "0\r\nA : b\r\n\r\n", Verdict::malformed, ""},
     {"a trailer without a name", "0\r\n: b\r\n\r\n", Verdict::malformed, ""},
 };
 
@@ -158,9 +205,12 @@ const std::vector<Endless> endless = {
     {"zeros", "0", "0"},
     {"spaces", "1 ", " "},
     {"an extension", "1;", "x"},
+    {"extensions", "1", ";x"},
+    {"a quoted extension", "1;a=\"", "\\\""},
+    {"spaces in an extension", "1;a=", " "},
     {"a trailer", "0\r\nA:", "x"},
     {"trailers", "0\r\n", "A: b\r\n"},
-    {"short trailers", "0\r\n", "a\r\n"},
+    {"short trailers", "0\r\n", "a:\r\n"},
 };
 
 TEST(H1BodyDecoder, RefusesOverheadWithoutEnd) {
@@ -171,6 +221,16 @@ TEST(H1BodyDecoder, RefusesOverheadWithoutEnd) {
       reader.give(row.again);
     }
     EXPECT_EQ(reader.verdict(), Verdict::malformed) << row.what;
+  }
+}
+
+TEST(H1BodyDecoder, TakesAsManyTrailersAsAHeadHasFields) {
+  for (const int lines : {100, 101}) {
+    Reader reader(chunked);
+    reader.give("0\r\n");
+    for (int i = 0; i < lines; ++i) reader.give("a: b\r\n");
+    reader.give("\r\n");
+    EXPECT_EQ(reader.verdict(), lines == 100 ? Verdict::finished : Verdict::malformed);
   }
 }
 

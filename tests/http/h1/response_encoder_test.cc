@@ -21,8 +21,13 @@ std::string head_of(const Response& response, Version version = Version::http_1_
 const std::string server = "Server: h2server\r\n";
 const std::string end = "Date: the date\r\n\r\n";
 
+class Nothing final : public BodySource {
+ public:
+  Task<Result<std::string_view>> read() override { co_return std::string_view(); }
+};
+
 Response streamed(std::optional<std::uint64_t> size = {}) {
-  return {std::unique_ptr<BodySource>(), "a/b", size};
+  return {std::make_unique<Nothing>(), "a/b", size};
 }
 
 TEST(H1ResponseEncoder, WritesStatusFieldsAndFraming) {
@@ -36,6 +41,9 @@ TEST(H1ResponseEncoder, WritesStatusFieldsAndFraming) {
 
 TEST(H1ResponseEncoder, WritesNoFramingWhereThereIsNoContent) {
   EXPECT_EQ(head_of(Response(204)), "HTTP/1.1 204 No Content\r\n" + server + end);
+  EXPECT_EQ(head_of(Response(205, "text", "a/b")),
+            "HTTP/1.1 205 Reset Content\r\n" + server +
+                "Content-Length: 0\r\nContent-Type: a/b\r\n" + end);
   EXPECT_EQ(head_of(Response(304)), "HTTP/1.1 304 Not Modified\r\n" + server + end);
 }
 

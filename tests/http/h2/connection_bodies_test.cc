@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "http/echo_source.h"
 #include "http/h2/connection_fixture.h"
 
 namespace h2server::http::h2 {
@@ -66,6 +67,56 @@ TEST_P(H2ConnectionBodies, AStreamThatGoesWrongIsReset) {
   }
   stream_.end();
   testing::internal::GetCapturedStderr();
+}
+
+// --- a source that reads the request ----------------------------------------------------------
+
+TEST_P(H2ConnectionBodies, TheSourceOfAResponseReadsTheRequest) {
+  add(POST, "/plain", echo_as_it_comes);
+  add(POST, "/coroutine", echo_as_it_comes_later);
+  open();
+  for (const char* const path : {"/plain", "/coroutine"}) {
+    const std::int32_t id = client_.request("POST", path, {}, "abc", false);
+    settle();
+    EXPECT_EQ(answer(id).status(), "200");
+    EXPECT_EQ(answer(id).body, "abc") << path;
+    const std::int32_t other = client_.request("GET", "/hello");
+    client_.send(id, "def", true);
+    settle();
+    EXPECT_EQ(answer(id).body, "abcdef") << path;
+    EXPECT_TRUE(answer(id).ended);
+    EXPECT_EQ(answer(other).body, "hello");
+  }
+  stream_.end();
+  EXPECT_TRUE(over());
+}
+
+TEST_P(H2ConnectionBodies, AsksForNoBodyInTheMiddleOfAResponse) {
+  add(POST, "/plain", echo_as_it_comes);
+  open();
+  const Headers expects = {{"expect", "100-continue"}};
+  const std::int32_t id = client_.request("POST", "/plain", expects, "", false);
+  settle();
+  EXPECT_FALSE(answer(id).continued);
+  client_.send(id, "abc", true);
+  settle();
+  EXPECT_EQ(answer(id).body, "abc");
+  EXPECT_FALSE(answer(id).reset.has_value());
+  stream_.end();
+}
+
+TEST_P(H2ConnectionBodies, ASourceThatReadsLearnsThatTheStreamIsGone) {
+  add(POST, "/plain", echo_as_it_comes);
+  open();
+  const std::int32_t id = client_.request("POST", "/plain", {}, "abc", false);
+  settle();
+  client_.reset(id);
+  settle();
+  const std::int32_t left = client_.request("POST", "/plain", {}, "abc", false);
+  settle();
+  EXPECT_EQ(answer(left).body, "abc");
+  stream_.end();
+  EXPECT_TRUE(over());
 }
 
 FileRef map_file(const std::string& path, std::size_t size) {

@@ -57,7 +57,7 @@ class FakeStream final : public net::Stream {
   }
 
   net::Read read(std::uint32_t timeout_ms) override { return wait(timeout_ms); }
-  Task<Result<void>> write(base::BufferChain& bytes, std::uint32_t) override {
+  Task<Result<void>> write(base::BufferChain& bytes, base::Pace&) override {
     if (write_error != 0) co_return std::unexpected(Error{write_error, "write"});
     if (takes_nothing) co_await takes.wait();
     writes.emplace_back();
@@ -155,6 +155,14 @@ class ConnectionFixture : public testing::TestWithParam<Implementation> {
     tasks_.start(connection_->run());
   }
   bool over() const { return tasks_.running() == 0; }
+  // So much time goes by, in which the client says nothing.
+  void pass(std::int64_t ms) {
+    constexpr std::int64_t step_ms = 5000;
+    for (; ms > 0 && !over(); ms -= step_ms) {
+      engine_.time_ms += std::min(ms, step_ms);
+      stream_.fail(ETIMEDOUT);
+    }
+  }
   // Until neither side has anything more to say.
   void settle() {
     for (;;) {

@@ -251,22 +251,5 @@ TEST_P(H2Connection, CountsOpenStreams) {
   EXPECT_EQ(streams.get(), 0U);
 }
 
-TEST_P(H2Connection, SilenceEndsAConnectionThatWaitsForItsPeerOnly) {
-  open();
-  const std::int32_t working = client_.request("GET", "/wait");
-  client_.request("POST", "/echo", {}, "abc", false);
-  settle();
-  stream_.fail(ETIMEDOUT);  // the peer waits for us, too
-  event_.set();
-  settle();
-  EXPECT_EQ(answer(working).body, "waited");
-  stream_.fail(ETIMEDOUT);
-  EXPECT_EQ(errors_, std::vector<int>{ECONNRESET});
-  client_.receive(read_writes());
-  EXPECT_EQ(client_.goaways.size(), 1U);
-  stream_.end();
-  EXPECT_TRUE(over());
-}
-
 }  // namespace
 }  // namespace h2server::http::h2

@@ -295,36 +295,6 @@ TEST_P(H2Session, RefusesAWrongPreface) {
   EXPECT_FALSE(host_.receive("PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n"));
 }
 
-TEST_P(H2Session, EndsAFloodOfResets) {
-  host_.limits.resets_max = 10;
-  host_.limits.resets_per_s_max = 1;
-  host_.open();
-  for (int i = 0; i < 30; ++i) {
-    const std::int32_t id = client_.request("GET", "/");
-    host_.receive(client_.bytes());
-    client_.reset(id);
-  }
-  host_.receive(client_.bytes());
-  client_.receive(host_.take());
-  ASSERT_EQ(client_.goaways.size(), 1U);
-  // libnghttp2 has chosen another code.
-  const ErrorCode code = is_native() ? ErrorCode::enhance_your_calm : ErrorCode::internal_error;
-  EXPECT_EQ(client_.goaways[0].second, static_cast<std::uint32_t>(code));
-  EXPECT_TRUE(host_.over());
-}
-
-TEST_P(H2Session, EndsAFloodOfPings) {
-  host_.limits.acks_queued_max = 10;  // libnghttp2 counts what it can't send
-  host_.limits.idle_frames_max = 10;  // the native session what leads nowhere
-  host_.open();
-  bool good = true;
-  for (int i = 0; i < 30; ++i) {
-    nghttp2_submit_ping(client_.get(), NGHTTP2_FLAG_NONE, nullptr);
-    good = good && host_.receive(client_.bytes());  // whose answers are not read
-  }
-  EXPECT_FALSE(good);
-}
-
 TEST_P(H2Session, DoesNotLetAClientComeBackToAStreamItPassedOver) {
   nghttp2_session_set_next_stream_id(client_.get(), 5);
   client_.request("GET", "/");

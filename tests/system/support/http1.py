@@ -21,6 +21,13 @@ class Connection:
     def reset(self):
         sockets.reset(self.socket)
 
+    def ended(self):
+        """Whether the server ends the connection and says nothing before."""
+        try:
+            return not self._buffer and self.socket.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
     def send(self, data):
         return sockets.send(self.socket, data)
 

@@ -28,6 +28,7 @@ class Stream:
         self.informed = []  # statuses of informational responses
         self.status = None
         self.fields = []
+        self.trailers = []
         self.pieces = []
         self.received = 0
         self.ended = False
@@ -170,6 +171,8 @@ class Connection:
             case h2.events.ResponseReceived():
                 stream.status = int(event.headers[0][1])
                 stream.fields = event.headers[1:]
+            case h2.events.TrailersReceived():
+                stream.trailers = event.headers
             case h2.events.DataReceived():
                 stream.pieces.append(event.data)
                 stream.received += len(event.data)

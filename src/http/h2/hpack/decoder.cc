@@ -165,7 +165,9 @@ bool Decoder::read_literal(FieldLine& line) {
   line.is_static = false;
   line.never_indexed = (first & 0xf0U) == 0x10;
   if (!insert) return true;
-  if (index > static_count) {  // the insertion may evict the entry that the name is of (4.4)
+  // The insertion may evict the entry that the name is of (4.4). A table whose entries have no
+  // bytes has no buffer, from which not even nothing may be copied.
+  if (index > static_count && !line.name.empty()) {
     std::memcpy(room, line.name.data(), line.name.size());
     line.name = {room, line.name.size()};
   }

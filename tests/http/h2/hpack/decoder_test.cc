@@ -196,6 +196,7 @@ TEST(HpackDecoder, AcceptsWhatIsUnusual) {
       {"00 00 00", {{"", ""}}},
       {"00 80 80", {{"", ""}}},  // empty Huffman codes
       {"40 00 00 be", {{"", ""}, {"", ""}}},
+      {"40 00 00 7e 00 7e 01 61 be", {{"", ""}, {"", ""}, {"", "a"}, {"", "a"}}},
       {"0f 80808080 00 00", {{"accept-charset", ""}}},  // 15 and zeros that end in time
       {"04 7f8000" + all_f, {{":path", std::string(127, 'f')}}},
   };

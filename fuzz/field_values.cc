@@ -1,0 +1,147 @@
+#include "field_values.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "date_rules.h"
+#include "http/h2/priority.h"
+#include "http/ranges.h"
+#include "http/syntax.h"
+#include "multipart_rules.h"
+#include "pieces.h"
+#include "precondition_rules.h"
+#include "require.h"
+
+namespace h2server::fuzz {
+
+namespace {
+
+using http::RangeChoice;
+using http::RangeVerdict;
+
+// A number that the end of the value chooses.
+std::uint64_t number_of(std::string_view value) {
+  std::uint64_t number = 0;
+  for (const char c : value.substr(value.size() - std::min<std::size_t>(value.size(), 8))) {
+    number = number << 8 | static_cast<unsigned char>(c);
+  }
+  return number;
+}
+
+// RFC 9110, 14.1.2, of any text.
+void check_range_field(std::string_view value, std::uint64_t size) {
+  const auto [verdict, range] = http::choose_range(value, size);
+  switch (verdict) {
+    case RangeVerdict::whole:
+      require(range.first == 0 && range.count == size, "the whole is all of it");
+      return;
+    case RangeVerdict::unsatisfiable:
+      require(range.count == 0, "what cannot be satisfied is empty");
+      return;
+    case RangeVerdict::partial:
+      break;
+  }
+  require(range.count > 0 && range.first < size, "a range begins inside");
+  require(range.count <= size - range.first, "a range ends inside");
+  const std::string again =
+      "bytes=" + std::to_string(range.first) + '-' + std::to_string(range.first + range.count - 1);
+  const RangeChoice second = http::choose_range(again, size);
+  require(second.verdict == RangeVerdict::partial && second.range.first == range.first &&
+              second.range.count == range.count,
+          "a range that is written again is the same");
+}
+
+// Of numbers that are known.
+void check_ranges(std::uint64_t first, std::uint64_t last, std::uint64_t size) {
+  const auto choose = [size](const std::string& range) {
+    return http::choose_range("bytes=" + range, size);
+  };
+  const RangeChoice both = choose(std::to_string(first) + '-' + std::to_string(last));
+  const RangeChoice open = choose(std::to_string(first) + '-');
+  const RangeChoice suffix = choose('-' + std::to_string(last));
+  const auto expected = [size](std::uint64_t from) {
+    return from < size ? RangeVerdict::partial : RangeVerdict::unsatisfiable;
+  };
+  require(both.verdict == (last < first ? RangeVerdict::whole : expected(first)), "first-last");
+  require(open.verdict == expected(first), "first-");
+  require(suffix.verdict ==
+              (last > 0 && size > 0 ? RangeVerdict::partial : RangeVerdict::unsatisfiable),
+          "-last");
+  if (both.verdict == RangeVerdict::partial) {
+    require(both.range.first == first, "first-last begins there");
+    require(both.range.count - 1 == std::min(last, size - 1) - first, "first-last ends there");
+  }
+  if (suffix.verdict == RangeVerdict::partial) {
+    require(suffix.range.count == std::min(last, size), "-last is that many bytes");
+    require(suffix.range.first == size - suffix.range.count, "-last ends at the end");
+  }
+}
+
+void check_range(std::string_view value) {
+  const std::uint64_t number = number_of(value);
+  constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
+  for (const std::uint64_t size :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1000}, number, largest}) {
+    check_range_field(value, size);
+    check_range_field(std::string("bytes=").append(value), size);
+    check_ranges(number >> 40, number & 0xff'ffff, size);
+  }
+}
+
+// RFC 9218, 4; RFC 8941, 3.2.
+void check_priority(std::string_view value) {
+  using http::h2::parse_priority;
+  using http::h2::Priority;
+  const Priority priority = parse_priority(value);
+  require(priority.urgency < Priority::urgencies, "an urgency is one of eight");
+  const std::string again =
+      "u=" + std::to_string(priority.urgency) + (priority.incremental ? ", i" : ", i=?0");
+  require(parse_priority(again) == priority, "a priority that is written again is the same");
+  const std::string before = std::string("x=\",u=1\";i=0, y ,").append(value);
+  require(parse_priority(before) == priority, "members of other names say nothing");
+  if (value.find_first_of("\"\\") != std::string_view::npos) return;
+  const Priority last = parse_priority(std::string(value).append(", u=0,i=?1"));
+  require(last == Priority{.urgency = 0, .incremental = true}, "the last of a name counts");
+}
+
+void check_decimal(std::string_view value) {
+  const std::optional<std::uint64_t> number = http::parse_decimal(value);
+  const std::string terminated(value);
+  const bool digits =
+      !value.empty() && value.find_first_not_of("0123456789") == std::string_view::npos;
+  errno = 0;
+  const std::uint64_t expected = std::strtoull(terminated.c_str(), nullptr, 10);
+  require(number.has_value() == (digits && errno != ERANGE), "a number is digits, and fits");
+  require(!number || *number == expected, "a number is the C library's");
+}
+
+// RFC 7578, 4.2. A value of another field is taken for that of a parameter.
+void check_disposition(std::string_view value) {
+  std::string body = "--B\r\nContent-Disposition: ";
+  if (!value.starts_with("form-data")) body += "form-data; name=";
+  body.append(value).append("\r\n\r\nx\r\n--B--");
+  check_multipart("B", body, Cuts::chosen_by(value), {});
+}
+
+}  // namespace
+
+void check_field_value(std::string_view value) {
+  const ExactCopy copy(value);
+  value = copy.view();
+  const std::uint64_t number = number_of(value);
+  const auto now = static_cast<std::int64_t>(number % 4'000'000'000);  // up to the year 2096
+  check_date(value, now);
+  check_seconds(static_cast<std::int64_t>(number) >> 20);
+  check_preconditions(value, now);
+  check_range(value);
+  check_priority(value);
+  check_decimal(value);
+  check_disposition(value);
+}
+
+}  // namespace h2server::fuzz

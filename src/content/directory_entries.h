@@ -1,0 +1,14 @@
+// Walks through a directory.
+#pragma once
+
+#include <functional>
+
+#include "h2server/result.h"
+
+namespace h2server::content {
+
+// Calls `each` with every name in `directory`, an open descriptor, until it returns false. Entries
+// that come or go meanwhile may be missing. Waits for the disk. The error is an errno value.
+Result<void, int> for_each_entry(int directory, const std::function<bool(const char*)>& each);
+
+}  // namespace h2server::content

@@ -1,0 +1,55 @@
+#include "content/upload_directory.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/log.h"
+#include "content/upload_file.h"
+
+namespace h2server::content {
+
+namespace {
+
+using Directories = std::map<std::pair<dev_t, ino_t>, std::shared_ptr<UploadDirectory>>;
+
+// Kept open for the next request: a program may have one for each of its users.
+constexpr std::size_t directories_max = 64;
+
+std::shared_ptr<UploadDirectory> make(base::Fd directory) {
+  auto made = std::make_shared<UploadDirectory>(std::move(directory));
+  if (const Result<void, int> done = remove_abandoned(made->fd()); !done) {
+    base::log_error("can't look for abandoned uploads: {}", std::strerror(done.error()));
+  }
+  return made;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<UploadDirectory>, int> UploadDirectory::open(int directory) {
+  base::Fd own(::fcntl(directory, F_DUPFD_CLOEXEC, 0));
+  if (!own.valid()) return std::unexpected(errno);
+  return make(std::move(own));
+}
+
+Result<std::shared_ptr<UploadDirectory>, int> UploadDirectory::find(const std::string& path) {
+  base::Fd directory(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  struct stat status{};
+  if (!directory.valid() || ::fstat(directory.get(), &status) != 0) return std::unexpected(errno);
+  static std::mutex mutex;
+  static Directories known;  // an open directory's number is not used again
+  const std::lock_guard lock(mutex);
+  const std::pair key(status.st_dev, status.st_ino);
+  if (const auto found = known.find(key); found != known.end()) return found->second;
+  if (known.size() >= directories_max) {
+    std::erase_if(known, [](const auto& entry) { return entry.second.use_count() == 1; });
+  }
+  return known.emplace(key, make(std::move(directory))).first->second;
+}
+
+}  // namespace h2server::content

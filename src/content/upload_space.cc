@@ -1,0 +1,181 @@
+#include "content/upload_space.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/out_of_memory.h"
+#include "content/directory_entries.h"
+#include "content/file_name.h"
+
+namespace h2server::content {
+
+namespace {
+
+struct Disk {
+  std::uint64_t free = std::numeric_limits<std::uint64_t>::max();  // bytes, for ordinary users
+  std::uint64_t reserve = 0;
+};
+
+// A file system that does not say what it has (EIO, ENOSYS, a size of 0) is not full before a write
+// fails.
+Disk look_at_disk(int directory, const UploadOptions& options) {
+  if (options.reserve_bytes == 0) return {};
+  struct statvfs found{};
+  if (::fstatvfs(directory, &found) != 0 || found.f_blocks == 0) return {};
+  const std::uint64_t size = std::uint64_t{found.f_blocks} * found.f_frsize;
+  const std::uint64_t usual =
+      std::min(UploadSpaceLimits::reserve_bytes, size / UploadSpaceLimits::reserve_divisor);
+  return {std::uint64_t{found.f_bavail} * found.f_frsize, options.reserve_bytes.value_or(usual)};
+}
+
+// Whether `a + b + c` is more than `most`; the sum may not fit.
+bool exceeds(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t most) noexcept {
+  if (a > most) return true;
+  most -= a;
+  return b > most || c > most - b;
+}
+
+// A counter that does not fit is never raised, not even for a moment: others would be refused.
+template <class Fits>
+bool add_if(std::atomic<std::uint64_t>& counter, std::uint64_t bytes, Fits fits) {
+  std::uint64_t before = counter.load();
+  do {
+    if (!fits(before)) return false;
+  } while (!counter.compare_exchange_weak(before, before + bytes));
+  return true;
+}
+
+}  // namespace
+
+UploadSpace::UploadSpace(int directory) : directory_(directory) {
+  void* const memory =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) base::out_of_memory();
+  shared_ = std::construct_at(static_cast<Shared*>(memory));
+}
+
+UploadSpace::~UploadSpace() { ::munmap(shared_, sizeof(Shared)); }
+
+UploadSpace::Verdict UploadSpace::claim(std::uint64_t bytes, std::uint64_t needed,
+                                        const UploadOptions& options) {
+  if (!claim_in_directory(bytes, needed, options.directory_bytes_max)) {
+    return Verdict::directory_full;
+  }
+  if (claim_on_disk(bytes, needed, options)) return Verdict::granted;
+  shared_->claimed -= bytes;
+  return Verdict::disk_full;
+}
+
+// What others claimed before counts, so of two that want the same bytes the first gets them.
+bool UploadSpace::claim_in_directory(std::uint64_t bytes, std::uint64_t needed,
+                                     std::uint64_t total) {
+  const auto fits = [&](std::uint64_t claimed) {
+    return total == 0 || !exceeds(shared_->stored, claimed, needed, total);
+  };
+  if (total != 0 && shared_->counted_ms < 0) count();
+  if (add_if(shared_->claimed, bytes, fits)) return true;
+  if (base::monotonic_ms() - shared_->counted_ms < UploadSpaceLimits::recount_ms_min) return false;
+  count();
+  return add_if(shared_->claimed, bytes, fits);
+}
+
+bool UploadSpace::claim_on_disk(std::uint64_t bytes, std::uint64_t needed,
+                                const UploadOptions& options) {
+  const Disk disk = look_at_disk(directory_, options);
+  return add_if(shared_->unwritten, bytes, [&](std::uint64_t unwritten) {
+    return !exceeds(disk.reserve, unwritten, needed, disk.free);
+  });
+}
+
+// An eighth of the reserve is for what files need beside their content, and for other programs.
+bool UploadSpace::exhausted(const UploadOptions& options) const {
+  const Disk disk = look_at_disk(directory_, options);
+  return disk.free < disk.reserve - disk.reserve / 8;
+}
+
+void UploadSpace::wrote(std::uint64_t bytes) noexcept { shared_->unwritten -= bytes; }
+
+void UploadSpace::give_back(std::uint64_t claimed, std::uint64_t written) noexcept {
+  shared_->unwritten -= claimed - written;
+  shared_->claimed -= claimed;
+}
+
+void UploadSpace::keep(std::uint64_t claimed, std::uint64_t written,
+                       std::uint64_t replaced) noexcept {
+  shared_->stored += written - replaced;
+  ++shared_->changes;
+  give_back(claimed, written);
+}
+
+// Files may come and go while they are counted.
+void UploadSpace::count() {
+  constexpr int attempts_max = 3;
+  for (int attempt = 0; attempt < attempts_max; ++attempt) {
+    const std::uint64_t before = shared_->changes;
+    std::uint64_t sum = 0;
+    const Result<void, int> walked = for_each_entry(directory_, [&](const char* name) {
+      struct stat status{};
+      if (std::string_view(name).starts_with(temporary_file_prefix)) return true;
+      if (::fstatat(directory_, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return true;
+      if (S_ISREG(status.st_mode)) sum += static_cast<std::uint64_t>(status.st_size);
+      return true;
+    });
+    if (!walked) break;  // EMFILE, ENOMEM, EIO: what was known stays
+    shared_->stored = sum;
+    if (shared_->changes == before) break;
+  }
+  shared_->counted_ms = base::monotonic_ms();
+}
+
+// --- claims -----------------------------------------------------------------------------------
+
+UploadSpace::Verdict UploadClaim::expect(std::uint64_t body_bytes) {
+  // As much of it at least is content. What is missing is claimed when it comes.
+  expected_ = body_bytes - std::min(body_bytes, UploadSpaceLimits::form_bytes);
+  const std::uint64_t bytes = std::min(expected_, UploadSpaceLimits::ahead_bytes_max);
+  const UploadSpace::Verdict verdict = space_.claim(bytes, expected_, options_);
+  if (verdict == UploadSpace::Verdict::granted) claimed_ += bytes;
+  return verdict;
+}
+
+UploadSpace::Verdict UploadClaim::cover(std::uint64_t bytes) {
+  const std::uint64_t covered = claimed_ - written_;
+  if (bytes > covered) {
+    const std::uint64_t missing = bytes - covered;
+    const std::uint64_t ahead = std::min(expected_ - std::min(expected_, claimed_ + missing),
+                                         UploadSpaceLimits::ahead_bytes_max);
+    if (ahead > 0 &&
+        space_.claim(missing + ahead, missing + ahead, options_) == UploadSpace::Verdict::granted) {
+      claimed_ += missing + ahead;
+      return UploadSpace::Verdict::granted;
+    }
+    const UploadSpace::Verdict verdict = space_.claim(missing, missing, options_);
+    if (verdict == UploadSpace::Verdict::granted) claimed_ += missing;
+    return verdict;
+  }
+  unseen_ += bytes;
+  if (unseen_ < UploadSpaceLimits::unseen_bytes_max) return UploadSpace::Verdict::granted;
+  unseen_ = 0;
+  return space_.exhausted(options_) ? UploadSpace::Verdict::disk_full
+                                    : UploadSpace::Verdict::granted;
+}
+
+void UploadClaim::wrote(std::uint64_t bytes) noexcept {
+  written_ += bytes;
+  space_.wrote(bytes);
+}
+
+void UploadClaim::keep(std::uint64_t replaced) noexcept {
+  space_.keep(claimed_, written_, replaced);
+  claimed_ = written_ = 0;
+}
+
+}  // namespace h2server::content

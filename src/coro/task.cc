@@ -1,0 +1,24 @@
+#include "h2server/task.h"
+
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+namespace h2server::coro {
+
+void destroy_misplaced() noexcept {
+  void* const frame = frame_check.newest;
+  // A handle's address is that of two functions: to resume, and to destroy.
+  const char* const functions = static_cast<char*>(std::exchange(frame_check.wrong, nullptr));
+  void (*destroy)(void*) = nullptr;
+  std::memcpy(&destroy, functions + sizeof(void*), sizeof destroy);
+  destroy(frame);
+}
+
+void report_misplaced() {
+  throw std::logic_error(
+      "a coroutine never started: GCC 12 miscompiles co_await in a condition; name the result "
+      "first: bool ok = co_await ...");
+}
+
+}  // namespace h2server::coro

@@ -1,0 +1,122 @@
+// DrainList: the open connections of a worker, for whoever has to reach all of them: the server
+// stops, or connections run out. One thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/assert.h"
+
+namespace h2server::http {
+
+// A connection as its worker sees it.
+class Drainable {
+ public:
+  // The server stops: what is under way ends, nothing new begins.
+  virtual void drain() = 0;
+  // There are too many connections: this one, which is idle, ends at once.
+  virtual void shed() = 0;
+  // Appends a line for each request whose handler, or whose body's source, has not ended.
+  virtual void name_unfinished(std::vector<std::string>& names) const = 0;
+
+ protected:
+  Drainable() = default;
+  Drainable(const Drainable&) = delete;
+  Drainable& operator=(const Drainable&) = delete;
+  virtual ~Drainable() { ASSERT(link_ == nullptr); }
+
+ private:
+  friend class DrainList;
+  Drainable* next_ = nullptr;
+  Drainable** link_ = nullptr;  // what points here
+};
+
+class DrainList {
+ public:
+  DrainList() = default;
+  DrainList(const DrainList&) = delete;
+  DrainList& operator=(const DrainList&) = delete;
+
+  [[nodiscard]] bool draining() const noexcept { return draining_; }
+
+  // Members leave in any order, also while they are told something.
+  void add(Drainable& member) noexcept {
+    ASSERT(member.link_ == nullptr);
+    insert(busy_, member);
+  }
+  void remove(Drainable& member) noexcept {
+    unlink(member);
+    member.next_ = nullptr;
+    member.link_ = nullptr;
+  }
+
+  // Nothing is under way on the connection from now on; it is the last one to be shed.
+  void set_idle(Drainable& member) noexcept {
+    if (draining_) return;
+    unlink(member);
+    member.next_ = nullptr;
+    member.link_ = idle_end_;
+    *idle_end_ = &member;
+    idle_end_ = &member.next_;
+  }
+  void set_busy(Drainable& member) noexcept {
+    if (draining_) return;
+    unlink(member);
+    insert(busy_, member);
+  }
+
+  // Ends the connection that has been idle longest. Returns false if none is idle.
+  bool shed_longest_idle() {
+    if (idle_ == nullptr) return false;
+    Drainable& member = *idle_;
+    set_busy(member);
+    member.shed();
+    return true;
+  }
+
+  void drain() {
+    draining_ = true;
+    drain(busy_);
+    drain(idle_);
+  }
+
+  [[nodiscard]] std::vector<std::string> name_unfinished() const {
+    std::vector<std::string> names;
+    for (const Drainable* first : {busy_, idle_, told_}) {
+      for (; first != nullptr; first = first->next_) first->name_unfinished(names);
+    }
+    return names;
+  }
+
+ private:
+  static void insert(Drainable*& head, Drainable& member) noexcept {
+    member.next_ = head;
+    member.link_ = &head;
+    if (head != nullptr) head->link_ = &member.next_;
+    head = &member;
+  }
+
+  void unlink(Drainable& member) noexcept {
+    *member.link_ = member.next_;
+    if (member.next_ != nullptr) member.next_->link_ = member.link_;
+    if (idle_end_ == &member.next_) idle_end_ = member.link_;
+  }
+
+  // One by one onto a list of those that know: telling one may end it, and others with it.
+  void drain(Drainable*& first) {
+    while (first != nullptr) {
+      Drainable& member = *first;
+      unlink(member);
+      insert(told_, member);
+      member.drain();
+    }
+  }
+
+  Drainable* busy_ = nullptr;
+  Drainable* idle_ = nullptr;  // the longest idle first
+  Drainable** idle_end_ = &idle_;
+  Drainable* told_ = nullptr;  // that they drain
+  bool draining_ = false;
+};
+
+}  // namespace h2server::http

@@ -1,0 +1,24 @@
+// OpenSSL's objects with their owners.
+#pragma once
+
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+
+#include <memory>
+
+namespace h2server::net {
+
+template <auto free_function>
+struct FreeBy {
+  template <class T>
+  void operator()(T* object) const noexcept {
+    free_function(object);
+  }
+};
+
+using Key = std::unique_ptr<EVP_PKEY, FreeBy<EVP_PKEY_free>>;
+using Certificate = std::unique_ptr<X509, FreeBy<X509_free>>;
+using Bio = std::unique_ptr<BIO, FreeBy<BIO_free_all>>;
+
+}  // namespace h2server::net

@@ -1,0 +1,86 @@
+// Admission: how many connections there may be, in all and from one address. Any thread.
+//
+// A ticket stands for an admitted connection and gives its place back when it goes.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <expected>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+namespace h2server::server {
+
+struct AdmissionLimits {
+  unsigned connections_max = 0;  // 0: as many as the system has descriptors for
+  unsigned per_address_max = 0;  // of an IPv4 address, or of an IPv6 network of 64 bits; 0: any
+  // While idle connections end to make room for new ones, there may be so many more.
+  unsigned shedding_max = 0;
+};
+
+class Admission {
+ public:
+  class Ticket;
+  enum class Refusal : std::uint8_t { full, address_full };
+
+  // Before the first call of admit().
+  void set_limits(const AdmissionLimits& limits) noexcept { limits_ = limits; }
+  [[nodiscard]] const AdmissionLimits& limits() const noexcept { return limits_; }
+
+  // For a connected socket.
+  [[nodiscard]] std::expected<Ticket, Refusal> admit(int connection);
+  // Tells the operator, now and then.
+  void report(Refusal refusal, std::int64_t now_ms);
+
+  [[nodiscard]] unsigned connections() const noexcept { return total_.load(); }
+
+ private:
+  struct Address {
+    std::array<std::uint8_t, 8> network{};  // of IPv6; IPv4 is mapped into it
+    std::array<std::uint8_t, 4> host{};     // of IPv4
+    bool operator==(const Address&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Address& address) const noexcept;
+  };
+  using Counts = std::unordered_map<Address, unsigned, Hash>;
+  struct Shard {
+    std::mutex mutex;  // for `counts`
+    Counts counts;
+  };
+
+  static Address address_of(int connection) noexcept;
+  Shard& shard_of(const Address& address) noexcept;
+  void leave(Counts::value_type* count) noexcept;
+
+  AdmissionLimits limits_;
+  std::atomic<unsigned> total_{0};
+  std::atomic<std::int64_t> report_from_ms_{0};
+  std::array<Shard, 16> shards_;  // many workers accept at once
+};
+
+class Admission::Ticket {
+ public:
+  Ticket() = default;
+  Ticket(Ticket&& other) noexcept
+      : admission_(std::exchange(other.admission_, nullptr)), count_(other.count_) {}
+  Ticket& operator=(Ticket&&) = delete;
+  ~Ticket() {
+    if (admission_ != nullptr) admission_->leave(count_);
+  }
+
+  // Returns true if there are more connections than there should be: an idle one is to end.
+  [[nodiscard]] bool is_over() const noexcept;
+
+ private:
+  friend class Admission;
+  Ticket(Admission& admission, Counts::value_type* count) noexcept
+      : admission_(&admission), count_(count) {}
+
+  Admission* admission_ = nullptr;
+  Counts::value_type* count_ = nullptr;  // of its address; null: addresses are not counted
+};
+
+}  // namespace h2server::server

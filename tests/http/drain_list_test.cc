@@ -1,0 +1,98 @@
+#include "http/drain_list.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace h2server::http {
+namespace {
+
+struct Member final : Drainable {
+  Member(DrainList& all, std::string text) : list(all), name(std::move(text)) { list.add(*this); }
+  ~Member() { list.remove(*this); }
+  void drain() override {
+    ++drained;
+    if (on_drain) on_drain();
+  }
+  void shed() override { ++shed_count; }
+  void name_unfinished(std::vector<std::string>& names) const override { names.push_back(name); }
+
+  DrainList& list;
+  std::string name;
+  std::function<void()> on_drain;
+  int drained = 0;
+  int shed_count = 0;
+};
+
+TEST(DrainList, ShedsTheLongestIdleFirst) {
+  DrainList list;
+  Member a(list, "a"), b(list, "b"), c(list, "c"), busy(list, "busy");
+  for (Member* const member : {&b, &a, &c}) list.set_idle(*member);
+  list.set_idle(b);  // once more, hence the last one
+  for (Member* const next : {&a, &c, &b}) {
+    EXPECT_TRUE(list.shed_longest_idle());
+    EXPECT_EQ(next->shed_count, 1);
+  }
+  EXPECT_FALSE(list.shed_longest_idle());
+  EXPECT_EQ(busy.shed_count, 0);
+}
+
+TEST(DrainList, MembersLeaveFromEverywhere) {
+  DrainList list;
+  std::deque<Member> members;
+  for (int i = 0; i < 6; ++i) members.emplace_back(list, std::to_string(i));
+  for (int i = 1; i < 6; ++i) list.set_idle(members[static_cast<std::size_t>(i)]);
+  members.pop_back();   // the last idle one
+  members.pop_front();  // a busy one
+  list.set_busy(members[1]);
+  Member last(list, "last");
+  list.set_idle(last);
+  EXPECT_EQ(list.name_unfinished(), (std::vector<std::string>{"2", "1", "3", "4", "last"}));
+  list.drain();
+  for (const Member& member : members) EXPECT_EQ(member.drained, 1);
+  EXPECT_EQ(last.drained, 1);
+}
+
+TEST(DrainList, OneThatIsToldMayEndOthers) {
+  DrainList list;
+  std::optional<Member> first(std::in_place, list, "first");
+  std::optional<Member> second(std::in_place, list, "second");
+  list.set_idle(*first);
+  second->on_drain = [&first] { first.reset(); };
+  list.drain();
+  EXPECT_TRUE(list.draining());
+  EXPECT_EQ(list.name_unfinished(), std::vector<std::string>{"second"});
+  list.set_idle(*second);  // changes nothing any more
+  EXPECT_FALSE(list.shed_longest_idle());
+}
+
+TEST(DrainList, TellsEveryMemberOnce) {
+  DrainList list;
+  const Member first(list, "first");
+  const Member second(list, "second");
+  EXPECT_FALSE(list.draining());
+  list.drain();
+  list.drain();
+  EXPECT_EQ(first.drained, 1);
+  EXPECT_EQ(second.drained, 1);
+}
+
+TEST(DrainList, OneThatIsToldMayLeaveItself) {
+  DrainList list;
+  std::optional<Member> first(std::in_place, list, "first");
+  const Member second(list, "second");
+  first->on_drain = [&first] {
+    const std::function<void()> self = std::move(first->on_drain);
+    first.reset();
+  };
+  list.drain();
+  EXPECT_FALSE(first.has_value());
+  EXPECT_EQ(second.drained, 1);
+}
+
+}  // namespace
+}  // namespace h2server::http

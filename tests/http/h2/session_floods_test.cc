@@ -1,0 +1,214 @@
+// What ends a connection whose client costs more than it asks for, in both sessions alike.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "http/h2/flood_guard.h"
+#include "http/h2/frame_heads.h"
+#include "http/h2/frames.h"
+#include "http/h2/session_host.h"
+
+namespace h2server::http::h2 {
+namespace {
+
+class H2Floods : public testing::TestWithParam<Implementation> {
+ protected:
+  void begin() {
+    host_.now_ms = 1;
+    host_.open();
+    host_.receive(opening());
+    host_.take();
+  }
+  // Gives it the bytes, reads what it says, and returns true if the connection goes on.
+  bool receive(std::string_view bytes, std::size_t step = SIZE_MAX) {
+    host_.receive(bytes, step);
+    said_ = host_.take();
+    return !host_.over();
+  }
+  // The connection's last words.
+  void expect_calm_asked_for() const {
+    const std::vector<Frame> frames = frames_of(said_);
+    ASSERT_FALSE(frames.empty());
+    EXPECT_EQ(frames.back().head.type, FrameType::goaway);
+    EXPECT_TRUE(said_.ends_with(u32(static_cast<std::uint32_t>(ErrorCode::enhance_your_calm))))
+        << describe(said_);
+  }
+
+  SessionHost host_{GetParam()};
+  std::string said_;
+};
+
+INSTANTIATE_TEST_SUITE_P(, H2Floods,
+                         testing::Values(Implementation::native, Implementation::nghttp2),
+                         name_of_parameter);
+
+TEST_P(H2Floods, OfFramesThatLeadNowhere) {
+  struct Row {
+    const char* what;
+    std::string bytes;
+  };
+  const std::vector<Row> rows = {
+      {"PING", ping()},
+      {"the answer to no PING", ping("01234567", flag::ack)},
+      {"SETTINGS", settings_frame()},
+      {"PRIORITY", priority_frame(3)},
+      {"PRIORITY_UPDATE", priority_update(3, "u=1")},
+      {"empty DATA", data(1, "")},
+      {"RST_STREAM of what is gone", rst_stream(1)},
+      {"an unknown frame", frame(static_cast<FrameType>(0x77), 0, 0)},
+      {"an unknown frame with content", frame(static_cast<FrameType>(0x77), 1, 5, "abc")},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    host_.limits.idle_frames_max = 50;
+    host_.limits.idle_frames_per_s_max = 10;
+    for (const std::size_t step : {SIZE_MAX, std::size_t{1}}) {
+      begin();
+      receive(post(1));
+      int count = 0;
+      while (receive(row.bytes, step) && count < 1000) ++count;
+      EXPECT_GE(count, 48);
+      EXPECT_LE(count, 51);
+      expect_calm_asked_for();
+    }
+    begin();
+    receive(post(1));
+    for (int i = 0; i < 500; ++i, host_.now_ms += 100) ASSERT_TRUE(receive(row.bytes));
+  }
+}
+
+// What comes before the frame that is one too many is served.
+TEST_P(H2Floods, InOneReceive) {
+  host_.limits.idle_frames_max = 50;
+  begin();
+  std::string bytes = get(1);
+  for (int i = 0; i < 40; ++i) bytes += ping();
+  bytes += get(3);
+  for (int i = 0; i < 100; ++i) bytes += ping();
+  bytes += get(5);
+  EXPECT_FALSE(receive(bytes));
+  expect_calm_asked_for();
+  EXPECT_EQ(host_.log, "1 GET /\n3 GET /\n");
+}
+
+// However few they are at a time.
+TEST_P(H2Floods, OfQuestionsWhoseAnswersAreNotRead) {
+  host_.limits.acks_queued_max = 50;     // libnghttp2 counts them,
+  host_.limits.unread_bytes_max = 1000;  // the native session counts bytes
+  for (const std::string& bytes : {ping(), settings_frame()}) {
+    begin();
+    for (int i = 0; i < 500; ++i, host_.now_ms += 1000) host_.receive(bytes);
+    said_ = host_.take();
+    expect_calm_asked_for();
+    EXPECT_TRUE(host_.over());
+  }
+}
+
+TEST_P(H2Floods, OfResponsesThatAreNotRead) {
+  host_.limits.frames_queued_max = 50;
+  host_.limits.unread_bytes_max = 1000;
+  host_.limits.streams_max = 1000;
+  host_.answers = true;
+  begin();
+  for (std::uint32_t id = 1; id < 1000; id += 2) host_.receive(get(id));
+  said_ = host_.take();
+  expect_calm_asked_for();
+  EXPECT_TRUE(host_.over());
+}
+
+// CVE-2023-44487, and CVE-2025-8671: streams that we are made to reset.
+TEST_P(H2Floods, OfResets) {
+  struct Row {
+    const char* what;
+    std::string (*bytes)(std::uint32_t id);
+    bool ends_with_libnghttp2 = false;  // it takes it for an error of the connection
+  };
+  const std::vector<Row> rows = {
+      {"RST_STREAM", [](std::uint32_t id) { return post(id) + rst_stream(id); }},
+      {"WINDOW_UPDATE of 0", [](std::uint32_t id) { return post(id) + window_update(id, 0); },
+       true},
+      {"a window beyond its bound",
+       [](std::uint32_t id) { return post(id) + window_update(id, 0x7fff'ffff); }},
+      {"more content than was said",
+       [](std::uint32_t id) { return post(id, {{"content-length", "1"}}) + data(id, "22"); }},
+      {"less content than was said",
+       [](std::uint32_t id) { return post(id, {{"content-length", "9"}}) + data(id, "2", true); }},
+      {"a malformed head", [](std::uint32_t id) { return get(id, {{"Upper", "x"}}); }},
+      {"trailers that don't end",
+       [](std::uint32_t id) {
+         return post(id) + headers(id, block({{"x", "y"}}), flag::end_headers);
+       }},
+  };
+  host_.limits.resets_max = 50;
+  host_.limits.resets_per_s_max = 1;
+  for (const Row& row : rows) {
+    if (row.ends_with_libnghttp2 && GetParam() == Implementation::nghttp2) continue;
+    SCOPED_TRACE(row.what);
+    begin();
+    int count = 0;
+    for (std::uint32_t id = 1; receive(row.bytes(id)) && count < 1000; id += 2) ++count;
+    EXPECT_EQ(count, 50);
+    expect_calm_asked_for();
+  }
+}
+
+// Streams beyond the limit are refused, and that often. Of a client that has acknowledged the limit
+// libnghttp2 takes them for an error of the connection.
+TEST_P(H2Floods, OfStreamsThatAreRefused) {
+  host_.limits.streams_max = 2;
+  host_.limits.resets_max = 50;
+  host_.limits.resets_per_s_max = 1;
+  begin();
+  ASSERT_TRUE(receive(post(1) + post(3)));
+  int count = 0;
+  for (std::uint32_t id = 5; receive(post(id)) && count < 1000; id += 2) ++count;
+  EXPECT_EQ(count, 50);
+  expect_calm_asked_for();
+}
+
+// Handlers may reset as many streams as they like.
+TEST_P(H2Floods, AreNotOurOwnResets) {
+  host_.limits.resets_max = 10;
+  host_.limits.resets_per_s_max = 1;
+  begin();
+  for (std::uint32_t id = 1; id < 200; id += 2) {
+    ASSERT_TRUE(receive(post(id)));
+    host_.session->reset(host_.transfer(id), ErrorCode::internal_error);
+    ASSERT_TRUE(receive(""));
+  }
+}
+
+// --- http/h2/frame_heads.h ----------------------------------------------------------------------
+
+TEST(FrameHeads, AreFoundHoweverTheyArrive) {
+  const std::string bytes = opening() + get(1) + data(1, "") + data(1, "content") + ping();
+  for (const std::size_t step : {bytes.size(), std::size_t{1}, std::size_t{7}, std::size_t{33}}) {
+    FrameHeads heads;
+    std::vector<FrameType> types;
+    for (std::string_view rest = bytes; !rest.empty();) {
+      const std::string_view part = rest.substr(0, step);
+      EXPECT_EQ(heads.read(part,
+                           [&](const FrameHead& head) {
+                             types.push_back(head.type);
+                             return true;
+                           }),
+                part.size());
+      rest.remove_prefix(part.size());
+    }
+    EXPECT_EQ(types, (std::vector{FrameType::settings, FrameType::headers, FrameType::data,
+                                  FrameType::data, FrameType::ping}))
+        << step;
+  }
+}
+
+TEST(FrameHeads, SayWhereTheOneIsThatWasRefused) {
+  const std::string before = opening() + data(1, "content");
+  FrameHeads heads;
+  const std::size_t end = heads.read(
+      before + ping() + ping(), [](const FrameHead& head) { return head.type != FrameType::ping; });
+  EXPECT_EQ(end, before.size() + frame_head_bytes);
+}
+
+}  // namespace
+}  // namespace h2server::http::h2

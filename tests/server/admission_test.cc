@@ -1,0 +1,101 @@
+#include "server/admission.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <optional>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace h2server::server {
+namespace {
+
+using Refusal = Admission::Refusal;
+
+// The server's end of a connection from that address of the loopback network.
+class Connected {
+ public:
+  explicit Connected(const char* from) {
+    const base::Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const plain = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(listener.get(), plain, size), 0);
+    EXPECT_EQ(::listen(listener.get(), 1), 0);
+    EXPECT_EQ(::getsockname(listener.get(), plain, &size), 0);
+    client_ = base::Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    ::inet_pton(AF_INET, from, &own.sin_addr);
+    EXPECT_EQ(::bind(client_.get(), reinterpret_cast<sockaddr*>(&own), sizeof own), 0);
+    EXPECT_EQ(::connect(client_.get(), plain, size), 0);
+    server_ = base::Fd(::accept(listener.get(), nullptr, nullptr));
+  }
+  [[nodiscard]] int get() const { return server_.get(); }
+
+ private:
+  base::Fd client_;
+  base::Fd server_;
+};
+
+TEST(Admission, LimitsAllConnections) {
+  Admission admission;
+  admission.set_limits({.connections_max = 2, .shedding_max = 1});
+  const Connected connection("127.0.0.1");
+  auto first = admission.admit(connection.get());
+  std::optional second(admission.admit(connection.get()));
+  ASSERT_TRUE(first && *second);
+  EXPECT_FALSE((*second)->is_over());
+  {
+    auto third = admission.admit(connection.get());
+    ASSERT_TRUE(third);
+    EXPECT_TRUE(third->is_over());  // an idle one is to go
+    const auto fourth = admission.admit(connection.get());
+    ASSERT_FALSE(fourth);
+    EXPECT_EQ(fourth.error(), Refusal::full);
+  }
+  second.reset();
+  EXPECT_EQ(admission.connections(), 1U);
+  auto again = admission.admit(connection.get());
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(again->is_over());
+}
+
+TEST(Admission, LimitsTheConnectionsOfAnAddress) {
+  Admission admission;
+  admission.set_limits({.per_address_max = 2});
+  const Connected one("127.0.0.1");
+  const Connected other("127.0.0.2");
+  for (int round = 0; round < 3; ++round) {
+    auto first = admission.admit(one.get());
+    auto second = admission.admit(one.get());
+    ASSERT_TRUE(first && second);
+    const auto third = admission.admit(one.get());
+    ASSERT_FALSE(third);
+    EXPECT_EQ(third.error(), Refusal::address_full);
+    EXPECT_TRUE(admission.admit(other.get()).has_value());
+    EXPECT_EQ(admission.connections(), 2U);
+  }
+  EXPECT_EQ(admission.connections(), 0U);
+}
+
+TEST(Admission, SaysSoNowAndThen) {
+  Admission admission;
+  admission.set_limits({.connections_max = 2, .per_address_max = 3});
+  testing::internal::CaptureStderr();
+  admission.report(Refusal::full, 1);
+  admission.report(Refusal::full, 9'999);
+  admission.report(Refusal::address_full, 10'001);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "h2server: warning: 2 connections are open: new ones are refused; raise "
+            "--connections-max\n"
+            "h2server: warning: an address has 3 connections: more of its own are refused; raise "
+            "--connections-per-address\n");
+}
+
+}  // namespace
+}  // namespace h2server::server

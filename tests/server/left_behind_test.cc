@@ -1,0 +1,130 @@
+// Handlers that do not end when the server stops: it says which, and ends without them.
+#include <atomic>
+#include <coroutine>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <semaphore>
+#include <vector>
+
+#include "h2server/server.h"
+#include "server/client.h"
+
+namespace h2server {
+namespace {
+
+using tests::Client;
+
+// What nobody resumes. It stays in sight of tools that look for lost memory.
+std::vector<std::coroutine_handle<>>& stranded() {
+  static auto* const all = new std::vector<std::coroutine_handle<>>;
+  return *all;
+}
+std::atomic<bool> stranding{false};
+
+struct Never {
+  bool await_ready() noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> waiter) {
+    while (stranding.exchange(true)) {
+    }
+    stranded().push_back(waiter);
+    stranding = false;
+  }
+  void await_resume() noexcept {}
+};
+
+tests::Signal& entered() {
+  static auto* const signal = new tests::Signal;
+  return *signal;
+}
+// What keeps a thread that is left behind; it outlives the test, as the thread may.
+using Gate = std::counting_semaphore<>;
+Gate& new_gate() {
+  static auto* const all = new std::deque<std::unique_ptr<Gate>>;
+  return *all->emplace_back(std::make_unique<Gate>(0));
+}
+
+Task<Response> never(Request&) {
+  entered().set();
+  co_await Never();
+  co_return Response(200);
+}
+
+class LeftBehind : public testing::TestWithParam<const char*> {
+ protected:
+  LeftBehind() : server_(options()) {
+    server_.add_handler(GET, "/never/{name}", never);
+    server_.add_handler(GET, "/hang", [&gate = gate_](Request&) {
+      entered().set();
+      gate.acquire();
+      return Response(200);
+    });
+  }
+  void begin(const std::string& target) {
+    ASSERT_TRUE(server_.start());
+    client_.emplace(tests::port_of(server_));
+    client_->send("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    ASSERT_TRUE(entered().wait());
+  }
+  // Returns what is said while the server ends; it ends in time.
+  std::string wait() {
+    testing::internal::CaptureStderr();
+    const auto begun = std::chrono::steady_clock::now();
+    EXPECT_FALSE(server_.wait());
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, tests::patience / 2);
+    return testing::internal::GetCapturedStderr();
+  }
+  static ServerOptions options() {
+    ServerOptions options = tests::cleartext(GetParam(), 1);
+    options.drain_limit = std::chrono::milliseconds(1);
+    return options;
+  }
+  bool has_loop() const { return *GetParam() == 'a' || *GetParam() == 'r'; }
+
+  Gate& gate_ = new_gate();
+  Server server_;
+  std::optional<Client> client_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Schemes, LeftBehind, testing::ValuesIn(tests::schemes),
+                         [](const auto& row) { return tests::scheme_name(row.param); });
+
+TEST_P(LeftBehind, AHandlerThatNobodyResumes) {
+  begin("/never/one");
+  server_.stop();
+  const std::string log = wait();
+  const std::string line = has_loop() ? "left behind: GET /never/one (route /never/{name})"
+                                      : "a thread was left behind: it began last a request for "
+                                        "/never/{name}";
+  EXPECT_NE(log.find(line), std::string::npos) << log;
+  EXPECT_TRUE(server_.wait());  // there is nothing more to wait for
+}
+
+TEST_P(LeftBehind, AHandlerThatHoldsItsThread) {
+  begin("/hang");
+  server_.stop();
+  const std::string log = wait();
+  EXPECT_NE(log.find("last a request for /hang"), std::string::npos) << log;
+  gate_.release();
+}
+
+// With an hour to drain, only the second request to stop ends it.
+TEST(LeftBehindOnce, AtTheSecondStop) {
+  ServerOptions options = tests::cleartext();
+  options.drain_limit = std::chrono::hours(1);
+  Server server(options);
+  server.add_handler(GET, "/never", never);
+  ASSERT_TRUE(server.start());
+  Client client(tests::port_of(server));
+  client.send("GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
+  ASSERT_TRUE(entered().wait());
+  server.stop();
+  server.stop();
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(server.wait());
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("GET /never (route /never)"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace h2server

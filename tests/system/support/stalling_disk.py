@@ -1,0 +1,125 @@
+"""A disk that stalls: a file system in user space (FUSE) whose writes wait as long as they are told
+to. The test makes one by StallingDisk; run as a program this file is the file system itself."""
+
+import contextlib
+import errno
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+import time
+
+# In the folder of the controls: while `held` is there, writes wait; `stuck` says that one does.
+_HELD, _STUCK = "held", "stuck"
+
+
+class StallingDisk:
+    """with StallingDisk(folder) as disk: ... disk.mount is a directory on it."""
+
+    def __init__(self, folder):
+        self.mount = folder / "disk"
+        self._controls = folder / "controls"
+        self._process = None
+
+    def __enter__(self):
+        from support.waiting import wait_until
+        self.mount.mkdir()
+        self._controls.mkdir()
+        self._process = subprocess.Popen(["/usr/bin/python3", __file__, self.mount, self._controls])
+        wait_until(lambda: os.path.ismount(self.mount), "the file system is mounted", 20)
+        return self
+
+    def __exit__(self, *_):
+        self.release()
+        subprocess.run(["umount", "--lazy", self.mount], check=True)
+        self._process.wait(timeout=20)
+
+    @contextlib.contextmanager
+    def held(self):
+        """No write comes back until release(), or the end of the block."""
+        (self._controls / _HELD).touch()
+        try:
+            yield
+        finally:
+            self.release()
+
+    def release(self):
+        with contextlib.suppress(FileNotFoundError):
+            (self._controls / _HELD).unlink()
+
+    def stuck(self):
+        """Whether a write waits."""
+        return (self._controls / _HELD).exists() and (self._controls / _STUCK).exists()
+
+
+def obstacle():
+    """Why there can be none here; empty: there can."""
+    if os.geteuid() != 0:
+        return "mounting needs privileges"
+    if not os.path.exists("/dev/fuse"):
+        return "this machine has no /dev/fuse"
+    return ""
+
+
+def serve(mount, controls):
+    import fusepy
+
+    class Memory(fusepy.Operations):
+        """Files in one directory. fusepy calls from several threads, each call of which is short
+        but a held write."""
+
+        def __init__(self):
+            self.files = {}  # by path
+
+        def _find(self, path):
+            if path not in self.files:
+                raise fusepy.FuseOSError(errno.ENOENT)
+            return self.files[path]
+
+        def getattr(self, path, fh=None):
+            if path == "/":
+                return {"st_mode": stat.S_IFDIR | 0o755, "st_nlink": 2}
+            return {"st_mode": stat.S_IFREG | 0o644, "st_nlink": 1,
+                    "st_size": len(self._find(path))}
+
+        def readdir(self, path, fh):
+            return [".", "..", *(name[1:] for name in self.files)]
+
+        def create(self, path, mode, fi=None):
+            self.files[path] = bytearray()
+            return 0
+
+        def open(self, path, flags):
+            self._find(path)
+            return 0
+
+        def read(self, path, size, offset, fh):
+            return bytes(self._find(path)[offset:offset + size])
+
+        def write(self, path, data, offset, fh):
+            while (controls / _HELD).exists():
+                (controls / _STUCK).touch()
+                time.sleep(0.01)
+            content = self._find(path)
+            content[offset:offset + len(data)] = data
+            return len(data)
+
+        def truncate(self, path, length, fh=None):
+            del self._find(path)[length:]
+
+        def rename(self, old, new):
+            self.files[new] = self.files.pop(old)
+
+        def link(self, target, source):
+            self.files[target] = self._find(source)
+
+        def unlink(self, path):
+            self._find(path)
+            del self.files[path]
+
+    fusepy.FUSE(Memory(), str(mount), foreground=True, big_writes=True)
+
+
+if __name__ == "__main__":
+    serve(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))

@@ -1,0 +1,85 @@
+"""Trailer fields both ways over both protocols (RFC 9110, 6.5), with examples/trailers."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from support import http1, http2
+from support.environment import BUILD, CLIENTS, PATIENCE, tool
+
+
+class Example:
+    """The program, as far as a client needs to know it."""
+
+    tls = False
+
+    def __enter__(self):
+        self.process = subprocess.Popen([BUILD / "examples/trailers", "0"], text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.port = int(re.search(r":(\d+)/", self.process.stdout.readline())[1])
+        return self
+
+    def __exit__(self, kind, *_):
+        self.process.terminate()
+        _, stderr = self.process.communicate(timeout=30 * PATIENCE)
+        if kind is None:
+            assert (self.process.returncode, stderr) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def example():
+    with Example() as running:
+        yield running
+
+
+def test_go(example, tmp_path):
+    program = tmp_path / "client"
+    subprocess.run([tool("go"), "build", "-o", program, CLIENTS / "trailers_client.go"], check=True,
+                   env={"HOME": str(tmp_path), **os.environ, "GOFLAGS": "-mod=mod",
+                        "GOPROXY": "off", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"})
+    done = subprocess.run([program, str(example.port)], capture_output=True, text=True,
+                          check=True, timeout=60 * PATIENCE)
+    texts = ["abc", "", "hello, world"]
+    assert json.loads(done.stdout) == [
+        {"body": text, "announced": {"Size": None},
+         "trailers": {"Size": [str(len(text))], "Echo-Sum": ["6"], "Echo-X-Empty": [""]}}
+        for text in texts]
+
+
+def test_http2(example):
+    with http2.Connection(example) as connection:
+        stream = connection.request("POST", "/echo", [("te", "trailers")], b"abc", ends=False)
+        fields = [("sum", "6"), ("x-empty", ""), ("authorization", "none")]
+        connection.protocol.send_headers(stream.number, fields, end_stream=True)
+        connection.flush()
+        assert connection.answer(stream).body == b"abc"
+        assert stream.trailers == [("size", "3"), ("echo-sum", "6"), ("echo-x-empty", "")]
+
+
+# Of a body by chunks: what is behind the last one → what comes back behind the last one.
+SECTIONS = {
+    "none": (b"", b"size: 3\r\n"),
+    "two": (b"Sum: \t6 \r\nX-Empty:\r\n", b"size: 3\r\necho-sum: 6\r\necho-x-empty: \r\n"),
+    "a field that frames": (b"Content-Length: 1\r\nSum: 6\r\n", b"size: 3\r\necho-sum: 6\r\n"),
+    "one that authenticates": (b"Authorization: none\r\n", b"size: 3\r\n"),
+}
+
+
+@pytest.mark.parametrize("sent, received", SECTIONS.values(), ids=SECTIONS)
+@pytest.mark.parametrize("slowly", [False, True], ids=["whole", "bytewise"])
+def test_http1(example, sent, received, slowly):
+    request = (b"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+               b"Connection: close\r\n\r\n3\r\nabc\r\n0\r\n" + sent + b"\r\n")
+    with http1.Connection(example) as connection:
+        (connection.send_slowly if slowly else connection.send)(request)
+        assert connection.answer_head().field("transfer-encoding") == "chunked"
+        assert connection.rest() == b"3\r\nabc\r\n0\r\n" + received + b"\r\n"
+
+
+def test_http10_gets_none(example):
+    with http1.Connection(example) as connection:
+        connection.send(b"POST /echo HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc")
+        assert connection.answer().body == b"abc"
