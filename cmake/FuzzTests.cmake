@@ -25,7 +25,7 @@ function(add_fuzz_programs name mutations)
   add_test(NAME fuzz.${name} COMMAND fuzz_${name}_replay --mutations ${mutations}
     "${PROJECT_SOURCE_DIR}/fuzz/found/${name}" "${PROJECT_SOURCE_DIR}/fuzz/seeds/${name}" ${corpora})
   # A report of a sanitizer keeps the input as a broken invariant does.
-  set_tests_properties(fuzz.${name} PROPERTIES LABELS "unit;fuzz" TIMEOUT 300
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS "unit;fuzz" TIMEOUT 900
     ENVIRONMENT "ASAN_OPTIONS=abort_on_error=1;UBSAN_OPTIONS=abort_on_error=1")
 
   if(H2SERVER_FUZZ)

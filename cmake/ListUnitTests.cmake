@@ -28,6 +28,6 @@ foreach(folder IN LISTS folders)
   string(APPEND text
     "add_test([[unit.${folder}]] [[${program}]] [[--gtest_brief=1]] "
     "[[--gtest_filter=${filter_${folder}}]])\n"
-    "set_tests_properties([[unit.${folder}]] PROPERTIES LABELS unit TIMEOUT 300)\n")
+    "set_tests_properties([[unit.${folder}]] PROPERTIES LABELS unit TIMEOUT 900)\n")
 endforeach()
 file(WRITE "${entries}" "${text}")

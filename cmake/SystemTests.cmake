@@ -38,7 +38,7 @@ function(add_system_test entry name label)
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${entry} PROPERTIES
     LABELS ${label}
-    TIMEOUT 600
+    TIMEOUT 1200  # against hanging; under a sanitizer on a busy machine some take 300 s
     ENVIRONMENT "\
 H2SERVER_BINARY=${PROJECT_BINARY_DIR}/h2server;\
 H2SERVER_BUILD_DIR=${PROJECT_BINARY_DIR};\

@@ -41,9 +41,11 @@ void expect_equal(const DynamicTable& table, const Model& model) {
   ASSERT_EQ(table.bytes(), model.bytes());
   for (std::uint32_t age = 0; age < table.count(); ++age) {
     const DynamicTable::Entry entry = table.at(age);
-    ASSERT_EQ(entry.name(), model.entries[age].name);
-    ASSERT_EQ(entry.value(), model.entries[age].value);
-    ASSERT_EQ(entry.note, model.entries[age].note);
+    const Model::Entry& expected = model.entries[age];
+    // One check for the three: it runs for every entry after every insertion.
+    const bool equal = entry.name() == expected.name && entry.value() == expected.value &&
+                       entry.note == expected.note;
+    ASSERT_TRUE(equal) << "entry " << age << ": " << entry.name() << ", " << expected.name;
   }
 }
 
@@ -71,14 +73,14 @@ void compare(std::uint32_t limit, std::size_t size_max, int rounds) {
 }
 
 TEST(DynamicTable, DoesWhatTheDefinitionDoes) {
-  compare(4096, 20, 20000);
+  compare(4096, 20, 5000);
   compare(4096, 1, 2000);  // empty ones: as many entries as can be
-  compare(4096, 200, 5000);
+  compare(4096, 200, 3000);
   compare(4096, 3000, 5000);  // some larger than the table
   compare(100, 40, 5000);
   compare(32, 2, 1000);
   compare(0, 2, 100);
-  compare(65536, 300, 5000);
+  compare(65536, 300, 1000);
   compare(65536, 40000, 2000);
 }
 
