@@ -25,17 +25,29 @@ struct Router::Node {
   std::unique_ptr<Route> end;
 };
 
-// The values of the parameters on the way to the node that is looked at.
+// What is looked for, and what was found on the way.
 struct Router::Search {
   struct Value {  // not set before it is needed
     const char* data;
     std::size_t size;
   };
-  std::array<Value, PathParams::count_max> values;
+  explicit Search(std::uint16_t methods_wanted) noexcept : wanted(methods_wanted) {}
+
+  const std::uint16_t wanted;  // methods, of which a route must have one
+  std::uint16_t methods = 0;  // of the routes that match the path, up to the one that is wanted
+  std::array<Value, PathParams::count_max> values;  // of the parameters on the way to the node
   std::size_t count = 0;
 
   void add(std::string_view value) noexcept { values[count++] = {value.data(), value.size()}; }
+  // Returns true if `route` ends the search. Null: the pattern ends nowhere here.
+  bool accepts(const Route* route) noexcept;
 };
+
+bool Router::Search::accepts(const Route* route) noexcept {
+  if (route == nullptr) return false;
+  methods |= route->methods;
+  return (route->methods & wanted) != 0;
+}
 
 namespace {
 
@@ -128,11 +140,8 @@ Result<void, std::string> Router::add(Method method, std::string_view pattern, H
 }
 
 const Router::Route* Router::search(const Node& node, Search& state, std::string_view rest) {
-  if (rest.empty()) {
-    if (node.end != nullptr) return node.end.get();
-    // "/static" does not match "/static/{path...}": relative links would lead elsewhere.
-    return nullptr;
-  }
+  // "/static" does not match "/static/{path...}": relative links would lead elsewhere.
+  if (rest.empty()) return state.accepts(node.end.get()) ? node.end.get() : nullptr;
   std::string_view after = rest;
   const std::string_view segment = take_segment(after);
   const auto at = std::ranges::lower_bound(node.children, segment, {}, &Node::Child::segment);
@@ -144,7 +153,7 @@ const Router::Route* Router::search(const Node& node, Search& state, std::string
     if (const Route* const found = search(*node.parameter, state, after)) return found;
     --state.count;
   }
-  if (node.rest == nullptr) return nullptr;
+  if (!state.accepts(node.rest.get())) return nullptr;
   state.add(rest.substr(1));
   return node.rest.get();
 }
@@ -152,15 +161,15 @@ const Router::Route* Router::search(const Node& node, Search& state, std::string
 Router::Match Router::find(Method method, std::string_view path, PathParams& params) const {
   params.clear();
   if (!path.starts_with('/')) return {};
-  Search state;
+  const std::uint16_t wanted = method == Method::unknown ? 0 : bit(method);
+  // HEAD is answered by GET's handler where it has none of its own.
+  Search state(method == Method::HEAD ? wanted | bit(Method::GET) : wanted);
   const Route* const route = search(*root_, state, path);
-  if (route == nullptr) return {};
-  Match match{.methods = route->methods};
+  if (state.methods == 0) return {};
+  Match match{.methods = static_cast<std::uint16_t>(state.methods | bit(Method::OPTIONS))};
   if (match.methods & bit(Method::GET)) match.methods |= bit(Method::HEAD);
-  const bool handled = method != Method::unknown && (match.methods & bit(method)) != 0;
-  match.methods |= bit(Method::OPTIONS);
-  if (!handled) return match;
-  const bool borrowed = !(route->methods & bit(method));  // HEAD from GET
+  if (route == nullptr) return match;
+  const bool borrowed = !(route->methods & wanted);  // HEAD from GET
   const auto index = static_cast<std::size_t>(borrowed ? Method::GET : method);
   match.handler = &*route->handlers[index];
   match.pattern = &route->pattern;

@@ -1,8 +1,8 @@
 // Router: from a method and a path to a handler.
 //
 // A tree of path segments. At each level a static child goes before the one parameter child, and
-// that before a rest parameter; where a branch ends in nothing, the next is tried. Filled before
-// the server starts, read by every worker afterwards.
+// that before a rest parameter. Where a branch ends without a handler for the method, the next one
+// is tried. Filled before the server starts, read by every worker afterwards.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ class Router {
   struct Match {
     const Handler* handler = nullptr;      // null: no such path, or not with this method
     const std::string* pattern = nullptr;  // of the handler
-    // Bit (1 << Method) for each method that the path has, and for OPTIONS, which needs no handler;
-    // 0: no path.
+    // Bit (1 << Method) for each method that the path has, by whatever pattern, and for OPTIONS,
+    // which needs no handler; 0 if no pattern matches. Complete if `handler` is null.
     std::uint16_t methods = 0;
   };
 

@@ -115,6 +115,23 @@ TEST_F(RouterTest, KnowsTheMethodsOfAPath) {
   EXPECT_EQ(allow_value(0), "");
 }
 
+TEST_F(RouterTest, MatchesAPatternWithItsMethod) {
+  add(GET, "/{rest...}");
+  add(POST, "/echo");
+  add(PUT, "/{a}");
+  add(DELETE, "/echo/{a}");
+  EXPECT_EQ(find("/echo", POST), "/echo");
+  EXPECT_EQ(find("/echo"), "/{rest...} rest=echo");
+  EXPECT_EQ(find("/echo", HEAD), "/{rest...} rest=echo");
+  EXPECT_EQ(find("/echo", PUT), "/{a} a=echo");
+  EXPECT_EQ(find("/echo/x"), "/{rest...} rest=echo/x");
+  EXPECT_EQ(find("/echo", DELETE), "405");
+  PathParams params;
+  EXPECT_EQ(allow_value(router_.find(DELETE, "/echo", params).methods),
+            "GET, HEAD, POST, PUT, OPTIONS");
+  EXPECT_EQ(params.find("a"), std::nullopt);
+}
+
 TEST_F(RouterTest, HeadMayHaveAHandlerOfItsOwn) {
   add(GET, "/{a}");
   ASSERT_TRUE(router_.add(HEAD, "/{b}", named("head")).has_value());
