@@ -1,12 +1,12 @@
-# make run    the server on a fresh Debian 12, from nothing
-# make test   every test there is
-# make lab    measures the server beside others, in minutes; lab/run does so at length
-# The build itself is CMake's (CMakeLists.txt, CMakePresets.json); this file only strings commands
-# together. `make run SETUP=true` leaves the machine's packages alone.
+# make run    builds and runs the server; works on a fresh Debian 12
+# make test   runs every test but those labelled matrix or churn
+# make lab    measures the server beside others within minutes; lab/run takes longer
+# CMake does the build (CMakeLists.txt, CMakePresets.json); this file only combines commands.
+# `make run SETUP=true` installs no packages.
 
 SETUP ?= scripts/setup
 JOBS ?= $(shell nproc)
-# The system tests wait for half of their time.
+# System tests are idle for half of their time.
 TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 ARGS ?=
 PORT ?= 8443
@@ -27,7 +27,7 @@ help:
 	@echo 'make format        clang-format over all sources'
 	@echo 'make clean         remove what was built'
 
-# The program alone. With another preset, `make run PRESET=asan`, its tests are configured as well.
+# Builds only the program. Another preset (`make run PRESET=asan`) also configures its tests.
 run: PRESET ?= run
 test build configure: PRESET ?= release
 
@@ -56,7 +56,7 @@ fuzz:
 build: configure
 	@cmake --build --preset $(PRESET) --parallel $(JOBS)
 
-# Quiet unless it fails: what a working configuration found out is of no interest.
+# Prints the output only if it fails.
 configure:
 	@mkdir -p build
 	@cmake --preset $(PRESET) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }

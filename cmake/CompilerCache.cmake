@@ -1,6 +1,6 @@
-# ccache in front of the compiler, where it is installed: several presets compile the same files.
-# Precompiled headers are cached as well under two conditions: ccache may trust the macros and the
-# times in them, and GCC keeps #pragma GCC pch_preprocess in what it preprocesses. (Clang: no times.)
+# Uses ccache if it is installed: several presets compile the same files. To cache precompiled
+# headers it needs CCACHE_SLOPPINESS. GCC must keep #pragma GCC pch_preprocess when preprocessing;
+# Clang must omit timestamps.
 find_program(CCACHE_PROGRAM ccache)
 mark_as_advanced(CCACHE_PROGRAM)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

@@ -1,7 +1,7 @@
-# fuzz/: of each fuzzer NAME
-#   fuzz_NAME_replay  files and mutations of them, without libFuzzer; the ctest entry fuzz.NAME
-#   NAME_fuzzer       libFuzzer's, with H2SERVER_FUZZ: the preset fuzz, fuzz/run, `make fuzz`
-# The parts of all fuzzers are one library: what a fuzzer does not use is not linked into it.
+# Programs of each fuzzer NAME in fuzz/:
+#   fuzz_NAME_replay  runs files and mutations of them without libFuzzer; the ctest entry fuzz.NAME
+#   NAME_fuzzer       uses libFuzzer, with H2SERVER_FUZZ: the preset fuzz, fuzz/run, `make fuzz`
+# The parts of all fuzzers are one library. The linker leaves out what a fuzzer does not use.
 add_library(fuzz_parts STATIC
   fuzz/inputs.cc fuzz/pieces.cc fuzz/require.cc
   fuzz/chunked_reference.cc fuzz/h1_conversation.cc fuzz/h1_rules.cc
@@ -24,7 +24,7 @@ function(add_fuzz_programs name mutations)
   target_link_libraries(fuzz_${name}_replay PRIVATE fuzz_parts h2server_warnings)
   add_test(NAME fuzz.${name} COMMAND fuzz_${name}_replay --mutations ${mutations}
     "${PROJECT_SOURCE_DIR}/fuzz/found/${name}" "${PROJECT_SOURCE_DIR}/fuzz/seeds/${name}" ${corpora})
-  # A report of a sanitizer keeps the input as a broken invariant does.
+  # A sanitizer aborts on a report, so that the input is kept as after a broken invariant.
   set_tests_properties(fuzz.${name} PROPERTIES LABELS "unit;fuzz" TIMEOUT 900
     ENVIRONMENT "ASAN_OPTIONS=abort_on_error=1;UBSAN_OPTIONS=abort_on_error=1")
 
@@ -37,7 +37,7 @@ function(add_fuzz_programs name mutations)
   endif()
 endfunction()
 
-# Those that consist of one function, check(): see fuzz/fuzzer.h.
+# Adds a fuzzer that consists of one function, check(): see fuzz/fuzzer.h.
 function(add_fuzzer name mutations)
   add_fuzz_programs(${name} ${mutations} ${ARGN}
     REPLAY fuzz/${name}_fuzzer.cc fuzz/replay.cc FUZZER fuzz/${name}_fuzzer.cc fuzz/libfuzzer.cc)
@@ -47,6 +47,6 @@ add_fuzzer(h1 30000 fuzz-http1)
 add_fuzzer(multipart 100000)
 add_fuzzer(target 50000 fuzz-http1)
 add_fuzzer(fields 10000 fuzz-http2 hpack-test-case)
-# The two HTTP/2 sessions are given the same bytes and compared; the replay makes up conversations.
+# Compares both HTTP/2 sessions on the same bytes. The replay generates conversations.
 add_fuzz_programs(h2_session 5000 fuzz-http2
   REPLAY fuzz/h2_replay.cc FUZZER fuzz/h2_session_fuzzer.cc)

@@ -1,5 +1,5 @@
-# tests/lab/test_NAME.py → the ctest entry lab.NAME, run by the Python of the lab's own packages. One
-# at a time: they share the processors that they pin servers and load to.
+# Adds the ctest entry lab.NAME for each tests/lab/test_NAME.py, run by the Python in
+# build/tools/lab. The entries run one at a time: they pin servers and load to the same processors.
 set(lab_python "${PROJECT_SOURCE_DIR}/build/tools/lab/bin/python")
 file(GLOB lab_tests CONFIGURE_DEPENDS tests/lab/test_*.py)
 foreach(file IN LISTS lab_tests)
@@ -13,5 +13,5 @@ foreach(file IN LISTS lab_tests)
     ENVIRONMENT "PYTHONPATH=${PROJECT_SOURCE_DIR}/lab;PYTHONDONTWRITEBYTECODE=1;\
 H2SERVER_BINARY=${PROJECT_BINARY_DIR}/h2server;H2SERVER_BUILD_DIR=${PROJECT_BINARY_DIR}")
 endforeach()
-# It counts the bytes on the loopback interface, to which other tests' traffic would add.
+# It counts bytes on the loopback interface, which must not include other tests' traffic.
 set_tests_properties(lab.smoke PROPERTIES RUN_SERIAL ON)

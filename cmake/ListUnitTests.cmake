@@ -1,5 +1,5 @@
 # cmake -D program=… -D tests_dir=… -D entries=… -P ListUnitTests.cmake
-# Asks a GoogleTest program for its suites and writes one ctest entry per folder of tests/.
+# Lists the suites of a GoogleTest program and writes one ctest entry per folder of tests/.
 set(listing "${entries}.json")
 execute_process(
   COMMAND "${program}" --gtest_list_tests "--gtest_output=json:${listing}"

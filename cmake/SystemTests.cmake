@@ -1,36 +1,36 @@
-# tests/system/test_NAME.py → the ctest entry system.NAME, run by pytest against the real program
-# with the scheme and the engine that it takes by itself.
+# Adds the ctest entry system.NAME for each tests/system/test_NAME.py, run by pytest against the
+# program with its default scheme and engine.
 #
-# Each pair of a scheme and an engine has entries as well:
-#   system.PAIR.NAME   label system: the quick files below
-#   matrix.PAIR.NAME   label matrix: all the others, which `make test` leaves out
-#   system.nghttp2.NAME  label system: those about HTTP/2, with the other implementation (--h2)
-#   churn.PAIR         label churn: CHURN_CONNECTIONS short connections, left out as well
+# Further entries:
+#   system.PAIR.NAME     label system: QUICK_TESTS with each pair of a scheme and an engine
+#   matrix.PAIR.NAME     label matrix: the other tests with each pair; not part of `make test`
+#   system.nghttp2.NAME  label system: HTTP2_TESTS with --h2 nghttp2
+#   churn.PAIR           label churn: CHURN_CONNECTIONS short connections; not part of `make test`
 
 set(H2SERVER_PAIRS
   "acceptor epoll" "acceptor io_uring" "reuseport epoll" "reuseport io_uring"
   "thread-pool blocking" "buffered-pool blocking"
   "thread-per-connection blocking" "process-per-connection blocking")
 set(QUICK_TESTS http1 uploads paths)
-# They are about the command line or an example, or go through the pairs by themselves.
+# Tests of the command line or an example, and tests that iterate over the pairs themselves.
 set(TESTS_WITHOUT_PAIR
   capacity churn command_line counters disappearing io_uring_refused leaks schemes start trailers)
 set(CHURN_CONNECTIONS 20000)
 set(HTTP2_TESTS clients h2spec lifecycle uploads static large)
 
-set(HEAVY_TESTS load churn)  # count as two of those that ctest runs at once
-set(SERIAL_TESTS h2spec)     # has a timeout of two seconds for each case, so it runs alone
+set(HEAVY_TESTS load churn)  # each counts as two parallel tests
+set(SERIAL_TESTS h2spec)     # runs alone: each case has a timeout of 2 s
 
-# Debian's own interpreter: python3-pytest, python3-httpx and python3-h2 belong to it, and another
-# one (pyenv's, a virtual environment's) would not find them.
+# Debian's interpreter first: another one (pyenv, a virtual environment) would not find
+# python3-pytest, python3-httpx and python3-h2.
 find_program(H2SERVER_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
-find_program(H2SERVER_PYTHON python3)  # none at all: the build goes on, these tests fail
+find_program(H2SERVER_PYTHON python3)  # if there is none, only these tests fail
 mark_as_advanced(H2SERVER_PYTHON)
 
-# Tools that no Debian package has; scripts/setup installs them there, for every preset.
+# Tools without a Debian package. scripts/setup installs them there for every preset.
 set(tools_dir "${PROJECT_SOURCE_DIR}/build/tools")
 
-# add_system_test(ENTRY NAME LABEL VARIABLE=VALUE…): tests/system/test_NAME.py, with the variables.
+# add_system_test(ENTRY NAME LABEL VARIABLE=VALUE…): runs tests/system/test_NAME.py.
 function(add_system_test entry name label)
   add_test(NAME ${entry}
     COMMAND "${H2SERVER_PYTHON}" -m pytest -q -p no:cacheprovider

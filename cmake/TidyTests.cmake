@@ -1,4 +1,4 @@
-# tests/tidy/NAME.py → the ctest entry tidy.NAME: rules about the source text itself.
+# Adds the ctest entry tidy.NAME for each tests/tidy/NAME.py: rules about the source text.
 file(GLOB tidy_checks CONFIGURE_DEPENDS tests/tidy/*.py)
 foreach(file IN LISTS tidy_checks)
   cmake_path(GET file STEM name)

@@ -1,4 +1,4 @@
-// Serves one folder: GET /files/{file_name} sends a file, POST /files stores what a form sends.
+// Serves one folder: GET /files/{file_name} sends a file, POST /files stores the files of a form.
 //
 //   build/release/examples/files 8080 ./shared-files
 //   curl -F file=@photo.jpg http://localhost:8080/files
@@ -18,7 +18,7 @@ Response downloader(Request& request) {
   return request.reply_ok_with_file(file);
 }
 
-// A coroutine handler waits for the client without holding up anybody else.
+// A coroutine handler waits for the client without blocking other requests.
 Task<Response> uploader(std::string folder, Request& request) {
   if (is_cross_site(request)) co_return Response(403);
   auto stored = co_await store_uploads(request, folder);
@@ -26,7 +26,7 @@ Task<Response> uploader(std::string folder, Request& request) {
   co_return created_response(*stored);
 }
 
-// A body that is made while it is sent; the server asks for the next piece when there is room.
+// A body produced while it is sent. The server asks for the next piece when it has room.
 class Countdown : public BodySource {
  public:
   Task<Result<std::string_view>> read() override {

@@ -1,12 +1,12 @@
-// Sends back what it is sent, and behind it trailer fields (RFC 9110, 6.5): how many bytes it were,
-// and those that the client has sent behind its own.
+// Echoes the request's body and adds trailer fields (RFC 9110, 6.5): its size in bytes, and the
+// trailer fields of the request.
 //
 //   build/release/examples/trailers 8080
 //   curl --raw -H "Transfer-Encoding: chunked" --data abc http://127.0.0.1:8080/echo
 //   nghttp -v --trailer 'sum: 6' --data=README.md http://127.0.0.1:8080/echo
 //
-// gRPC ends its responses in this way. HTTP/1.1 carries trailer fields behind a body without a size
-// only.
+// gRPC ends its responses in this way. HTTP/1.1 carries trailer fields only after a body without a
+// size.
 #include <h2server/h2server.h>
 
 #include <cstdio>
@@ -45,7 +45,7 @@ Task<Response> echo(Request& request) {
   if (!text) co_return Response(413);
   auto source = std::make_unique<Echo>(*std::move(text), request.trailers());
   Response response(std::move(source), "application/octet-stream");
-  response.add("Trailer", "Size");  // an announcement, which is not required
+  response.add("Trailer", "Size");  // announces the field; optional
   co_return std::move(response);
 }
 

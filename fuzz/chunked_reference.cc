@@ -11,14 +11,14 @@ namespace h2server::fuzz {
 
 namespace {
 
-constexpr std::size_t size_digits_max = 16;  // the decoder's bounds
+constexpr std::size_t size_digits_max = 16;  // the decoder's limits
 constexpr std::uint64_t chunk_bytes_end = std::uint64_t{1} << 60;
 
 constexpr std::string_view hex_digits = "0123456789abcdefABCDEF";
 constexpr std::string_view token_characters =
     "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-// Takes a line with its CRLF off the front; returns it without.
+// Removes a line with its CRLF from the front. Returns the line without it.
 std::optional<std::string_view> take_line(std::string_view& bytes) {
   const std::size_t end = bytes.find("\r\n");
   if (end == std::string_view::npos) return std::nullopt;
@@ -85,7 +85,7 @@ std::optional<std::uint64_t> read_chunk_line(std::string_view line) {
   return size;
 }
 
-// Appends the field of the line (RFC 9112, 5), if it may be a trailer field.
+// Appends the field of the line (RFC 9112, 5) if it may be a trailer field.
 bool read_field_line(std::string_view line, std::string& trailers) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || colon == 0) return false;

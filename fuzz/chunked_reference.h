@@ -1,5 +1,5 @@
-// The chunked coding as RFC 9112, 7.1 writes it down, read from a buffer that holds all of it: what
-// the decoder, which reads byte by byte, is compared with.
+// Reference decoder of the chunked coding (RFC 9112, 7.1). Works on a buffer that holds the whole
+// body. The fuzzers compare the incremental decoder with it.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 namespace h2server::fuzz {
 
 struct ChunkedReference {
-  bool complete = false;     // false if the body is malformed or cut short
-  std::size_t size = 0;      // bytes up to the end of the last empty line
-  std::size_t overhead = 0;  // bytes of the longest chunk line, or of all trailers: no limit here
-  std::size_t trailer_lines = 0;  // no limit either
+  bool complete = false;          // false if the body is malformed or cut short
+  std::size_t size = 0;           // bytes up to the end of the last empty line
+  std::size_t overhead = 0;       // bytes of the longest chunk line or of all trailers; not limited
+  std::size_t trailer_lines = 0;  // not limited
   std::string content;
-  std::string trailers;  // those that may be some: "name=value\n", names in lower case
+  std::string trailers;  // permitted ones only: "name=value\n", names in lower case
 };
 
 ChunkedReference read_chunked(std::string_view bytes);

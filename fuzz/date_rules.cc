@@ -56,8 +56,8 @@ std::string format(std::int64_t seconds) {
   return {text.data(), text.size()};
 }
 
-// The text without what a parser may read in two ways to the same date: the second 60, a day of one
-// digit behind a zero, and the name of the day where the century is a guess.
+// Removes what a parser may read in two ways for the same date: the second 60, a zero before a
+// one-digit day, and the day's name if the century is a guess.
 std::string normalize(std::string text, Format kind) {
   if (kind == Format::asctime && text[8] == '0') text[8] = ' ';
   if (kind == Format::rfc850) text.erase(0, text.find(','));

@@ -1,4 +1,4 @@
-// Dates, held against the C library's calendar.
+// Checks of the date functions against the C library's calendar.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace h2server::fuzz {
 
-// A text that may be a date; `now` places a year of two digits.
+// `text` may be a date. `now` decides the century of a two-digit year.
 void check_date(std::string_view text, std::int64_t now);
 
-// Any number of seconds, in all three formats and back.
+// Formats `seconds` in all three formats and parses the results. Takes any number.
 void check_seconds(std::int64_t seconds);
 
 }  // namespace h2server::fuzz

@@ -15,9 +15,9 @@ using http::h2::FrameHead;
 using http::h2::FrameType;
 namespace flag = http::h2::flag;
 
-constexpr std::uint32_t table_bytes_max = 64 * 1024;  // the decoder's bound
+constexpr std::uint32_t table_bytes_max = 64 * 1024;  // the decoder's limit
 
-// The block that a HEADERS frame begins (RFC 9113, 6.2), without padding and priority.
+// Returns the start of a field block in a HEADERS frame (RFC 9113, 6.2).
 std::string_view block_of_headers(const FrameHead& head, std::string_view payload) {
   const std::size_t padding =
       head.has(flag::padded) && !payload.empty() ? static_cast<unsigned char>(payload[0]) : 0;
@@ -61,7 +61,7 @@ std::string unhex(std::string_view text) {
   return bytes;
 }
 
-// What follows `key` and a colon, up to the next comma or line's end, without quotes and spaces.
+// Returns the text after `key` and a colon up to a comma or line end, trimmed.
 std::string_view take_value(std::string_view& text, std::string_view key) {
   text.remove_prefix(std::min(text.find(key), text.size()));
   text.remove_prefix(std::min(key.size(), text.size()));

@@ -24,7 +24,7 @@ namespace {
 using http::RangeChoice;
 using http::RangeVerdict;
 
-// A number that the end of the value chooses.
+// Derives a number from the end of the value.
 std::uint64_t number_of(std::string_view value) {
   std::uint64_t number = 0;
   for (const char c : value.substr(value.size() - std::min<std::size_t>(value.size(), 8))) {
@@ -33,7 +33,7 @@ std::uint64_t number_of(std::string_view value) {
   return number;
 }
 
-// RFC 9110, 14.1.2, of any text.
+// Checks RFC 9110, 14.1.2 for any text.
 void check_range_field(std::string_view value, std::uint64_t size) {
   const auto [verdict, range] = http::choose_range(value, size);
   switch (verdict) {
@@ -56,7 +56,7 @@ void check_range_field(std::string_view value, std::uint64_t size) {
           "a range that is written again is the same");
 }
 
-// Of numbers that are known.
+// Checks ranges made of known numbers.
 void check_ranges(std::uint64_t first, std::uint64_t last, std::uint64_t size) {
   const auto choose = [size](const std::string& range) {
     return http::choose_range("bytes=" + range, size);
@@ -120,7 +120,7 @@ void check_decimal(std::string_view value) {
   require(!number || *number == expected, "a number is the C library's");
 }
 
-// RFC 7578, 4.2. A value of another field is taken for that of a parameter.
+// RFC 7578, 4.2. Values of other fields are used as the name parameter.
 void check_disposition(std::string_view value) {
   std::string body = "--B\r\nContent-Disposition: ";
   if (!value.starts_with("form-data")) body += "form-data; name=";

@@ -1,5 +1,5 @@
-// Field sections of HTTP/2, and the values of fields. An input has field blocks (see
-// field_blocks.h); all of it, and each of its lines, is a field's value, too.
+// Fuzzer of HTTP/2 field sections and of field values. An input consists of field blocks (see
+// field_blocks.h). The whole input and each of its lines are also checked as field values.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -16,7 +16,7 @@ namespace h2server::fuzz {
 
 namespace {
 
-// Checks each value once, and so many of so many bytes: a story has thousands.
+// Checks each distinct value once. Limits count and size, because a story has thousands of values.
 class Values {
  public:
   void check(std::string_view value) {

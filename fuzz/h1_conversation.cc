@@ -15,7 +15,7 @@ using http::h1::BodyDecoder;
 using http::h1::Parser;
 using End = H1Conversation::End;
 
-// The bytes that have arrived, and those that have been taken of them.
+// The bytes that have arrived and how many of them are taken.
 struct Arrival {
   std::string_view bytes;
   Cuts cuts;
@@ -29,15 +29,15 @@ struct Arrival {
     arrived += size;
     return size > 0;
   }
-  // Valid until the next call. Single bytes stay where they are: a copy of a head for each of them
-  // would take most of the time.
+  // The view is valid until the next call. Single bytes are not copied: copying the head for each
+  // of them would take most of the time.
   std::string_view unread() {
     const std::string_view view = bytes.substr(taken, arrived - taken);
     return cuts.are_single_bytes() ? view : copy.emplace(view).view();
   }
 };
 
-Parser::Verdict read_head(Parser& parser, Arrival& arrival, const http::Limits& limits) {
+Parser::Verdict read_head(Parser& parser, Arrival& arrival, const Limits& limits) {
   for (;;) {
     const std::string_view unread = arrival.unread();
     const Parser::Verdict verdict = parser.parse(unread);
@@ -91,7 +91,7 @@ std::string_view name_of(End end) {
 
 }  // namespace
 
-H1Conversation converse_h1(std::string_view bytes, Cuts cuts, const http::Limits& limits) {
+H1Conversation converse_h1(std::string_view bytes, Cuts cuts, const Limits& limits) {
   H1Conversation conversation;
   Arrival arrival{.bytes = bytes, .cuts = cuts, .copy = {}};
   Parser parser(limits);

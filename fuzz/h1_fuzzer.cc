@@ -1,5 +1,5 @@
-// The parser of HTTP/1.1 heads with the decoder of bodies. An input is what a client sends on one
-// connection; it is taken for a chunked body, too.
+// Fuzzer of the HTTP/1.1 head parser and body decoder. An input is what a client sends on one
+// connection. It is also checked as a chunked body.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -8,6 +8,7 @@
 #include "fuzzer.h"
 #include "h1_conversation.h"
 #include "h1_rules.h"
+#include "h2server/limits.h"
 #include "require.h"
 
 namespace h2server::fuzz {
@@ -16,18 +17,18 @@ namespace {
 
 using http::h1::Framing;
 
-// So short that inputs reach them.
-http::Limits narrow_limits() {
-  http::Limits limits;
+// Small enough for inputs to reach the limits.
+Limits narrow_limits() {
+  Limits limits;
   limits.request_line_bytes_max = 40;
   limits.head_bytes_max = 200;
   limits.fields_max = 4;
   return limits;
 }
 
-// A decoder has taken `request` from the front of `body`.
+// `request` is what the decoder read from the front of `body`.
 void compare_with_reference(std::string_view body, const H1Request& request) {
-  constexpr std::size_t modest = 8 * 1024;  // half of what the decoder lets pass
+  constexpr std::size_t modest = 8 * 1024;  // half of the decoder's limit
   constexpr std::size_t few = 50;
   const ChunkedReference reference = read_chunked(body);
   require(!request.finished || reference.complete,
@@ -70,7 +71,7 @@ void require_sound_body(std::string_view bytes, const H1Request& request) {
 }
 
 void require_sound_end(std::string_view bytes, const H1Conversation& conversation,
-                       const http::Limits& limits) {
+                       const Limits& limits) {
   const std::string_view rest = bytes.substr(conversation.begin_of_rest);
   switch (conversation.end) {
     case H1Conversation::End::head_incomplete:
@@ -93,7 +94,7 @@ void require_sound_end(std::string_view bytes, const H1Conversation& conversatio
   }
 }
 
-void check_conversation(std::string_view bytes, const http::Limits& limits) {
+void check_conversation(std::string_view bytes, const Limits& limits) {
   const H1Conversation whole = converse_h1(bytes, Cuts::whole(), limits);
   const std::string text = describe(whole);
   require_same(describe(converse_h1(bytes, Cuts::chosen_by(bytes), limits)), text,
@@ -113,10 +114,10 @@ void check_conversation(std::string_view bytes, const http::Limits& limits) {
 }  // namespace
 
 void check(std::string_view input) {
-  check_conversation(input, http::Limits());
+  check_conversation(input, Limits());
   check_conversation(input, narrow_limits());
   const std::string_view head = "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
-  check_conversation(std::string(head).append(input), http::Limits());
+  check_conversation(std::string(head).append(input), Limits());
 }
 
 }  // namespace h2server::fuzz

@@ -27,7 +27,7 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// The values of all lines of that name.
+// Returns the values of all lines with that name.
 std::vector<std::string_view> values_of(const RequestHead& head, std::string_view name) {
   std::vector<std::string_view> values;
   for (const Field& field : head.fields) {
@@ -36,7 +36,7 @@ std::vector<std::string_view> values_of(const RequestHead& head, std::string_vie
   return values;
 }
 
-// Of a list, maybe over several lines (RFC 9110, 5.6.1), in lower case.
+// Returns the elements of a list field (RFC 9110, 5.6.1) from all its lines, in lower case.
 std::vector<std::string> elements_of(const RequestHead& head, std::string_view name) {
   std::vector<std::string> elements;
   for (std::string_view rest : values_of(head, name)) {
@@ -51,12 +51,12 @@ std::vector<std::string> elements_of(const RequestHead& head, std::string_view n
   return elements;
 }
 
-// Without the empty line that may come before the request line (RFC 9112, 2.2).
+// Removes the empty line that may precede the request line (RFC 9112, 2.2).
 std::string_view without_leading_line(std::string_view bytes) {
   return bytes.starts_with("\r\n") ? bytes.substr(2) : bytes;
 }
 
-// RFC 9112, 2.2: lines end with CRLF and have neither character elsewhere.
+// RFC 9112, 2.2: lines end with CRLF and contain neither character elsewhere.
 std::vector<std::string_view> lines_of(std::string_view bytes) {
   std::vector<std::string_view> lines;
   while (!bytes.empty()) {
@@ -84,7 +84,7 @@ void require_sound_field(const Field& field) {
   require(without_blanks(field.value) == field.value, "a field's value is trimmed");
 }
 
-// RFC 9112, 3 and 5: the head says what its lines say, and nothing else.
+// RFC 9112, 3 and 5: the head contains exactly what its lines contain.
 void require_same_lines(std::string_view bytes, const RequestHead& head) {
   const std::vector<std::string_view> lines = lines_of(without_leading_line(bytes));
   require(lines.size() == head.fields.size() + 2, "each line of a head is a field");
@@ -105,7 +105,7 @@ void require_same_lines(std::string_view bytes, const RequestHead& head) {
   }
 }
 
-// RFC 9112, 6: a message has one framing, which its fields say.
+// RFC 9112, 6: a message has one framing, determined by its fields.
 void require_one_framing(const RequestHead& head, const Framing& framing) {
   const std::vector<std::string_view> lengths = values_of(head, "content-length");
   const std::vector<std::string> codings = elements_of(head, "transfer-encoding");
@@ -150,7 +150,7 @@ void require_sound_connection(const RequestHead& head, const Framing& framing) {
 }  // namespace
 
 void require_sound_head(std::string_view bytes, const RequestHead& head, const Framing& framing,
-                        const http::Limits& limits) {
+                        const Limits& limits) {
   require(bytes.size() <= limits.head_bytes_max + 1, "a head is as long as its limit at most");
   require(head.fields.size() <= limits.fields_max,
           "a head has as many fields as its limit at most");
@@ -169,7 +169,7 @@ void require_reprints(const RequestHead& head, const Framing& framing) {
     text.append(field.name).append(":").append(field.value).append("\r\n");
   }
   text += "\r\n";
-  http::Limits limits;
+  Limits limits;
   limits.head_bytes_max = text.size();
   Parser parser(limits);
   require(parser.parse(text) == Parser::Verdict::complete, "a head that is written again is one");

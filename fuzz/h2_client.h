@@ -1,5 +1,5 @@
-// What a client understands of a server's bytes: field blocks are decoded by libnghttp2, frames are
-// checked here, more strictly than a client has to.
+// Client that decodes and checks a server's HTTP/2 bytes. libnghttp2 decodes the field blocks; this
+// class checks the frames, more strictly than a client must.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +33,16 @@ class Client {
   Client& operator=(const Client&) = delete;
   ~Client();
 
-  // What the server will be sent: its SETTINGS count when they are acknowledged.
+  // `sent` is all that the server will receive. Its SETTINGS take effect when acknowledged.
   void expect_settings(std::string_view sent);
   void receive(std::string_view bytes);
 
   std::map<std::uint32_t, Answer> answers;
-  std::string problem;              // what no server may send; empty: nothing
+  std::string problem;              // protocol errors of the server; empty if none
   std::uint64_t content_bytes = 0;  // of all DATA
   std::uint32_t goaway_code = 0;
   bool sent_away = false;     // GOAWAY with an error
-  bool small_window = false;  // SETTINGS_INITIAL_WINDOW_SIZE was given
+  bool small_window = false;  // the client sent SETTINGS_INITIAL_WINDOW_SIZE
 
  private:
   struct FreeInflater {
@@ -55,10 +55,10 @@ class Client {
   void complain(const std::string& text) { problem += text + "; "; }
 
   std::unique_ptr<nghttp2_hd_inflater, FreeInflater> inflater_;
-  std::deque<std::vector<std::uint32_t>> table_sizes_;  // of SETTINGS that are not acknowledged
+  std::deque<std::vector<std::uint32_t>> table_sizes_;  // of unacknowledged SETTINGS
   std::string input_;
   std::string block_;
-  std::uint32_t block_stream_ = 0;  // 0: none is incomplete
+  std::uint32_t block_stream_ = 0;  // 0 if no block is incomplete
   bool block_ends_ = false;
 };
 

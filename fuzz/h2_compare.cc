@@ -11,6 +11,7 @@
 
 #include "h2_client.h"
 #include "h2_differences.h"
+#include "h2server/limits.h"
 #include "http/h2/session.h"
 
 namespace h2server::fuzz {
@@ -18,13 +19,13 @@ namespace h2server::fuzz {
 namespace {
 
 using http::h2::ErrorCode;
-using http::h2::Implementation;
+using h2server::Http2Implementation;
 using http::h2::SessionEvent;
 using http::h2::Transfer;
 
-// So that no limit is reached: what happens then differs, and floods have tests of their own.
-http::Limits make_limits() {
-  http::Limits limits;
+// High enough never to be reached: the sessions differ there, and floods have their own tests.
+Limits make_limits() {
+  Limits limits;
   limits.streams_max = 100'000;
   limits.idle_frames_max = limits.resets_max = 1'000'000;
   limits.frames_queued_max = limits.acks_queued_max = 1'000'000;
@@ -38,7 +39,7 @@ struct Produced final : BodySource {
   std::vector<Field> fields;
 };
 
-// What the server saw of a request, as texts.
+// What the server received of a request, as text.
 struct Seen {
   std::string head;
   std::string target;
@@ -48,14 +49,14 @@ struct Seen {
   bool closed = false;
 };
 
-// How a request is answered: by its identifier, so alike by both sessions.
+// How a request is answered. Its identifier decides, so both sessions answer alike.
 enum class Answer : std::uint8_t { empty, small, large, produced, late, reset, informed, never };
 
 Answer answer_of(std::uint32_t id) { return static_cast<Answer>(id / 2 % 8); }
 
 class Server {
  public:
-  explicit Server(Implementation implementation)
+  explicit Server(Http2Implementation implementation)
       : session_(make_session(implementation, limits_, transfers_)) {}
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -64,9 +65,9 @@ class Server {
     for (Transfer* const transfer : alive_) release(transfer);
   }
 
-  // False: the connection is over.
+  // Returns false if the connection has failed.
   bool receive(std::string_view bytes) {
-    const auto exact = std::make_unique<char[]>(bytes.size());  // overruns are seen
+    const auto exact = std::make_unique<char[]>(bytes.size());  // ASan detects overruns
     std::ranges::copy(bytes, exact.get());
     session_->receive({exact.get(), bytes.size()}, 1);
     handle_events();
@@ -128,8 +129,8 @@ class Server {
     for (const Field& field : head.fields) append(one.head, field);
   }
 
-  // When the whole piece has been looked at: one session tells of a request before it has seen the
-  // reset behind it, the other does not.
+  // Runs after the whole piece is processed: one session reports a request before it has read the
+  // RST_STREAM that follows it, the other does not.
   void answer_all() {
     for (Transfer* const transfer : std::set(alive_)) {
       const bool waits = answer_of(transfer->id) == Answer::late && !seen[transfer->id].ended;
@@ -181,7 +182,7 @@ class Server {
       session_->respond(transfer, {.fields = plain}, has_body);
     }
   }
-  // True: there was something to offer.
+  // Returns true if anything was offered.
   bool offer_pieces() {
     static const std::array<std::string, 3> pieces = {"abc", std::string(1000, 'y'), ""};
     bool offered = false;
@@ -206,7 +207,7 @@ class Server {
     base::Pool<Transfer>::Pointer(transfer, {&transfers_}).reset();
   }
 
-  const http::Limits limits_ = make_limits();
+  const Limits limits_ = make_limits();
   base::Pool<Transfer> transfers_;
   std::unique_ptr<http::h2::Session> session_;
   std::set<Transfer*> alive_;
@@ -256,16 +257,17 @@ class Comparison {
     const Seen b = get(other_.seen, id);
     const Client::Answer x = get(native_.client.answers, id);
     const Client::Answer y = get(other_.client.answers, id);
-    // Of a connection that fails libnghttp2 drops what it has to say of streams; and it judges
-    // fields as they are decoded, so it resets a stream whose block then ends the connection.
+    // When a connection fails, libnghttp2 drops its pending output for streams. It also checks
+    // fields while it decodes them, so it resets a stream whose block then ends the connection.
     if (native_.failed() && other_.failed() && x.reset != y.reset) return;
-    // A target that is no path: libnghttp2 resets the stream, ours is answered with 400.
+    // A target that is not a path: libnghttp2 resets the stream, the native session answers 400.
     if (b.head.empty() && !a.target.empty() && !is_path(a.target)) return;
-    // RFC 9110, 5.5: control characters MAY be retained. libnghttp2 takes them for malformed.
-    // So are trailers that come when all is answered, of which ours does not tell.
+    // RFC 9110, 5.5: control characters MAY be retained. libnghttp2 treats them as malformed.
     if (b.head.empty() && std::ranges::any_of(a.head, is_control)) return;
-    // A head that is too large gets 431 whatever else it lacks.
+    // A head that is too large gets 431, whatever other errors it has.
     if (y.reset && b.head.empty() && a.head.find("\ntoo large\n") != std::string::npos) return;
+    // The same holds for trailers. The native session does not report trailers that arrive after
+    // the complete response.
     const bool unseen = a.closed && !a.ended && x.ended;
     if (y.reset && !x.reset && (unseen || std::ranges::any_of(a.trailers, is_control))) return;
     const bool only_one = a.head.empty() != b.head.empty();
@@ -277,14 +279,14 @@ class Comparison {
       check(a.content.starts_with(b.content) || b.content.starts_with(a.content), name + "content");
       return;
     }
-    // The one that sees an error at a frame's head fails a piece before the one that waits for its
-    // payload: what was said of streams until then, the other may not have come to say.
+    // A session that detects an error in a frame's head fails one piece earlier than one that waits
+    // for the payload. It may then not have sent what the other sent about its streams.
     const bool both_failed = native_.failed() && other_.failed();
     const bool said =
         a.ended == b.ended && a.content == b.content && x.ended == y.ended && x.fields == y.fields;
     if (both_failed && !said) return;
     check(a.content == b.content, name + "content\n" + a.content + "--\n" + b.content);
-    // Of a request that was answered before its end, ours tells the end by `closed` alone.
+    // For a request answered before its end the native session reports only `closed`.
     const bool untold = a.closed && b.closed && !a.ended && b.ended && a.trailers.empty();
     check(untold || a.trailers == b.trailers,
           name + "trailers\n" + a.trailers + "--\n" + b.trailers);
@@ -295,13 +297,13 @@ class Comparison {
   }
 
   void compare_body(const std::string& name, const Client::Answer& x, const Client::Answer& y) {
-    // How the connection's window is shared out is a matter of priorities.
+    // Priorities decide how the connection's window is shared.
     const bool scarce = native_.client.content_bytes > 60'000;
     if (scarce) return;
     check(x.body == y.body, name + "body of " + std::to_string(x.body.size()) + " and " +
                                 std::to_string(y.body.size()) + " bytes");
-    // With no window left libnghttp2 does not ask whether a produced body has ended; its end, which
-    // needs no window, waits.
+    // Without window libnghttp2 does not ask whether a produced body has ended, so the end of the
+    // body, which needs no window, is delayed.
     const bool waits = x.ended && !y.ended && x.body.size() == 1003 && native_.client.small_window;
     if (waits) return;
     check(x.ended == y.ended, name + "response ended");
@@ -328,8 +330,8 @@ std::string compare_h2(std::string_view input) {
   }
   bytes += input;
   if (bytes.starts_with(http::h2::preface)) neutralize(bytes);
-  Server native(Implementation::native);
-  Server other(Implementation::nghttp2);
+  Server native(Http2Implementation::native);
+  Server other(Http2Implementation::nghttp2);
   native.client.expect_settings(bytes);
   other.client.expect_settings(bytes);
   const std::size_t step = steps.at(control / 2 % 4);

@@ -1,5 +1,5 @@
-// One conversation given to both HTTP/2 sessions, and what they must agree upon: the requests with
-// their content, the answers as a client decodes them, and what was an error.
+// Runs one conversation through both HTTP/2 sessions and compares the requests with their content,
+// the responses as a client decodes them, and the errors.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace h2server::fuzz {
 
-// The first byte says how the others arrive (bit 0: behind a preface and SETTINGS; bits 1 and 2: in
-// pieces of what size); bytes that begin with a preface of their own have no such byte.
-// Returns what the sessions disagree upon, as a text; empty: nothing.
+// The first byte controls delivery. Bit 0: prepend a preface and SETTINGS. Bits 1 and 2: size of
+// the pieces. Bytes that begin with "PRI" have no control byte.
+// Returns a description of the differences, empty if there are none.
 std::string compare_h2(std::string_view input);
 
 }  // namespace h2server::fuzz

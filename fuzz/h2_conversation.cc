@@ -123,7 +123,7 @@ class Talk {
   }
 
   std::minstd_rand random_;
-  std::set<std::uint32_t> open_;  // whose content is to come
+  std::set<std::uint32_t> open_;  // streams whose content is not complete
   std::uint32_t last_ = 0;
   bool acknowledged_ = false;
 };

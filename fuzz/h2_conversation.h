@@ -1,4 +1,4 @@
-// A client's side of a conversation, made up: mostly valid, with all that RFC 9113 allows.
+// Generates a client's side of an HTTP/2 conversation: mostly valid, with most frame types.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace h2server::fuzz {
 
-// An input for compare_h2(), the same one for the same seed.
+// Returns an input for compare_h2(). The same seed gives the same input.
 std::string make_h2_conversation(std::uint32_t seed);
 
 }  // namespace h2server::fuzz

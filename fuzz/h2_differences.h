@@ -1,4 +1,4 @@
-// Where libnghttp2 legitimately differs from the native session.
+// Handling of inputs for which libnghttp2 legitimately differs from the native session.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 
 namespace h2server::fuzz {
 
-// Changes the frames in `bytes`, which begin with a preface, whose treatment differs into ones
-// where it does not. An incomplete frame at the end is dropped and an incomplete field block is
-// completed: one session looks at them earlier than the other.
+// Replaces the frames in `bytes` that the sessions treat differently. `bytes` begins with a
+// preface. Drops an incomplete frame at the end and completes an incomplete field block, because
+// one session checks them earlier than the other.
 void neutralize(std::string& bytes);
 
-// Where `bytes` may be cut, at `from` or behind it: libnghttp2 counts a CONTINUATION again for each
-// piece in which its head arrives, and allows eight.
+// Returns the first offset, not below `from`, at which `bytes` may be cut. libnghttp2 counts a
+// CONTINUATION again for each piece in which its head arrives, and allows eight.
 std::size_t next_cut(std::string_view bytes, std::size_t from);
 
 }  // namespace h2server::fuzz

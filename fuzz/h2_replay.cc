@@ -1,5 +1,5 @@
-// Compares the two HTTP/2 sessions without a fuzzer: on files (of folders), on conversations that
-// are made up, and on mutations of both. The same ones each time.
+// Compares the two HTTP/2 sessions without libFuzzer: on files and folders, on generated
+// conversations, and on mutations of both. Every run uses the same inputs.
 //
 //   h2_replay [--conversations N] [--mutations N] [FILE|FOLDER]...
 #include <cstdio>

@@ -1,4 +1,4 @@
-// libFuzzer's target: the two HTTP/2 sessions agree upon whatever arrives.
+// libFuzzer entry point: both HTTP/2 sessions must agree on any input.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

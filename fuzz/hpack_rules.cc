@@ -20,9 +20,9 @@ using http::h2::hpack::FieldLine;
 
 constexpr std::uint32_t initial_table_bytes = 4096;  // RFC 9113, 6.5.2
 
-// Lines of both decoders, and of what is encoded, in one form.
+// Field lines as text, to compare both decoders and the encoder's input.
 struct Transcript {
-  bool marks = false;  // which lines are never to be indexed: that is the encoder's choice
+  bool marks = false;  // note never-indexed lines; off for the encoder, which chooses them itself
   std::string text;
 
   void add(std::string_view name, std::string_view value, bool never_indexed) {
@@ -31,7 +31,7 @@ struct Transcript {
   }
 };
 
-// Returns false if libnghttp2 calls the block malformed; the transcript has the lines before.
+// Returns false if libnghttp2 finds the block malformed. The transcript then has the lines before.
 bool inflate(nghttp2_hd_inflater* inflater, std::string_view block, Transcript& transcript) {
   const auto* at = reinterpret_cast<const std::uint8_t*>(block.data());
   const std::uint8_t* const end = at + block.size();
@@ -53,7 +53,7 @@ bool inflate(nghttp2_hd_inflater* inflater, std::string_view block, Transcript& 
   return true;
 }
 
-// RFC 9113, 8.2.1, of what the decoder knows about a line without having looked, too.
+// RFC 9113, 8.2.1. Includes the flags that the decoder sets without checking the line.
 void require_true_flags(const FieldLine& line) {
   const std::string_view plain = line.name.substr(line.name.starts_with(':') ? 1 : 0);
   const auto is_lower = [](char c) { return c < 'A' || c > 'Z'; };
@@ -83,8 +83,8 @@ Decoder::Verdict decode_all(Decoder& decoder, std::string_view block, Transcript
   return verdict;
 }
 
-// The bytes of a table of that size, a ring that has twice the entries at most, and the least that
-// both begin with.
+// Upper bound of a table's memory: its bytes and a ring with at most twice as many records as
+// entries, but at least records_min.
 std::size_t memory_bytes_max(std::uint32_t table_bytes) {
   constexpr std::size_t entry_bytes = 32;  // RFC 7541, 4.1
   constexpr std::size_t record_bytes = 8;
@@ -112,8 +112,8 @@ HpackRules::Inflater HpackRules::make_inflater() {
   return Inflater(made);
 }
 
-// libnghttp2 wants a peer to announce a table that is smaller than the initial one. It need not
-// before it has seen our SETTINGS, so there is nothing to compare with.
+// libnghttp2 requires a peer to announce a table smaller than the initial one. A peer need not do
+// so before it has seen our SETTINGS, so small tables are not compared.
 HpackRules::HpackRules(std::uint32_t decoder_table_bytes)
     : table_bytes_(decoder_table_bytes),
       decoder_(decoder_table_bytes),
@@ -143,7 +143,7 @@ void HpackRules::set_encoder_table_bytes(std::uint32_t bytes) {
   require(changed == 0, "libnghttp2 takes the size of the table");
 }
 
-// Each write at the end of room that is not larger than was promised.
+// Gives each write a buffer of exactly the size that bound() promises.
 std::string HpackRules::encode_once(const std::vector<DecodedLine>& lines) {
   std::string block;
   const auto append_written = [&block](std::size_t bound, auto write) {
@@ -161,7 +161,7 @@ std::string HpackRules::encode_once(const std::vector<DecodedLine>& lines) {
   return block;
 }
 
-// By both decoders that read what encoder_ writes.
+// Checks both decoders of the encoder's output.
 void HpackRules::require_decodes(std::string_view block, const std::vector<DecodedLine>& lines) {
   Transcript expected;
   for (const DecodedLine& line : lines) expected.add(line.name, line.value, false);
@@ -179,7 +179,7 @@ void HpackRules::encode(const std::vector<DecodedLine>& lines) {
   const std::string block = encode_once(lines);
   require(encoder_.memory_bytes() <= memory_bytes_max(initial_table_bytes), "its table is bounded");
   require_decodes(block, lines);
-  // See Encoder::version().
+  // An unchanged version() promises that the block can be decoded again.
   if (encoder_.version() == before) require_decodes(block, lines);
 }
 

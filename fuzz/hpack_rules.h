@@ -1,5 +1,5 @@
-// Both directions of a connection's HPACK: blocks of a peer are decoded and compared with what
-// libnghttp2 makes of them; the lines in them are encoded, and decoded by both again.
+// Checks both HPACK directions of a connection. Decodes a peer's blocks and compares the lines with
+// libnghttp2's. Encodes the lines again and decodes the result with both decoders.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ namespace h2server::fuzz {
 struct DecodedLine {
   std::string name;
   std::string value;
-  http::h2::hpack::FieldLine line;  // its views are into the connection's block, or static
+  http::h2::hpack::FieldLine line;  // its views point into the block or to static data
 
-  // With views into this.
+  // Returns the line with views into this object.
   [[nodiscard]] http::h2::hpack::FieldLine view() const;
 };
 
@@ -30,12 +30,12 @@ class HpackRules {
   explicit HpackRules(std::uint32_t decoder_table_bytes);
   ~HpackRules();
 
-  // Returns false if the block is malformed, as all that follow it would be.
+  // Returns false if the block is malformed. All later blocks are then malformed, too.
   bool decode(std::string_view block, std::vector<DecodedLine>& lines);
 
   // The peer's SETTINGS_HEADER_TABLE_SIZE.
   void set_encoder_table_bytes(std::uint32_t bytes);
-  // A block of these lines, in the state that the blocks before it have left.
+  // Encodes and checks a block of these lines. Keeps the encoder's state between calls.
   void encode(const std::vector<DecodedLine>& lines);
 
  private:
@@ -50,9 +50,9 @@ class HpackRules {
 
   std::uint32_t table_bytes_;
   http::h2::hpack::Decoder decoder_;
-  Inflater inflater_;  // libnghttp2's decoder_
+  Inflater inflater_;  // libnghttp2's; null if not compared
   http::h2::hpack::Encoder encoder_;
-  http::h2::hpack::Decoder peer_;  // of what encoder_ writes
+  http::h2::hpack::Decoder peer_;  // decodes the encoder's output
   Inflater peer_inflater_;
 };
 

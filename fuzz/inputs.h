@@ -1,4 +1,4 @@
-// Where the replays have their inputs from: files, and changes of them that are the same each time.
+// Inputs of the replay programs: files and reproducible mutations.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,12 @@
 
 namespace h2server::fuzz {
 
-// The file itself, or all files below the folder in their order. None where there is no such path.
+// Returns the file, or all files below the folder, sorted; none if the path does not exist.
 std::vector<std::filesystem::path> files_of(const std::filesystem::path& path);
 
 std::string read_file(const std::filesystem::path& path);
 
-// Some bytes changed, dropped, doubled or taken from `other`.
+// Changes, drops or doubles some bytes, or replaces them by bytes of `other`.
 std::string mutate(std::string bytes, const std::string& other, std::minstd_rand& random);
 
 }  // namespace h2server::fuzz

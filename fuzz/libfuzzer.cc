@@ -1,4 +1,4 @@
-// libFuzzer's entry into a fuzzer.
+// libFuzzer entry point of a fuzzer.
 #include <cstddef>
 #include <cstdint>
 

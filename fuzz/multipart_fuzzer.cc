@@ -1,5 +1,5 @@
-// The parser of multipart/form-data. The first line of an input is the value of a Content-Type, the
-// rest the body; all of it is taken for a file name, too.
+// Fuzzer of the multipart/form-data parser. The first line of an input is a Content-Type value, the
+// rest is the body. The whole input is also checked as a file name.
 #include <optional>
 #include <string>
 
@@ -38,7 +38,7 @@ void check(std::string_view input) {
   if (line == std::string_view::npos) return;
   const std::string_view body = input.substr(line + 1);
   check_multipart(*boundary, body, Cuts::chosen_by(input), {});
-  // So narrow that inputs reach it.
+  // Small enough for inputs to reach the limit.
   check_multipart(*boundary, body, Cuts::chosen_by(input), {.head_bytes_max = 60});
 }
 

@@ -16,7 +16,7 @@ class Reader {
     require(parser_.next() == Event::need_more, "a parser that was fed nothing needs more");
   }
 
-  // Returns false if the parser wants no more.
+  // Returns false if the body is malformed.
   bool feed(std::string_view piece) {
     const ExactCopy copy(piece);
     parser_.feed(copy.view());

@@ -1,5 +1,5 @@
-// What the parser of multipart/form-data makes of a body, and what holds for its events in whatever
-// pieces the body comes.
+// Result of the multipart/form-data parser for a body, with checks of its events that hold for
+// every division into pieces.
 #pragma once
 
 #include <optional>
@@ -24,11 +24,11 @@ struct MultipartReading {
   std::string problem;  // empty unless malformed
 };
 
-// Checks the order of the events on the way.
+// Aborts if the events come in a wrong order.
 MultipartReading read_multipart(std::string_view boundary, std::string_view body, Cuts cuts,
                                 content::MultipartLimits limits);
 
-// All of it, none of which may depend on the cuts.
+// Returns the whole reading as text. It must not depend on the cuts.
 std::string describe(const MultipartReading& reading);
 
 }  // namespace h2server::fuzz

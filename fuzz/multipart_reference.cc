@@ -9,25 +9,25 @@ namespace {
 
 using End = MultipartReference::End;
 
-// What a look-alike of the delimiter turns out to be by what follows it.
+// What a candidate delimiter is, judged by the bytes after it.
 enum class Kind { content, part, closing, malformed, incomplete };
 
 struct Delimiter {
   Kind kind = Kind::content;
-  std::size_t begin = 0;     // in the text, with the line's end before it
-  std::size_t line_end = 0;  // of a part: where the CRLF of its line is
+  std::size_t begin = 0;     // offset in the text, including the CRLF before it
+  std::size_t line_end = 0;  // of a part: offset of the CRLF that ends its line
 };
 
 class Splitter {
  public:
-  // A line's end before the body makes all delimiters alike.
+  // A CRLF before the body makes all delimiters alike.
   Splitter(std::string_view boundary, std::string_view body)
       : text_(std::string("\r\n").append(body)),
         delimiter_(std::string("\r\n--").append(boundary)) {}
 
   [[nodiscard]] std::string_view text() const { return text_; }
 
-  // The first delimiter from `from` on that is none by accident.
+  // Returns the first true delimiter at or after `from`, skipping content that only resembles one.
   [[nodiscard]] std::optional<Delimiter> find(std::size_t from) const {
     for (std::size_t at = text_.find(delimiter_, from); at != std::string::npos;
          at = text_.find(delimiter_, at + 1)) {
@@ -37,7 +37,7 @@ class Splitter {
     return std::nullopt;
   }
 
-  // Where the bytes begin, at `from` at the earliest, that may be the beginning of a delimiter.
+  // Returns the offset, at least `from`, of trailing bytes that may begin a delimiter.
   [[nodiscard]] std::size_t held_back(std::size_t from) const {
     const std::string_view tail = text().substr(from);
     std::size_t size = std::min(tail.size(), delimiter_.size() - 1);
@@ -65,7 +65,7 @@ class Splitter {
   const std::string delimiter_;
 };
 
-// The head whose first byte is behind the CRLF at `line_end`; empty when there is none.
+// Returns the head that follows the CRLF at `line_end`, empty if there is none.
 std::string_view head_at(std::string_view text, std::size_t line_end,
                          content::MultipartLimits limits) {
   const std::size_t end = text.find("\r\n\r\n", line_end);
@@ -78,7 +78,7 @@ std::string_view head_at(std::string_view text, std::size_t line_end,
   return head;
 }
 
-// Of the content that begins behind the CRLF at `start`.
+// Returns the content between the CRLF at `start` and `end`.
 std::string content_up_to(std::string_view text, std::size_t start, std::size_t end) {
   return std::string(end > start + 2 ? text.substr(start + 2, end - start - 2) : "");
 }
@@ -105,7 +105,7 @@ MultipartReference split_multipart(std::string_view boundary, std::string_view b
   const Splitter splitter(boundary, body);
   const std::string_view text = splitter.text();
   MultipartReference result;
-  std::size_t start = 0;  // of the CRLF before what is content, or preamble
+  std::size_t start = 0;  // offset of the CRLF before content or preamble
   for (;;) {
     const std::optional<Delimiter> found = splitter.find(start);
     if (!result.parts.empty()) {

@@ -1,6 +1,5 @@
-// A body of multipart/form-data taken apart as RFC 2046, 5.1.1 writes it down, in a buffer that
-// holds all of it: what the parser, which reads pieces, is compared with. Does not look into the
-// heads of parts.
+// Reference parser of multipart/form-data (RFC 2046, 5.1.1). Works on a buffer that holds the whole
+// body. The fuzzers compare the parser with it. Does not parse heads of parts.
 #pragma once
 
 #include <string>
@@ -14,8 +13,8 @@ namespace h2server::fuzz {
 struct MultipartReference {
   enum class End {
     finished,         // by the closing delimiter
-    malformed,        // something else than a line's end follows a delimiter
-    head_incomplete,  // or longer than the limit, or with an LF that no CR precedes
+    malformed,        // a delimiter is followed by something other than a line end
+    head_incomplete,  // or longer than the limit, or with an LF without a CR before it
     content_incomplete,
     delimiter_incomplete,
   };

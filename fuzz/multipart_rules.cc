@@ -21,7 +21,7 @@ void compare_parts(const MultipartReading& reading, const MultipartReference& re
 
 void compare(const MultipartReading& reading, const MultipartReference& reference) {
   compare_parts(reading, reference);
-  // A head that the reference, which looks into none, has taken for one.
+  // The reference does not parse heads, so it may accept a part whose head is malformed.
   const bool head_refused = reading.parts.size() < reference.parts.size();
   const bool malformed = !reading.problem.empty();
   if (head_refused) {
@@ -29,7 +29,7 @@ void compare(const MultipartReading& reading, const MultipartReference& referenc
     return;
   }
   require(reading.finished == (reference.end == End::finished), "the closing delimiter ends it");
-  // A head without an end may be malformed already, or not yet.
+  // The parser may or may not detect that an unfinished head is malformed.
   if (reference.end == End::head_incomplete) return;
   require(malformed == (reference.end == End::malformed), "what follows a delimiter is checked");
 }

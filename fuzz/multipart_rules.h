@@ -1,5 +1,5 @@
-// What holds for every body of multipart/form-data, in whatever pieces it comes: the parser agrees
-// with the reference, and what it says of parts is sound.
+// Invariants of every multipart/form-data body in any pieces: the parser agrees with the reference,
+// and the heads of its parts are valid.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace h2server::fuzz {
 
-// `boundary` as multipart_boundary() returns it. Delivers the body whole, byte by byte, and by
-// `cuts`.
+// `boundary` is a result of multipart_boundary(). Delivers the body whole, byte by byte, and in the
+// pieces of `cuts`.
 void check_multipart(std::string_view boundary, std::string_view body, Cuts cuts,
                      content::MultipartLimits limits);
 

@@ -13,7 +13,7 @@ namespace h2server::fuzz {
 
 namespace {
 
-// RFC 3629, by code points: the shortest form of one that is no surrogate.
+// RFC 3629: each code point in its shortest form, no surrogates.
 bool is_utf8(std::string_view text) {
   constexpr std::array<std::uint32_t, 5> least = {0, 0, 0x80, 0x800, 0x10000};
   for (std::size_t i = 0; i < text.size();) {
@@ -45,8 +45,8 @@ std::string extended_value(std::string_view text) {
   return value;
 }
 
-// As browsers write it (WHATWG HTML, 4.10.21.8), with a backslash before a backslash. Nullopt for a
-// name that cannot be written so: what looks like one of their escapes would be read as one.
+// Quotes the text as browsers do (WHATWG HTML, 4.10.21.8) and doubles backslashes. Returns nullopt
+// if the text contains one of their escapes, which would be decoded.
 std::optional<std::string> quoted_value(std::string_view text) {
   std::string value = "\"";
   for (std::size_t i = 0; i < text.size(); ++i) {

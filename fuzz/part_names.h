@@ -1,5 +1,4 @@
-// What holds for the names that parts of multipart/form-data claim, and for the file names that are
-// made of them.
+// Invariants of the names that parts of multipart/form-data claim, and of resulting file names.
 #pragma once
 
 #include <string_view>
@@ -8,10 +7,10 @@
 
 namespace h2server::fuzz {
 
-// Whatever a client claims: none, or a name that is safe to open in a folder.
+// Aborts unless safe_file_name() rejects the name or makes it safe to open in a folder.
 void require_safe_file_name(std::string_view claimed);
 
-// The head, written again, is read to the same.
+// Aborts unless the head, written out again, parses to the same result.
 void require_reprints(const content::PartHead& head);
 
 }  // namespace h2server::fuzz

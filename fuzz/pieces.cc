@@ -16,7 +16,7 @@ Cuts Cuts::chosen_by(std::string_view input) noexcept {
 std::size_t Cuts::next(std::size_t left) noexcept {
   if (kind_ == Kind::whole) return left;
   if (kind_ == Kind::single_bytes) return std::min<std::size_t>(left, 1);
-  // Knuth's MMIX generator; its high bits are the good ones. Small pieces and large ones alike.
+  // Knuth's MMIX generator; its high bits are the good ones. Yields small and large pieces.
   state_ = state_ * 6364136223846793005U + 1442695040888963407U;
   const std::size_t longest = std::size_t{1} << (state_ >> 60);
   const std::size_t size = 1 + (state_ >> 32) % longest;

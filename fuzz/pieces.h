@@ -1,5 +1,4 @@
-// How the bytes of an input arrive: whole, one at a time, or in pieces whose sizes the input
-// chooses.
+// How the bytes of an input arrive: whole, one at a time, or in pieces of pseudo-random sizes.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +12,12 @@ class Cuts {
  public:
   static Cuts whole() noexcept { return {Kind::whole, 0}; }
   static Cuts single_bytes() noexcept { return {Kind::single_bytes, 0}; }
-  // The last eight bytes of the input seed the sizes. So every stream of bytes is an input as it
-  // is, and the mutation of its end changes the cuts.
+  // The last eight bytes of the input seed the sizes. So an input needs no extra bytes, and
+  // mutating its end changes the cuts.
   static Cuts chosen_by(std::string_view input) noexcept;
 
-  // The size of the next piece, of `left` bytes that have not arrived: 1 to `left`, 0 of none.
+  // Returns the size of the next piece: 1 to `left`, or 0 if `left` is 0. `left` counts the bytes
+  // that have not arrived.
   [[nodiscard]] std::size_t next(std::size_t left) noexcept;
   [[nodiscard]] bool are_single_bytes() const noexcept { return kind_ == Kind::single_bytes; }
 
@@ -26,11 +26,10 @@ class Cuts {
   Cuts(Kind kind, std::uint64_t state) noexcept : kind_(kind), state_(state) {}
 
   Kind kind_;
-  std::uint64_t state_;  // of the random numbers
+  std::uint64_t state_;  // of the random number generator
 };
 
-// A copy that lies on the heap at its exact size, so that the address sanitizer sees every access
-// outside of it.
+// A heap copy of exactly the given size, so that ASan detects every access outside it.
 class ExactCopy {
  public:
   explicit ExactCopy(std::string_view bytes);

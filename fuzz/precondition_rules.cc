@@ -23,7 +23,7 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// The elements of a list, divided at the commas that are not within quotes.
+// Returns the elements of a list, split at commas outside quotes.
 std::vector<std::string_view> elements_of(std::string_view list) {
   std::vector<std::string_view> elements;
   bool quoted = false;
@@ -58,7 +58,7 @@ bool matches(std::string_view list, std::string_view etag, bool weakly) {
   });
 }
 
-// RFC 9110, 13.2.2, of the one field that each call has.
+// RFC 9110, 13.2.2, with one field at a time.
 void check_tags(std::string_view value, const Validators& validators, std::int64_t now) {
   const bool strong = matches(value, validators.etag, false);
   const bool weak = matches(value, validators.etag, true);
@@ -83,8 +83,7 @@ void check_dates(std::string_view value, const Validators& validators, std::int6
   }
 }
 
-// What one field says does not change what another one does: a tag goes before a date, and what
-// must match before what must not.
+// Fields do not affect each other: entity tags precede dates, and If-Match precedes If-None-Match.
 void check_together(std::string_view value, const Validators& validators, std::int64_t now) {
   for (const bool safe : {true, false}) {
     const Result first = evaluate({.if_match = value}, validators, safe, now);
@@ -99,7 +98,7 @@ void check_together(std::string_view value, const Validators& validators, std::i
   }
 }
 
-// RFC 9110, 13.1.5: only the very tag, or the very date, and no recent one.
+// RFC 9110, 13.1.5: only the identical tag, or the identical date if it is not recent.
 void check_if_range(std::string_view value, const Validators& validators, std::int64_t now) {
   require(range_applies({}, validators, now), "without If-Range a range applies");
   const bool applies = range_applies({.if_range = value}, validators, now);
@@ -113,7 +112,7 @@ void check_if_range(std::string_view value, const Validators& validators, std::i
 }  // namespace
 
 void check_preconditions(std::string_view value, std::int64_t now) {
-  // Of its own tag and its own date a value is certain to match.
+  // Validators taken from the value itself are certain to match.
   const std::vector<std::string_view> elements = elements_of(value);
   const bool has_tag = !elements.empty() && is_tag(elements[0]) && elements[0][0] == '"';
   const std::int64_t modified = http::parse_date(without_blanks(value), now).value_or(now - 1);

@@ -1,5 +1,4 @@
-// Preconditions, held against RFC 9110, 13.2.2 and against a list of entity tags that is read in
-// another way.
+// Checks of preconditions against RFC 9110, 13.2.2 and an independent parser of entity tag lists.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +6,7 @@
 
 namespace h2server::fuzz {
 
-// `value` is the value of each of the fields in turn, and of several at once.
+// Uses `value` as the value of each field alone, and of all fields at once.
 void check_preconditions(std::string_view value, std::int64_t now);
 
 }  // namespace h2server::fuzz

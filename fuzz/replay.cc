@@ -1,11 +1,11 @@
-// Runs a fuzzer's function without libFuzzer: on every file, and on mutations of them that are the
-// same each time. A broken invariant aborts; the input is kept first.
+// Runs a fuzzer's function without libFuzzer: on every file, and on reproducible mutations of them.
+// Aborts if an invariant is broken, and saves the input first.
 //
 //   fuzz_NAME_replay [--mutations N] FILE|FOLDER...
 //
-// N mutations are made, of each argument in turn and of its files in turn: so a few seeds are worth
-// as much as a corpus of thousands. A folder that does not exist is named and passed over, so that
-// a clone without the corpora replays its own seeds.
+// The N mutations rotate over the arguments and over the files of each, so a few seeds get as many
+// as a corpus of thousands of files. A folder that does not exist is reported and skipped, so that
+// a clone without the corpora can replay its own seeds.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -25,9 +25,9 @@ namespace {
 
 using namespace h2server;
 
-constexpr std::size_t mutated_bytes_max = 4096;  // as `make fuzz` has libFuzzer's inputs
+constexpr std::size_t mutated_bytes_max = 4096;  // as `make fuzz` limits libFuzzer's inputs
 
-// What runs now, for the handler of signals.
+// The input that runs now, for the signal handler.
 std::string_view current_input;
 std::string current_name;
 std::string kept_path;
@@ -35,12 +35,12 @@ std::string kept_path;
 void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(fd, text.data(), text.size());
-    if (written <= 0) return;  // nothing is left to be done about it: the process is ending
+    if (written <= 0) return;  // no recovery: the process is ending
     text.remove_prefix(static_cast<std::size_t>(written));
   }
 }
 
-// Only calls what a handler of signals may call.
+// Async-signal-safe.
 extern "C" void keep_input(int number) {
   write_all(STDERR_FILENO, current_name);
   const int file = open(kept_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -51,7 +51,7 @@ extern "C" void keep_input(int number) {
     write_all(STDERR_FILENO, kept_path);
   }
   write_all(STDERR_FILENO, "\n");
-  raise(number);  // the handler is gone: see SA_RESETHAND
+  raise(number);  // SA_RESETHAND has restored the default action
 }
 
 void keep_input_when_killed(const std::string& program) {
@@ -69,7 +69,7 @@ void run(std::string_view input, std::string name) {
   fuzz::check(input);
 }
 
-// Runs all files of the path. Returns them, as far as they are mutated.
+// Runs all files of the path. Returns their contents, cut to mutated_bytes_max.
 std::vector<std::string> run_files(const std::filesystem::path& path) {
   std::vector<std::string> inputs;
   for (const std::filesystem::path& file : fuzz::files_of(path)) {

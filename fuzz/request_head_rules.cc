@@ -15,12 +15,11 @@ namespace h2server::fuzz {
 
 namespace {
 
-using http::Limits;
 using http::h2::RequestHeadBuilder;
 using http::h2::Transfer;
 using Lines = std::vector<DecodedLine>;
 
-// So narrow that inputs reach them.
+// Small enough for inputs to reach the limits.
 Limits narrow_limits() {
   Limits limits;
   limits.head_bytes_max = 400;
@@ -34,7 +33,7 @@ std::ptrdiff_t count_of(const Lines& lines, std::string_view name) {
   return std::ranges::count(lines, name, &DecodedLine::name);
 }
 
-// As RFC 9113, 6.5.2 counts.
+// Counts as RFC 9113, 6.5.2 does.
 std::size_t bytes_of(const Fields& fields) {
   std::size_t sum = 0;
   for (const Field& field : fields) {
@@ -43,7 +42,8 @@ std::size_t bytes_of(const Fields& fields) {
   return sum;
 }
 
-// The regular lines, in their order, as far as they fit; without those that may not be trailers.
+// Checks that `fields` are the regular lines in their order: all of them, or those that fit.
+// Trailers omit the names that may not be trailers.
 void require_same_fields(const Fields& fields, const Lines& lines, bool all, bool trailers) {
   auto field = fields.begin();
   for (const DecodedLine& line : lines) {
@@ -60,7 +60,7 @@ void require_same_fields(const Fields& fields, const Lines& lines, bool all, boo
   require(field == fields.end(), "a field is a line that was sent");
 }
 
-// RFC 9113, 8.2: fields as HTTP/1.1 has them, without those that are a connection's.
+// RFC 9113, 8.2: HTTP/1.1 field syntax, no connection-specific fields.
 void require_sound_lines(const Lines& lines) {
   bool regular = false;
   for (const DecodedLine& line : lines) {
@@ -138,7 +138,7 @@ void check_section(const Lines& lines, const Limits& limits, bool trailers) {
   Transfer transfer;
   const bool good = build(builder, transfer, lines, trailers);
   if (good) require_sound(transfer, lines, limits, trailers);
-  // Used again, it knows nothing of what came before.
+  // A reused builder keeps no state of the section before.
   Transfer second;
   require(build(builder, second, lines, trailers) == good, "a builder can be used again");
   require(second.head_too_large == transfer.head_too_large, "with the same limits");

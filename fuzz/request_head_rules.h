@@ -1,4 +1,4 @@
-// What holds for every field section that is taken for a request, or for trailers (RFC 9113, 8).
+// Invariants of every field section read as a request head or as trailers (RFC 9113, 8).
 #pragma once
 
 #include <vector>

@@ -8,7 +8,7 @@ namespace h2server::fuzz {
 
 namespace {
 
-constexpr std::size_t before_bytes = 40;  // of context that both texts share
+constexpr std::size_t before_bytes = 40;  // of context, the same in both texts
 constexpr std::size_t shown_bytes = 400;
 
 void print_escaped(std::string_view text) {

@@ -1,5 +1,5 @@
-// Request targets and authorities. An input is one, and so is each of its words: the request line
-// and Host of a request are seeds as they are.
+// Fuzzer of request targets and authorities. Checks the whole input and each of its words, so a
+// request line and Host can be seeds unchanged.
 #include <algorithm>
 
 #include "fuzzer.h"

@@ -25,7 +25,7 @@ std::optional<std::string> decode_segment(std::string_view segment) {
   return decoded;
 }
 
-// `raw` begins with a slash. Leaves "." out (RFC 3986, 5.2.4) and refuses "..".
+// `raw` begins with a slash. Removes "." segments (RFC 3986, 5.2.4) and refuses "..".
 std::optional<std::string> read_path(std::string_view raw) {
   std::string path;
   while (!raw.empty()) {

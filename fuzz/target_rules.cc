@@ -14,7 +14,7 @@ namespace h2server::fuzz {
 
 namespace {
 
-// What the file system and the router rely upon.
+// Properties that the file system and the router rely on.
 void require_safe_path(std::string_view path) {
   require(path == "*" || path.starts_with('/'), "a path begins with a slash");
   require(path.find('\0') == std::string_view::npos, "a path has no NUL");
@@ -23,7 +23,7 @@ void require_safe_path(std::string_view path) {
   require(closed.find("/./") == std::string::npos, "a path has no segment that says nothing");
 }
 
-// Escapes are decoded once: a path in escapes is that path, whatever it looks like.
+// Escapes are decoded only once: an escaped path decodes to exactly that path.
 void require_encodes(std::string_view path) {
   if (path == "*") return;
   const std::string encoded = encode_path(path);
@@ -34,7 +34,7 @@ void require_encodes(std::string_view path) {
   require(again->query.empty() && again->authority.empty(), "and nothing else");
 }
 
-// RFC 3986, 3.2.2: none of the characters that end or divide an authority.
+// RFC 3986, 3.2.2: no characters that end or divide an authority.
 void require_safe_host(std::string_view host) {
   require(!host.empty(), "an authority has a host");
   const bool literal = host.starts_with('[');

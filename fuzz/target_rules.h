@@ -1,4 +1,4 @@
-// What holds for every request target and every authority.
+// Invariants of every request target and authority.
 #pragma once
 
 #include <string_view>

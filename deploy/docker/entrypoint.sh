@@ -1,6 +1,6 @@
 #!/bin/sh
-# entrypoint.sh [OPTIONS…]   checks RUN_MODE, PORT and THREADS, then becomes h2server
-# entrypoint.sh health       status 0 when the server of this container answers
+# entrypoint.sh [OPTIONS…]   checks RUN_MODE, PORT and THREADS, then executes h2server
+# entrypoint.sh health       exits with status 0 if the server of this container answers
 set -eu
 
 refuse() {
@@ -35,7 +35,7 @@ threads=${THREADS:-$(nproc)}
 require_number THREADS "$threads" 1 1024
 
 if [ "${1:-}" = health ]; then
-  # Any answer will do: a site without an index page is no sick server.
+  # Any status counts: a site without an index page is healthy.
   exec curl --silent --insecure --max-time 4 --output /dev/null "$origin/"
 fi
 
@@ -45,7 +45,7 @@ else
   set -- --self-signed --cert /srv/cert/server.crt --key /srv/cert/server.key "$@"
 fi
 case "$*" in
-  *thread-per-connection* | *process-per-connection*) ;; # they have no number of threads
+  *thread-per-connection* | *process-per-connection*) ;; # they refuse --threads
   *) set -- --threads "$threads" "$@" ;;
 esac
 exec h2server --port "$port" --root /srv/www --upload-dir /srv/uploads "$@"

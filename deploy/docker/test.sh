@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the container image and tries it: `make docker-test`.
-# With docker where its daemon answers, else with buildah (as root; no daemon and no registry:
-# the base image comes from debootstrap), else not at all.
+# Builds the container image and tests it: `make docker-test`.
+# Uses docker if its daemon responds, else buildah (as root; without daemon and registry: the base
+# image comes from debootstrap). Skips the test if neither is available.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -9,7 +9,7 @@ work=$PWD/build/docker
 image=localhost/h2server-test
 container=''    # the running container's name
 driver=''       # buildah: the storage driver
-server_job=''   # buildah: our background job that runs the server
+server_job=''   # buildah: the background job that runs the server
 port=''
 curl=(curl --silent --show-error --insecure --fail --max-time 10)
 
@@ -37,7 +37,7 @@ docker_exec() { docker exec "$container" "$@"; }
 docker_health() {
   local command
   command=$(docker inspect --format '{{range slice .Config.Healthcheck.Test 1}}{{.}} {{end}}' "$image")
-  # shellcheck disable=SC2086  # words on purpose
+  # shellcheck disable=SC2086  # split into words intentionally
   docker_exec $command
 }
 
@@ -52,17 +52,17 @@ docker_stop() {
   container=''
 }
 
-# Tries the image once with bad settings; its status is that of the container.
+# Runs the image once with a bad setting. Returns the container's status.
 docker_try() { docker run --rm --env "$1" "$image"; }
 
 # --- buildah ----------------------------------------------------------------------------------
 
-# A storage of our own: a made-up debian:12-slim has no place among the machine's images.
+# Separate storage: keeps the substitute debian:12-slim out of the machine's images.
 buildah_here() {
   buildah --root "$work/$driver" --runroot "$work/run-$driver" --storage-driver "$driver" "$@"
 }
 
-# Sets `driver`: overlay where this file system can mount it, else vfs, which copies every layer.
+# Sets `driver`: overlay if this file system supports it, else vfs, which copies every layer.
 choose_driver() {
   local probe
   driver=overlay
@@ -86,20 +86,19 @@ make_base_image() {
 buildah_build() {
   choose_driver
   make_base_image
-  # As many layers as steps: one that did not change is not run again. Docker's format is the one
-  # that has a HEALTHCHECK.
+  # --layers caches each step. Only Docker's format has HEALTHCHECK.
   buildah_here bud --isolation chroot --pull-never --layers --format docker \
     --file deploy/docker/Dockerfile --tag "$image" . >"$work/build.log" 2>&1 ||
     { tail -30 "$work/build.log"; fail 'the image does not build'; }
 }
 
-# What the image says under the key $1, a list, one entry a line.
+# Prints the list under the key $1 of the image's configuration, one entry per line.
 buildah_config() {
   buildah_here inspect --type image \
     --format "{{range .Docker.Config.$1}}{{println .}}{{end}}" "$image" | sed '/^$/d'
 }
 
-# buildah_exec COMMAND…: in the container, as the image's user, with the image's environment.
+# buildah_exec COMMAND…: runs it in the container, with the image's user and environment.
 buildah_exec() { buildah_here run --isolation chroot "$container" -- "$@"; }
 
 buildah_create() {
@@ -122,7 +121,7 @@ buildah_health() {
   buildah_exec "${command[@]}"
 }
 
-# The pids below pid $1, children first in no order.
+# Prints the pids of all descendants of pid $1, each parent before its children.
 descendants() {
   local child
   for child in $(ps -o pid= --ppid "$1"); do
@@ -163,7 +162,7 @@ buildah_try() {
   return "$status"
 }
 
-# --- what is tried ----------------------------------------------------------------------------
+# --- tests ------------------------------------------------------------------------------------
 
 wait_until_it_answers() {
   local try
@@ -206,7 +205,7 @@ try_mode() {
   say "$mode: page, upload, health check, uid $(tr -d ' ' <<<"$uid"), stop: ok"
 }
 
-# try_refused SETTING: a container with that setting says what is wrong with it, and ends.
+# try_refused SETTING: checks that a container with that setting names the error and fails.
 try_refused() {
   local output status=0
   output=$("${tool}_try" "$1" 2>&1) || status=$?
@@ -216,7 +215,7 @@ try_refused() {
   say "$1: refused: ok"
 }
 
-# An unhealthy container must be seen, too: here nothing listens.
+# Checks that the health check fails if nothing listens.
 try_unhealthy() {
   if curl --silent --max-time 2 "http://127.0.0.1:$port/" >/dev/null; then
     fail "something answers on port $port"

@@ -1,9 +1,8 @@
 // Handler: a plain function that answers at once, a coroutine that may wait, or both: an attempt
-// that answers when it can, and a coroutine for when it can't.
+// that answers if it can do so at once, and a coroutine for the other requests.
 //
-// Plain functions and attempts run inside the receive path and cost no coroutine frame. Handlers
-// are called by every worker at the same time: what they share between calls they must protect
-// themselves.
+// Plain functions and attempts run inside the receive path and cost no coroutine frame. All workers
+// call a handler concurrently, so it must protect state that calls share.
 #pragma once
 
 #include <concepts>
@@ -34,21 +33,21 @@ class Handler {
     requires std::same_as<std::invoke_result_t<F&, Request&>, Task<Response>>
   Handler(F function) : function_(Coroutine(std::move(function))) {}  // NOLINT
 
-  // The attempt must leave the request's body alone; after nullopt the coroutine begins anew.
+  // The attempt must not read the request's body. If it returns nullopt, the coroutine is called.
   Handler(Attempt attempt, Coroutine otherwise)
       : function_(std::move(otherwise)), attempt_(std::move(attempt)) {}
 
-  // Returns true if a function that it needs is missing.
+  // Returns true if the plain function or the coroutine is empty.
   [[nodiscard]] bool empty() const noexcept {
     return std::visit([](const auto& function) { return !function; }, function_);
   }
 
-  // Either it or coroutine() is not null.
+  // Exactly one of plain() and coroutine() is not null.
   [[nodiscard]] const Plain* plain() const noexcept { return std::get_if<Plain>(&function_); }
   [[nodiscard]] const Coroutine* coroutine() const noexcept {
     return std::get_if<Coroutine>(&function_);
   }
-  // To be made before coroutine(); may be null.
+  // Null if there is none; otherwise it is called before coroutine().
   [[nodiscard]] const Attempt* attempt() const noexcept { return attempt_ ? &attempt_ : nullptr; }
 
  private:

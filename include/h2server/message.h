@@ -1,4 +1,4 @@
-// The vocabulary of HTTP messages (RFC 9110).
+// Basic types of HTTP messages (RFC 9110).
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ enum class Method : std::uint8_t {
   DELETE,
   PATCH,
   OPTIONS,
-  unknown,  // to be answered 501: RFC 9110, 9.1
+  unknown,  // answered with 501 (RFC 9110, 9.1)
 };
 using enum Method;
 inline constexpr std::size_t method_count = static_cast<std::size_t>(Method::unknown);
@@ -30,13 +30,13 @@ struct Field {
   std::string_view value;
 };
 
-// Field lines in the order of their arrival. Names compare case-insensitively.
+// Field lines in order of arrival. Names compare case-insensitively.
 class Fields {
  public:
   void add(std::string_view name, std::string_view value) { lines_.push_back({name, value}); }
   void clear() noexcept { lines_.clear(); }
 
-  // The first line of that name.
+  // Returns the value of the first line with that name.
   [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const noexcept;
 
   [[nodiscard]] std::size_t size() const noexcept { return lines_.size(); }
@@ -47,7 +47,7 @@ class Fields {
   std::vector<Field> lines_;
 };
 
-// The values of a path's parameters, by the names of its pattern.
+// The values of a path's parameters, by their names in the pattern.
 class PathParams {
  public:
   static constexpr std::size_t count_max = 16;
@@ -61,7 +61,7 @@ class PathParams {
   std::size_t count_ = 0;
 };
 
-// What a request says before its body. The views are valid as long as the exchange lasts.
+// The part of a request before its body. The views are valid until the exchange ends.
 struct RequestHead {
   Method method = Method::GET;
   Version version = Version::http_1_1;
@@ -69,12 +69,12 @@ struct RequestHead {
   std::string_view target;     // as received
   std::string_view path;       // of the target, percent-decoded, begins with '/'
   std::string_view query;      // of the target, as received, without '?'
-  std::string_view authority;  // host and port that the client asked for
+  std::string_view authority;  // requested host and port
   bool encrypted = false;
   Fields fields;
   std::optional<std::uint64_t> content_length;  // bytes
 
-  // As one that was made new, keeping its memory.
+  // Resets to the default state; keeps the memory.
   void clear() noexcept {
     method = Method::GET;
     version = Version::http_1_1;

@@ -1,7 +1,7 @@
-// Request: what a handler is given.
+// Request: the argument of a handler.
 //
-// It lives until the last byte of the response's body has been handed over or given up: the
-// BodySource of a response may keep a reference to it, and may read the request's body.
+// It lives until the last byte of the response's body is handed over or discarded. So the
+// BodySource of a response may keep a reference to it and read the request's body.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace h2server {
 
 class Request {
  public:
-  // All outlive the request; `body` may be null: there is none.
+  // All must outlive the request. `body` is null if there is none.
   Request(const RequestHead& head, const PathParams& params, BodySource* body) noexcept
       : head_(head), params_(params), body_(body) {}
 
@@ -26,29 +26,29 @@ class Request {
   [[nodiscard]] Method method() const noexcept { return head_.method; }
   [[nodiscard]] std::string_view path() const noexcept { return head_.path; }
   [[nodiscard]] std::string_view query() const noexcept { return head_.query; }
-  // The first field line of that name.
+  // Returns the value of the first field line with that name.
   [[nodiscard]] std::optional<std::string_view> field(std::string_view name) const noexcept {
     return head_.fields.find(name);
   }
-  // The value of a parameter of the pattern; empty when the pattern has none of that name.
+  // Returns the value of a path parameter; empty if the pattern has none of that name.
   [[nodiscard]] std::string_view param(std::string_view name) const noexcept {
     return params_.find(name).value_or(std::string_view());
   }
 
-  // The next piece of the body, valid until the next call; empty at its end. A handler that reads
-  // slowly slows the client down. An error: the client left or broke the protocol.
+  // Returns the next piece of the body, valid until the next call; empty at its end. Fails if the
+  // client leaves or breaks the protocol. Slow reads apply backpressure to the client.
   [[nodiscard]] Task<Result<std::string_view>> read();
-  // The rest of the body. EMSGSIZE when it is longer than `bytes_max`.
+  // Returns the rest of the body, or EMSGSIZE if that is longer than `bytes_max`.
   [[nodiscard]] Task<Result<std::string>> read_all(std::size_t bytes_max);
 
-  // The trailer fields, once the body has been read to its end, without those that may not be any
-  // (RFC 9110, 6.5.1). Names are in lower case.
+  // Returns the trailer fields once the body has been read to its end, without fields that are not
+  // allowed there (RFC 9110, 6.5.1). Names are in lower case.
   [[nodiscard]] std::span<const Field> trailers() const noexcept {
     return body_ != nullptr ? body_->trailers() : std::span<const Field>();
   }
 
   [[nodiscard]] Response reply_ok() const { return Response(200); }
-  // The file, or what the request's preconditions and Range ask for of it: 206, 304, 412, 416.
+  // Sends the file, or what the request's preconditions and Range select: 206, 304, 412, 416.
   [[nodiscard]] Response reply_ok_with_file(FileRef file) const;
   [[nodiscard]] Response reply_404() const;
 

@@ -1,6 +1,7 @@
-// Response: what a handler answers.
+// Response: the result of a handler.
 //
-// Every function throws std::invalid_argument for what can't be sent, and changes nothing then.
+// Every function throws std::invalid_argument for arguments that cannot be sent. The response is
+// then unchanged.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ class Response {
     std::uint64_t first = 0;
     std::uint64_t count = 0;
   };
-  // Sent as it is produced; without a size HTTP/1.1 uses the chunked coding.
+  // Sent as it is produced. Without a size, HTTP/1.1 uses the chunked coding.
   struct Streamed {
     std::unique_ptr<BodySource> source;
     std::optional<std::uint64_t> size;  // bytes
@@ -37,38 +38,38 @@ class Response {
 
   // 200 without a body.
   Response() noexcept = default;
-  // A status is 200 to 599. RFC 9110, 15: those below 200 are no final responses, and a client
-  // takes those beyond 599 for server errors.
+  // `status` is 200 to 599. Lower ones are not final responses, and clients take higher ones for
+  // server errors (RFC 9110, 15).
   explicit Response(int status) : status_(checked_status(status)) {}
   Response(int status, std::string body,
            std::string_view content_type = "text/plain; charset=utf-8");
-  // 200 with the whole file, which is not null.
+  // 200 with the whole file, which must not be null.
   explicit Response(FileRef file);
-  // 200 with what the source, which is not null, yields.
+  // 200 with the output of the source, which must not be null.
   Response(std::unique_ptr<BodySource> source, std::string_view content_type,
            std::optional<std::uint64_t> size = std::nullopt);
 
-  // Adds a field line. Throws std::invalid_argument for what is no field (RFC 9110, 5.5) and for
-  // those that the server itself sets: Date, Content-Length, Connection and Transfer-Encoding.
+  // Adds a field line. Throws std::invalid_argument for an invalid field (RFC 9110, 5.5) and for
+  // fields that the server sets: Date, Content-Length, Connection and Transfer-Encoding.
   Response& add(std::string_view name, std::string_view value);
 
   [[nodiscard]] int status() const noexcept { return status_; }
   [[nodiscard]] const std::vector<Line>& fields() const noexcept { return fields_; }
   [[nodiscard]] const Body& body() const noexcept { return body_; }
   [[nodiscard]] Body& body() noexcept { return body_; }
-  // As one that was made by Response(), keeping its memory.
+  // Resets to the state of Response(); keeps the memory.
   void clear() noexcept {
     status_ = 200;
     whole_file_ = false;
     fields_.clear();
     body_.emplace<std::monostate>();
   }
-  // A part lies within its file; neither a file nor a source is null.
+  // A part must lie within its file. Neither a file nor a source may be null.
   void set_body(Body body);
 
-  // The file whose ready-made head describes this response, or null.
+  // Returns the file whose precomputed head describes this response, or null.
   [[nodiscard]] const File* described_by() const noexcept;
-  // The body's size where it is known before it is sent.
+  // Returns the body's size if it is known before sending.
   [[nodiscard]] std::optional<std::uint64_t> size() const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// Failure as a value. No exception crosses a layer of h2server.
+// Errors as values. No exception crosses a layer of h2server.
 #pragma once
 
 #include <cstring>
@@ -8,8 +8,8 @@
 
 namespace h2server {
 
-// Why an operation failed. `code` is an errno value, or 0 where the system had no part in it;
-// `what` is a text of static storage.
+// Why an operation failed. `code` is an errno value, or 0 if no system call failed. `what` has
+// static storage.
 struct Error {
   int code = 0;
   std::string_view what;

@@ -3,9 +3,9 @@
 // The awaiting side owns the task and its frame. There is no symmetric transfer: GCC 12 compiles it
 // into nested calls without optimisation and under sanitizers, so a loop of awaits that complete at
 // once would overflow the stack. Instead the awaiter resumes the task inline and does not suspend
-// at all when it ended; the stack stays as deep as the awaits are nested, in every build.
+// if the task has ended. So the stack is as deep as the awaits are nested, in every build.
 //
-// One thread: a task is resumed on the thread that first awaited it.
+// Not thread-safe: a task is resumed on the thread that first awaited it.
 //
 // GCC 12 miscompiles a coroutine with a co_await in the condition of an if, while, for or switch,
 // unless it has local variables at its outermost level. Name the result first:
@@ -13,7 +13,7 @@
 //   const bool ready = co_await check();
 //   if (ready) ...
 //
-// Awaiting such a task throws std::logic_error, which a handler's client sees as 500.
+// Awaiting a miscompiled task throws std::logic_error; if a handler does, its client gets 500.
 #pragma once
 
 #include <coroutine>
@@ -29,25 +29,25 @@ class Task;
 
 namespace coro {
 
-// Frames come from lists of the thread, by size, so that a warm server allocates none.
+// Frames up to 2 KiB come from free lists of the thread, so that a warm server allocates none.
 void* allocate_frame(std::size_t size);
 void release_frame(void* frame, std::size_t size) noexcept;
 
-// GCC 12 puts a variable of its own at the start of some frames, in front of the two functions that
-// a handle takes to be there: resuming such a frame does anything but start it.
+// GCC 12 puts an internal variable at the start of some frames, in front of the two function
+// pointers that a handle expects there. Resuming such a handle does not start the coroutine.
 #if defined(__GNUC__) && !defined(__clang__)
 inline constexpr bool frames_may_be_misplaced = true;
 #else
-inline constexpr bool frames_may_be_misplaced = false;  // and none need be allocated
+inline constexpr bool frames_may_be_misplaced = false;  // an allocation may be elided
 #endif
 
 struct FrameCheck {
-  void* newest = nullptr;  // the frame that was allocated last on this thread
-  void* wrong = nullptr;   // what its handle takes for the frame; null: that is right
+  void* newest = nullptr;  // the last frame allocated on this thread
+  void* wrong = nullptr;   // its address according to the handle; null if that is right
 };
 inline constinit thread_local FrameCheck frame_check;
 
-// Destroys the newest frame, which is a wrong one.
+// Destroys the newest frame, whose handle is wrong.
 void destroy_misplaced() noexcept;
 // Throws std::logic_error.
 [[noreturn]] void report_misplaced();
@@ -73,7 +73,7 @@ class PromiseBase {
     continuation_ = continuation;
   }
 
-  // Resumes who waits; it may destroy the frame that ends here, which is suspended by then.
+  // Resumes the awaiter, which may destroy this frame: it is already suspended.
   struct FinalAwaiter {
     bool await_ready() noexcept { return false; }
     template <class Promise>
@@ -85,7 +85,7 @@ class PromiseBase {
   FinalAwaiter final_suspend() noexcept { return {}; }
 
  protected:
-  // `frame` is the handle's. Returns true if there is a frame.
+  // Returns true if the handle points to the newest frame; otherwise notes where it points.
   static bool is_in_place(std::coroutine_handle<> frame) noexcept {
     if (!frames_may_be_misplaced || frame.address() == frame_check.newest) return true;
     frame_check.wrong = frame.address();

@@ -10,8 +10,8 @@ namespace h2server::lab::floor {
 
 namespace {
 
-constexpr std::size_t h1_bytes_wanted = 64 * 1024;  // of responses in a row: a large pipeline's
-constexpr std::size_t whole_bytes_max = 64 * 1024;  // a body that is copied
+constexpr std::size_t h1_bytes_wanted = 64 * 1024;  // of repeated responses: a large pipeline's
+constexpr std::size_t whole_bytes_max = 64 * 1024;  // largest body that is copied
 
 constexpr std::uint8_t type_data = 0;
 constexpr std::uint8_t type_headers = 1;
@@ -30,7 +30,7 @@ std::string_view bytes_of(const FrameHeader& header) noexcept {
 }
 
 // RFC 7541: :status from the static table (200: 8, 404: 13), then content-type (31) and
-// content-length (28) as literals without indexing, 6.2.2.
+// content-length (28) as literals without indexing (6.2.2).
 std::string field_section(std::size_t body_bytes, bool found) {
   constexpr std::string_view type = "text/html";
   const std::string length = std::to_string(body_bytes);

@@ -1,5 +1,5 @@
-// A client's connection as both loops have it: the session, TLS before it or not, and what is being
-// sent. The loop owns it, its socket and all system calls on it.
+// A client's connection, used by both loops: the session, optional TLS and pending output. The loop
+// owns the connection and its socket and makes all system calls on it.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +12,27 @@
 
 namespace h2server::lab::floor {
 
-// What a loop works with; all of it outlives the loop.
+// All of it must outlive the loop.
 struct LoopOptions {
   const Answers& answers;
   const net::TlsContext* tls = nullptr;  // null: cleartext
   int listener = -1;                     // non-blocking
-  int stop = -1;                         // an eventfd: readable when it is time to end
+  int stop = -1;                         // an eventfd; becomes readable to stop the loop
 };
 
 class Connection {
  public:
   Connection(const LoopOptions& options, TlsScratch& scratch);
 
-  // False: the connection is of no use any more.
+  // Returns false if the connection has failed.
   bool receive(std::string_view bytes);
-  // Adds what is to be sent now. Nothing added: the client is to speak.
+  // Appends what to send now. Appends nothing while the client must send first.
   void fill(Output& output);
-  // What fill() gave was the last.
+  // Returns true if fill() has produced the last output.
   [[nodiscard]] bool finished() const noexcept { return session_.finished(); }
 
-  std::unique_ptr<Output> output;  // what the kernel did not take yet; null: nothing
-  bool ended = false;              // the client will say no more
+  std::unique_ptr<Output> output;  // what the kernel has not taken; may be null
+  bool ended = false;              // the client will send no more
 
  private:
   Session session_;

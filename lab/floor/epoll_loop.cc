@@ -11,9 +11,9 @@ namespace h2server::lab::floor {
 
 namespace {
 
-constexpr std::size_t receive_bytes = 64 * 1024;  // a turn's requests; a full one is read again
+constexpr std::size_t receive_bytes = 64 * 1024;  // requests of a turn; a full buffer is read again
 
-// All that a connection can ever wait for, told once each time it comes: the set never changes.
+// All events of a connection, edge-triggered. The registration never changes.
 constexpr std::uint32_t connection_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
 std::string explain(const char* what, int error) {
@@ -35,7 +35,7 @@ Result<std::unique_ptr<EpollLoop>, std::string> EpollLoop::open(const LoopOption
 EpollLoop::EpollLoop(const LoopOptions& options, base::Fd set)
     : options_(options), set_(std::move(set)), buffer_(receive_bytes) {}
 
-// Fails for want of memory or of max_user_watches.
+// Fails if memory or max_user_watches is exhausted.
 bool EpollLoop::watch(int descriptor, std::uint32_t events) {
   epoll_event event{};
   event.events = events;
@@ -71,13 +71,13 @@ Result<void, std::string> EpollLoop::accept_all() {
       continue;
     }
     if (errno == EAGAIN) return {};
-    // The client has gone, or was never to be heard of (accept(2) lists the network's errors).
+    // The client closed the connection, or a network error is pending (accept(2)).
     if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
     return std::unexpected(explain("accept (too many connections for ulimit -n?)", errno));
   }
 }
 
-// Its first request may be there already; a short connection then never enters the set.
+// Tries to read the first request at once. A short connection then never enters the epoll set.
 void EpollLoop::start(base::Fd accepted) {
   const int descriptor = accepted.get();
   const auto place = static_cast<std::size_t>(descriptor);
@@ -97,25 +97,25 @@ void EpollLoop::serve(int descriptor, std::uint32_t events) {
   if (!send_all(*client)) client.reset();
 }
 
-// `drain`: the end is to be read as well. False: the connection is broken.
+// With `drain`, reads up to the end of the stream. Returns false if the connection is broken.
 bool EpollLoop::receive_all(Client& client, bool drain) {
   while (true) {
     const ssize_t bytes = ::recv(client.socket.get(), buffer_.data(), buffer_.size(), 0);
     if (bytes > 0) {
       const auto count = static_cast<std::size_t>(bytes);
       if (!client.connection.receive({buffer_.data(), count})) client.connection.ended = true;
-      // Less than there was room for: there is no more, and more would be a new event (epoll(7)).
+      // A partly filled buffer means no more input (epoll(7)). New bytes raise a new event.
       if (count < buffer_.size() && !drain) return true;
       continue;
     }
     if (bytes < 0 && errno == EAGAIN) return true;
     if (bytes < 0 && errno == EINTR) continue;
     client.connection.ended = true;
-    return bytes == 0;  // otherwise reset by the client
+    return bytes == 0;  // < 0: reset by the client
   }
 }
 
-// False: the connection has come to its end.
+// Returns false if the connection must be closed.
 bool EpollLoop::send_all(Client& client) {
   Connection& connection = client.connection;
   while (true) {
@@ -132,7 +132,7 @@ bool EpollLoop::send_all(Client& client) {
   }
 }
 
-// One system call.
+// Makes one system call, repeated on EINTR.
 EpollLoop::Sent EpollLoop::send_some(int socket, Output& output) {
   const std::span<iovec> pieces = output.pieces();
   msghdr message{};

@@ -1,5 +1,6 @@
-// The floor on epoll: recv and send per turn of a connection, and nothing to change in the set of
-// descriptors once a connection is in it. One thread, which owns every connection that it accepts.
+// epoll loop of the floor server. Makes one recv and one send per turn of a connection, and no
+// epoll_ctl() after the connection is registered. One thread runs it and owns every connection that
+// it accepts.
 #pragma once
 
 #include <sys/epoll.h>
@@ -20,10 +21,10 @@ class EpollLoop {
  public:
   static Result<std::unique_ptr<EpollLoop>, std::string> open(const LoopOptions& options);
 
-  // open() does this.
+  // Use open().
   EpollLoop(const LoopOptions& options, base::Fd set);
 
-  // Until options.stop is readable. The error is a line for the operator.
+  // Runs until options.stop is readable. The error is a message for the operator.
   Result<void, std::string> run();
 
  private:

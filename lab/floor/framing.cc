@@ -35,7 +35,7 @@ std::uint32_t number(const char* bytes, std::size_t size) noexcept {
 
 constexpr std::uint32_t reserved_off = 0x7fffffff;
 
-// What Content-Length says in a head of lines that end with CRLF; 0 if it is not there.
+// Returns the value of Content-Length in a head with CRLF line ends, 0 if absent.
 std::uint64_t content_length(std::string_view head) noexcept {
   constexpr std::string_view name = "\ncontent-length:";
   const auto same = [](char in_head, char in_name) {
@@ -52,7 +52,7 @@ std::uint64_t content_length(std::string_view head) noexcept {
 
 }  // namespace
 
-// The state machine of "\r\n\r\n".
+// State machine for "\r\n\r\n".
 bool H1Framing::step(char byte) noexcept {
   const bool wanted = byte == (matched_ % 2 == 0 ? '\r' : '\n');
   matched_ = wanted ? matched_ + 1 : byte == '\r' ? 1 : 0;
@@ -65,7 +65,7 @@ std::size_t H1Framing::count(std::string_view bytes) noexcept {
   std::size_t found = 0;
   std::size_t at = 0;
   while (at < bytes.size() && matched_ > 0) found += step(bytes[at++]);
-  // A byte that is neither CR nor LF rules out four places at once.
+  // A byte that is neither CR nor LF rules out four positions at once.
   while (at + 4 <= bytes.size()) {
     const char last = bytes[at + 3];
     if (last != '\r' && last != '\n') {
@@ -130,7 +130,7 @@ H2Framing::Event H2Framing::next(std::string_view& input) {
   return event;
 }
 
-// The next `bytes` bytes in one place; null: the input ends before.
+// Returns the next `bytes` bytes contiguously. Returns null if the input ends before.
 const char* H2Framing::take(std::string_view& input, std::size_t bytes) {
   if (held_ == 0 && input.size() >= bytes) {
     const char* const start = input.data();
@@ -146,7 +146,7 @@ const char* H2Framing::take(std::string_view& input, std::size_t bytes) {
   return part_.data();
 }
 
-// False: the input ends within the frame.
+// Returns false if the input ends within the frame.
 bool H2Framing::skip(std::string_view& input, Event& event) {
   const std::size_t taken = std::min<std::size_t>(left_, input.size());
   input.remove_prefix(taken);
@@ -191,7 +191,7 @@ bool H2Framing::read_header(std::string_view& input, Event& event) {
 }
 
 bool H2Framing::read_setting(std::string_view& input, Event& event) {
-  if (left_ < setting_bytes) {  // a rest would be an error of the client's; it is passed over
+  if (left_ < setting_bytes) {  // a remainder is a client error; skipped
     state_ = State::skip;
     event.what = What::settings_end;
     if (left_ == 0) state_ = State::header;
@@ -206,7 +206,7 @@ bool H2Framing::read_setting(std::string_view& input, Event& event) {
   return true;
 }
 
-// A payload that is one unit: PING's, or WINDOW_UPDATE's.
+// Reads a payload that is one unit: PING or WINDOW_UPDATE.
 bool H2Framing::read_unit(std::string_view& input, std::size_t bytes, Event& event) {
   const char* const unit = take(input, bytes);
   if (unit == nullptr) return false;

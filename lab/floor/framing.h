@@ -1,6 +1,5 @@
-// Where requests end in what a client sends, and nothing else of it: no line and no field is read,
-// but Content-Length where HTTP/1.1 requests may have a body. All readers take a client's bytes
-// however they were cut.
+// Finds where requests end in a client's bytes. Reads no lines and no fields, except Content-Length
+// when HTTP/1.1 requests may have a body. Accepts input in any pieces.
 #pragma once
 
 #include <array>
@@ -14,31 +13,31 @@ namespace h2server::lab::floor {
 // RFC 9113, 3.4
 constexpr std::string_view h2_preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-// HTTP/1.1: counts the empty lines that end requests. Of a request with a body they would be its
-// head's, and those in the body.
+// HTTP/1.1: counts the empty lines that end requests. Not for requests with a body: it would count
+// the empty line of the head and those in the body.
 class H1Framing {
  public:
-  // How many requests end in these bytes.
+  // Returns how many requests end in these bytes.
   std::size_t count(std::string_view bytes) noexcept;
 
  private:
   bool step(char byte) noexcept;
 
-  unsigned matched_ = 0;  // bytes of CRLFCRLF that the input ended with so far
+  unsigned matched_ = 0;  // bytes of CRLFCRLF at the end of the input so far
 };
 
-// HTTP/1.1 with bodies, which are as long as Content-Length says (RFC 9112, 6.2): no chunks.
+// HTTP/1.1 with bodies of the length in Content-Length (RFC 9112, 6.2). No chunked coding.
 class H1UploadFraming {
  public:
-  // How many requests end in these bytes, with their bodies.
+  // Returns how many requests, including their bodies, end in these bytes.
   std::size_t count(std::string_view bytes);
 
  private:
-  std::string head_;             // of the request that has begun
-  std::uint64_t body_left_ = 0;  // bytes of its body
+  std::string head_;             // of the current request
+  std::uint64_t body_left_ = 0;  // bytes of its body still to come
 };
 
-// HTTP/2 after the preface: frame headers, and the payloads that an answer depends on.
+// HTTP/2 after the preface: reads frame headers and the payloads that affect a response.
 class H2Framing {
  public:
   enum class What {
@@ -56,10 +55,10 @@ class H2Framing {
     std::uint32_t stream = 0;
     std::uint16_t identifier = 0;
     std::uint32_t value = 0;
-    std::string_view payload;  // eight bytes, valid until the next call
+    std::string_view payload;  // eight bytes of PING; valid until the next call
   };
 
-  // Takes from the front of `input` up to the next event.
+  // Consumes `input` up to the next event.
   Event next(std::string_view& input);
 
  private:
@@ -73,9 +72,9 @@ class H2Framing {
 
   State state_ = State::header;
   std::uint32_t stream_ = 0;
-  std::uint32_t left_ = 0;     // bytes of the frame's payload that were not taken yet
-  bool ends_stream_ = false;   // the field section that is being read (6.2)
-  bool ends_request_ = false;  // the frame that is being read
+  std::uint32_t left_ = 0;     // unread bytes of the frame's payload
+  bool ends_stream_ = false;   // the current field section has END_STREAM (6.2)
+  bool ends_request_ = false;  // the current frame completes a request
   std::uint8_t held_ = 0;      // bytes in part_
   std::array<char, 9> part_{};
 };

@@ -1,4 +1,5 @@
-// floor: answers every request with the same response, at the least cost that this machine allows.
+// floor: answers every request with the same response at the least possible cost. It measures what
+// this machine allows.
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,10 +19,10 @@
 #include <thread>
 #include <vector>
 
-#include "base/descriptor_limit.h"
 #include "floor/epoll_loop.h"
 #include "floor/uring_loop.h"
 #include "net/listener.h"
+#include "server/system_limits.h"
 
 namespace h2server::lab::floor {
 
@@ -85,7 +86,7 @@ std::string read_body(const Options& options) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// One for each thread, all on the same port.
+// Opens one listener per thread, all on the same port.
 Result<std::vector<net::Listener>, std::string> listen(const Options& options) {
   net::ListenOptions where{.host = options.host, .port = options.port, .reuse_port = true};
   std::vector<net::Listener> listeners;
@@ -95,7 +96,7 @@ Result<std::vector<net::Listener>, std::string> listen(const Options& options) {
     net::Listener& listener = opened->front();
     where.port = listener.port;
     net::set_no_delay(listener.socket.get());  // accepted sockets inherit it
-    // Short connections are accepted with their request: it is never waited for.
+    // Accept short connections only when their request has arrived, so that recv() need not wait.
     const int seconds = options.answers.close ? 1 : 0;
     ::setsockopt(listener.socket.get(), IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds);
     listeners.push_back(std::move(listener));
@@ -103,7 +104,7 @@ Result<std::vector<net::Listener>, std::string> listen(const Options& options) {
   return listeners;
 }
 
-// The loops' threads, and what they tell the main thread.
+// The loops' threads and their state, shared with the main thread.
 struct Crew {
   explicit Crew(unsigned count) : opened(count) {}
   std::latch opened;  // each loop is open, or has failed
@@ -128,7 +129,7 @@ void work(const LoopOptions& options, Crew& crew) {
   ::kill(::getpid(), SIGTERM);  // wakes the main thread, which stops the others
 }
 
-// Until SIGTERM or SIGINT; the threads inherit that they are blocked.
+// Runs until SIGTERM or SIGINT. Both are blocked; the threads inherit the signal mask.
 int serve(const Options& options, const Answers& answers, const net::TlsContext* tls) {
   sigset_t signals;
   ::sigemptyset(&signals);
@@ -154,7 +155,7 @@ int serve(const Options& options, const Answers& answers, const net::TlsContext*
   }
   int signal = 0;
   ::sigwait(&signals, &signal);
-  ::eventfd_write(stop.get(), 1);  // never read: all see it
+  ::eventfd_write(stop.get(), 1);  // never read, so that all threads see it
   crew.threads.clear();            // joins
   return crew.broken ? failed : 0;
 }
@@ -164,7 +165,7 @@ int run(int argc, char** argv) {
   CLI::App app("Answers every request with the same response, without reading it.", "floor");
   describe(app, options);
   CLI11_PARSE(app, argc, argv);
-  base::raise_descriptor_limit();
+  server::raise_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);
   const Answers answers(read_body(options), options.answers);
   if (options.certificate_file.empty()) return serve(options, answers, nullptr);

@@ -11,7 +11,7 @@ namespace h2server::lab::floor {
 
 namespace {
 
-constexpr std::size_t first_bytes = 64 * 1024;  // most turns of a connection fit
+constexpr std::size_t first_bytes = 64 * 1024;  // enough for most turns of a connection
 
 }  // namespace
 

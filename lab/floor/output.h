@@ -1,6 +1,6 @@
-// What leaves by one connection: bytes written here, and references to memory that outlives it.
-// It sends nothing itself. A loop keeps a pool of them, and a connection has one only while it
-// sends: so a thousand quiet connections share one buffer that stays in the processor's cache.
+// Output queue of one connection: bytes written here, and references to memory that outlives it.
+// Does no I/O. A loop keeps a pool of them, and a connection holds one only while it sends. A
+// thousand idle connections therefore share one buffer that stays in the processor's cache.
 #pragma once
 
 #include <sys/uio.h>
@@ -15,35 +15,35 @@ namespace h2server::lab::floor {
 
 class Output {
  public:
-  // Memory for `bytes` more bytes; all of them must be written, before anything else is called.
+  // Returns memory for `bytes` more bytes. Write all of them before the next call.
   char* room(std::size_t bytes);
   void copy(std::string_view bytes);
   void refer(std::string_view bytes);
 
-  // What is left to send.
+  // Bytes still to send.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  // Where it lies, in order, as much as one sendmsg() takes. Valid until anything is added or sent.
+  // Returns the unsent bytes in order, as much as one sendmsg() takes. Valid until a change.
   [[nodiscard]] std::span<iovec> pieces();
   void sent(std::size_t bytes);
   void clear() noexcept;
 
  private:
   struct Piece {
-    const char* fixed;   // null: in memory_
-    std::size_t offset;  // of memory_
+    const char* fixed;   // null if in memory_
+    std::size_t offset;  // in memory_
     std::size_t bytes;
   };
 
   std::size_t bytes_ = 0;
-  std::size_t used_ = 0;  // of memory_
+  std::size_t used_ = 0;  // bytes of memory_
   std::size_t capacity_ = 0;
   std::unique_ptr<char[]> memory_;
   std::vector<Piece> pieces_;
-  std::size_t first_ = 0;  // of pieces_; those before it were sent
+  std::size_t first_ = 0;  // first unsent element of pieces_
   std::vector<iovec> vectors_;
 };
 
-// Gives out the one that was given back last: its memory is the warmest.
+// LIFO pool: the most recently released output has the warmest memory.
 class OutputPool {
  public:
   [[nodiscard]] std::unique_ptr<Output> take();

@@ -22,7 +22,7 @@ void append(std::string& frames, const FrameHeader& header, std::string_view pay
   frames += payload;
 }
 
-// WINDOW_UPDATE (6.9) for the connection.
+// Appends WINDOW_UPDATE (6.9) for the connection.
 void append_window(std::string& frames, std::uint32_t bytes) {
   const char payload[] = {static_cast<char>(bytes >> 24), static_cast<char>(bytes >> 16),
                           static_cast<char>(bytes >> 8), static_cast<char>(bytes)};
@@ -55,7 +55,7 @@ void H1Session::fill(Output& output, const FillLimits& limits) {
 // --- HTTP/2 -----------------------------------------------------------------------------------
 
 H2Session::H2Session(const Answers& answers) : answers_(answers) {
-  // A million streams; the largest windows, so that no upload ever waits.
+  // A million streams and the largest windows, so that uploads never wait.
   constexpr std::string_view many("\x00\x03\x00\x10\x00\x00\x00\x04\x7f\xff\xff\xff", 12);
   static_assert(many[1] == max_concurrent_streams && many[7] == initial_window_size);
   append(control_, frame_header(many.size(), type_settings, 0, 0), many);
@@ -101,7 +101,7 @@ void H2Session::count_received(std::uint32_t bytes) {
   received_ = 0;
 }
 
-// A stream that is not there was answered to the end: its window is of no interest.
+// An unknown stream was answered completely, so its window does not matter.
 void H2Session::change_window(std::uint32_t stream, std::uint32_t increment) {
   if (stream == 0) {
     window_ += increment;
@@ -111,7 +111,7 @@ void H2Session::change_window(std::uint32_t stream, std::uint32_t increment) {
   if (found != streams_.end()) found->window += increment;
 }
 
-// RFC 9113, 6.9.2: it changes the windows of open streams as well.
+// RFC 9113, 6.9.2: a new initial size also changes the windows of open streams.
 void H2Session::change_setting(std::uint16_t identifier, std::uint32_t value) {
   if (identifier != initial_window_size) return;
   const std::int64_t change = std::int64_t{value} - initial_window_;
@@ -133,7 +133,7 @@ void H2Session::fill(Output& output, const FillLimits& limits) {
   streams_.resize(kept, Stream{.number = 0, .window = 0});
 }
 
-// As much of the response as the limits and the windows let pass; true: all of it.
+// Writes as much of the response as limits and windows permit. Returns true if all is written.
 bool H2Session::answer(Stream& stream, Output& output, const FillLimits& limits) {
   const std::string_view body = answers_.body();
   const auto whole = static_cast<std::int64_t>(body.size());
@@ -180,7 +180,7 @@ void Session::receive(std::string_view bytes) {
   }
 }
 
-// What follows the preface, or did not belong to one.
+// Detects the protocol. Returns the bytes after the preface, or all of `bytes` if it is HTTP/1.1.
 std::string_view Session::find_out(std::string_view bytes) {
   const std::string_view expected = h2_preface.substr(matched_, bytes.size());
   if (!bytes.starts_with(expected)) {

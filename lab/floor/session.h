@@ -1,5 +1,5 @@
-// One client's conversation without its socket: takes what was received, says what to send. The
-// first bytes tell HTTP/1.1 from HTTP/2, over TLS as well. Copies and refers to the Answers, which
+// One client's conversation without a socket: takes received bytes and produces the bytes to send.
+// Detects HTTP/1.1 or HTTP/2 by the first bytes, also over TLS. Refers to the Answers, which must
 // outlive it. Used by one thread.
 #pragma once
 
@@ -16,10 +16,10 @@
 
 namespace h2server::lab::floor {
 
-// How much fill() adds at a time, and how.
+// How much fill() adds at a time, and in which form.
 struct FillLimits {
-  std::size_t bytes_max = 1024 * 1024;  // no more is begun above: a large body comes in turns
-  bool refer_to_body = true;            // false: whoever takes the output wants it in one piece
+  std::size_t bytes_max = 1024 * 1024;  // no new part is begun above it, so large bodies take turns
+  bool refer_to_body = true;            // false: copies the body, for output in one piece
 };
 
 class H1Session {
@@ -28,20 +28,20 @@ class H1Session {
 
   void receive(std::string_view bytes);
   void fill(Output& output, const FillLimits& limits);
-  // Nothing more will be said: the connection ends when all was sent.
+  // Returns true if all responses are written and the connection must be closed.
   [[nodiscard]] bool finished() const noexcept { return finished_ && left_ == 0; }
 
  private:
   const Answers& answers_;
   H1Framing framing_;
-  H1UploadFraming upload_framing_;  // instead, where requests may have bodies
+  H1UploadFraming upload_framing_;  // used instead if requests may have bodies
   bool finished_ = false;
-  std::uint64_t left_ = 0;  // bytes of responses
-  std::size_t place_ = 0;   // in the response that is half said
+  std::uint64_t left_ = 0;  // bytes of responses to write
+  std::size_t place_ = 0;   // offset in the response that is partly written
 };
 
-// With the flow control of RFC 9113, 5.2: a body stops where the client's windows end. Requests'
-// bodies are dropped; a stream's may have 2 GiB, since only the connection's window opens again.
+// Implements flow control (RFC 9113, 5.2). Drops request bodies. A stream may upload 2 GiB at most,
+// because only the connection's window is replenished.
 class H2Session {
  public:
   explicit H2Session(const Answers& answers);
@@ -50,10 +50,10 @@ class H2Session {
   void fill(Output& output, const FillLimits& limits);
 
  private:
-  // A request that was not answered to the end.
+  // A request that is not completely answered.
   struct Stream {
     std::uint32_t number;
-    bool begun = false;   // HEADERS are out
+    bool begun = false;   // HEADERS are written
     std::int64_t window;  // may be negative (6.9.2)
     std::size_t sent = 0;
   };
@@ -67,8 +67,8 @@ class H2Session {
   H2Framing framing_;
   std::int64_t window_ = 65'535;          // of the connection (6.9.2)
   std::int64_t initial_window_ = 65'535;  // of each stream
-  std::uint32_t received_ = 0;            // bytes of DATA since the connection's window was opened
-  std::vector<Stream> streams_;           // the oldest first
+  std::uint32_t received_ = 0;            // bytes of DATA since the last WINDOW_UPDATE
+  std::vector<Stream> streams_;           // oldest first
   std::string control_;                   // frames to send before any other
 };
 
@@ -77,7 +77,7 @@ class Session {
   explicit Session(const Answers& answers) : answers_(answers), h1_(answers) {}
 
   void receive(std::string_view bytes);
-  // Adds what is to be sent now: nothing when the client is to speak.
+  // Appends what to send now. Appends nothing while the client must send first.
   void fill(Output& output, const FillLimits& limits);
   [[nodiscard]] bool finished() const noexcept { return h1_.finished(); }
 
@@ -88,7 +88,7 @@ class Session {
 
   const Answers& answers_;
   Protocol protocol_ = Protocol::unknown;
-  std::size_t matched_ = 0;  // bytes of the preface
+  std::size_t matched_ = 0;  // bytes of the preface seen
   H1Session h1_;
   std::optional<H2Session> h2_;
 };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t record_bytes_max = 16 * 1024;  // RFC 8446, 5.1
 
-// References into the body would make a record of every piece.
+// No references to the body: each piece would become a record of its own.
 constexpr FillLimits tls_limits{.bytes_max = 256 * 1024, .refer_to_body = false};
 
 TlsChannel& channel_of(BIO* bio) { return *static_cast<TlsChannel*>(BIO_get_data(bio)); }
@@ -34,7 +34,7 @@ int write_records(BIO* bio, const char* from, int bytes) {
   return bytes;
 }
 
-// Nothing is ever held back, so a flush has always succeeded.
+// A flush always succeeds, because writes are not buffered.
 long control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
 
 struct FreeMethod {
@@ -53,7 +53,7 @@ BIO_METHOD* make_method() {
 BIO* make_bio(TlsChannel* channel) {
   static const std::unique_ptr<BIO_METHOD, FreeMethod> method(make_method());
   BIO* const bio = BIO_new(method.get());
-  ASSERT(bio != nullptr);  // memory
+  ASSERT(bio != nullptr);  // fails only without memory
   BIO_set_data(bio, channel);
   BIO_set_init(bio, 1);
   return bio;
@@ -65,14 +65,14 @@ void TlsChannel::Free::operator()(ssl_st* ssl) const noexcept { SSL_free(ssl); }
 
 TlsChannel::TlsChannel(const net::TlsContext& context, TlsScratch& scratch)
     : scratch_(scratch), ssl_(SSL_new(context.get())) {
-  ASSERT(ssl_ != nullptr);  // memory
+  ASSERT(ssl_ != nullptr);  // fails only without memory
   SSL* const ssl = ssl_.get();
   BIO* const bio = make_bio(this);
   SSL_set_bio(ssl, bio, bio);
   SSL_set_accept_state(ssl);
-  SSL_set_read_ahead(ssl, 1);  // all that was received is taken at once
-  // The context is the server's. What it does for idle connections' memory costs time, and an
-  // SSL_write() here is never partial.
+  SSL_set_read_ahead(ssl, 1);  // takes all received bytes at once
+  // The context is the server's. Its modes save memory of idle connections but cost time, and
+  // SSL_write() to memory is never partial.
   SSL_clear_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE);
   scratch_.received.resize(record_bytes_max);
 }
@@ -104,7 +104,7 @@ bool TlsChannel::receive(std::string_view records, Session& session) {
       return waiting;
     }
     session.receive({scratch_.received.data(), static_cast<std::size_t>(bytes)});
-    // Spares the call that would only find out that there is no more.
+    // Avoids a call that would only report that there is no more.
     if (input_.empty() && SSL_has_pending(ssl) == 0) return true;
   }
 }
@@ -122,7 +122,7 @@ void TlsChannel::fill(Session& session, Output& output) {
     const iovec piece = plain.pieces().front();
     const int bytes = static_cast<int>(piece.iov_len);
     const int written = SSL_write(ssl, piece.iov_base, bytes);
-    ASSERT(written == bytes);  // all of it, to memory
+    ASSERT(written == bytes);  // memory takes all of it
     plain.sent(piece.iov_len);
   }
   if (session.finished() && !closed_) {

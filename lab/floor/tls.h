@@ -1,6 +1,6 @@
-// TLS between a socket's bytes and a session's. OpenSSL reads from where the loop received and
-// writes where the loop sends from: no buffer in between, no system call of its own, and all
-// records of a turn leave together. The loop's thread only.
+// TLS between a socket and a session. OpenSSL reads from the loop's receive buffer and writes to
+// the loop's output: no buffer between them and no system call of its own. All records of a turn
+// are sent together. Used by the loop's thread only.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,22 @@ struct ssl_st;
 
 namespace h2server::lab::floor {
 
-// Memory that all connections of a loop use in turn.
+// Memory that the connections of a loop use in turn.
 struct TlsScratch {
-  Output plain;          // responses on their way into records
-  std::string received;  // requests, decrypted
+  Output plain;          // responses to encrypt
+  std::string received;  // decrypted requests
 };
 
 class TlsChannel {
  public:
   TlsChannel(const net::TlsContext& context, TlsScratch& scratch);
 
-  // Records from the client; what they hold goes to the session. False: TLS has failed or ended.
+  // Decrypts the client's records for the session. Returns false if TLS has failed or ended.
   bool receive(std::string_view records, Session& session);
-  // Records for the client: OpenSSL's own and what the session has to say.
+  // Appends records for the client: OpenSSL's own and the session's output.
   void fill(Session& session, Output& output);
 
-  // OpenSSL's side. How many bytes were taken, 0: there are none.
+  // Called by OpenSSL. Returns the number of bytes read, 0 if there are none.
   std::size_t read(char* to, std::size_t bytes_max);
   void write(std::string_view records);
 
@@ -43,10 +43,10 @@ class TlsChannel {
 
   TlsScratch& scratch_;
   std::unique_ptr<ssl_st, Free> ssl_;
-  std::string_view input_;    // during receive()
-  Output* target_ = nullptr;  // during fill()
-  std::string early_;         // written when there was no output to write to
-  bool closed_ = false;       // our close_notify is out
+  std::string_view input_;    // only during receive()
+  Output* target_ = nullptr;  // only during fill()
+  std::string early_;         // records written outside fill()
+  bool closed_ = false;       // our close_notify is written
 };
 
 }  // namespace h2server::lab::floor

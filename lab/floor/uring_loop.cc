@@ -15,12 +15,12 @@ namespace h2server::lab::floor {
 
 namespace {
 
-constexpr unsigned submissions = 4096;  // more in a turn cost another system call, no more
-constexpr unsigned buffer_count = 256;  // a power of two; few, so that they stay in the cache
+constexpr unsigned submissions = 4096;  // a fuller turn costs one more system call
+constexpr unsigned buffer_count = 256;  // a power of two; few, to stay in the cache
 constexpr std::size_t buffer_bytes = 8 * 1024;
 constexpr std::size_t ring_bytes = buffer_count * sizeof(io_uring_buf);
 constexpr std::uint16_t buffer_group = 0;
-constexpr std::size_t try_bytes_max = 64 * 1024;  // an empty socket's buffer takes it
+constexpr std::size_t try_bytes_max = 64 * 1024;  // fits an empty socket buffer
 
 enum class What : std::uint64_t { stop, accept, receive, send };
 
@@ -58,7 +58,7 @@ UringLoop::UringLoop(const LoopOptions& options)
       buffers_(buffer_count * buffer_bytes) {}
 
 UringLoop::~UringLoop() {
-  // The ring first: it may still receive into the buffers.
+  // Close the ring first: it may still receive into the buffers.
   if (ring_open_) ::io_uring_queue_exit(ring_.get());
   if (buffer_ring_ != nullptr) ::munmap(buffer_ring_, ring_bytes);
 }
@@ -71,7 +71,7 @@ Result<void, std::string> UringLoop::set_up() {
   int error = ::io_uring_queue_init_params(submissions, ring_.get(), &params);
   if (error < 0) return std::unexpected(explain("io_uring_setup", -error));
   ring_open_ = true;
-  ::io_uring_register_ring_fd(ring_.get());  // spares a look-up in each call; failing is no harm
+  ::io_uring_register_ring_fd(ring_.get());  // saves a look-up per call; failure is harmless
   void* const memory =
       ::mmap(nullptr, ring_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return std::unexpected(explain("mmap", errno));
@@ -112,7 +112,7 @@ Result<void, std::string> UringLoop::run() {
   while (true) {
     tried_.swap(trying_);
     const int submitted = ::io_uring_submit_and_wait(ring_.get(), 1);
-    // EBUSY, EAGAIN: completions are to be taken first.
+    // EBUSY, EAGAIN: the completion queue must be drained first.
     if (submitted < 0 && submitted != -EINTR && submitted != -EBUSY && submitted != -EAGAIN) {
       return std::unexpected(explain("io_uring_enter", -submitted));
     }
@@ -182,7 +182,7 @@ void UringLoop::arm_receive(Client& client) {
   io_uring_sqe* const entry = next_entry();
   const int descriptor = client.socket.get();
   if (options_.answers.close()) {
-    ::io_uring_prep_recv(entry, descriptor, nullptr, 0, 0);  // one request: one time
+    ::io_uring_prep_recv(entry, descriptor, nullptr, 0, 0);  // one request, so one receive
   } else {
     ::io_uring_prep_recv_multishot(entry, descriptor, nullptr, 0, 0);
   }
@@ -202,24 +202,24 @@ void UringLoop::received(Client& client, const Completion& completion) {
     }
     give_buffer(number);
   } else if (completion.result != -ENOBUFS && completion.result != -EINTR) {
-    client.connection.ended = true;  // by the client, or reset
+    client.connection.ended = true;  // closed or reset by the client
   }
   answer_later(client);
 }
 
-// Not before the turn's last completion: what the client says after a try was prepared would be
-// answered by nobody, since a try that succeeds is silent.
+// Answers after the turn's last completion. A try that succeeds has no completion, so input that
+// arrived after a try was prepared would get no answer.
 void UringLoop::answer_later(Client& client) {
   if (!std::exchange(client.to_answer, true)) to_answer_.push_back(client.socket.get());
 }
 
-// Of a send that waits, or of a try that failed.
+// Handles the completion of a waiting send or of a failed try.
 void UringLoop::sent(Client& client, const Completion& completion) {
   client.sending = Sending::nothing;
   Output& output = *client.connection.output;
   const int result = completion.result;
   if (result > 0) output.sent(static_cast<std::size_t>(result));
-  if (result <= 0 && result != -EINTR && result != -EAGAIN) {  // the client has gone
+  if (result <= 0 && result != -EINTR && result != -EAGAIN) {  // the client is gone
     output.clear();
     client.broken = client.connection.ended = true;
   }
@@ -227,7 +227,7 @@ void UringLoop::sent(Client& client, const Completion& completion) {
   answer_later(client);
 }
 
-// The tries of the last submission have succeeded, unless a completion said otherwise.
+// The tries of the last submission without a completion have succeeded.
 void UringLoop::settle() {
   for (const int descriptor : tried_) {
     const std::unique_ptr<Client>& client = clients_[static_cast<std::size_t>(descriptor)];
@@ -238,7 +238,7 @@ void UringLoop::settle() {
   tried_.clear();
 }
 
-// Each client of this turn once: what came in pieces is answered in one.
+// Answers each client once per turn, so input that came in pieces gets one send.
 void UringLoop::answer() {
   for (const int descriptor : to_answer_) {
     Client* const client = clients_[static_cast<std::size_t>(descriptor)].get();
@@ -251,14 +251,14 @@ void UringLoop::answer() {
   to_answer_.clear();
 }
 
-// Nothing may be under way: two sends at a time could overtake each other.
+// No send may be in flight: two sends could be reordered.
 void UringLoop::send_more(Client& client) {
   Connection& connection = client.connection;
   if (connection.output == nullptr) connection.output = outputs_.take();
   Output& output = *connection.output;
   connection.fill(output);
   if (output.bytes() == 0) return outputs_.give_back(std::move(connection.output));
-  // A connection that ends here is closed when its completion comes.
+  // The last output waits for its completion, which closes the connection.
   if (output.bytes() > try_bytes_max || client.over()) return send_rest(client);
   io_uring_sqe* const entry = prepare_send(client, MSG_DONTWAIT);
   entry->flags |= IOSQE_CQE_SKIP_SUCCESS;
@@ -274,7 +274,7 @@ void UringLoop::send_rest(Client& client) {
 io_uring_sqe* UringLoop::prepare_send(Client& client, int more_flags) {
   const std::span<iovec> pieces = client.connection.output->pieces();
   io_uring_sqe* const entry = next_entry();
-  // The kernel itself goes on where a send stopped half way.
+  // MSG_WAITALL: the kernel continues a partial send.
   const int flags = MSG_NOSIGNAL | MSG_WAITALL | more_flags;
   if (pieces.size() == 1) {
     ::io_uring_prep_send(entry, client.socket.get(), pieces[0].iov_base, pieces[0].iov_len, flags);
@@ -294,7 +294,7 @@ void UringLoop::end_if_idle(Client& client) {
     clients_[static_cast<std::size_t>(client.socket.get())].reset();
   } else if (!client.shut) {
     client.shut = true;
-    ::shutdown(client.socket.get(), SHUT_RDWR);  // ends the receiving, and then this
+    ::shutdown(client.socket.get(), SHUT_RDWR);  // ends the receive, then the client
   }
 }
 

@@ -1,6 +1,7 @@
-// The floor on io_uring: one io_uring_enter() a turn, for all connections. Accepting and receiving
-// are armed once; what is received lies in buffers that the ring lends, and goes back at once. One
-// thread makes it, runs it and owns every connection that it accepts.
+// io_uring loop of the floor server: one io_uring_enter() per turn for all connections. Accept is
+// multishot, and so is receive unless connections end after one response. The ring provides the
+// receive buffers and gets them back at once. One thread creates and runs the loop and owns every
+// connection that it accepts.
 #pragma once
 
 #include <sys/socket.h>
@@ -23,19 +24,18 @@ namespace h2server::lab::floor {
 class UringLoop {
  public:
   static Result<std::unique_ptr<UringLoop>, std::string> open(const LoopOptions& options);
-  // open() does this.
+  // Use open().
   explicit UringLoop(const LoopOptions& options);
   ~UringLoop();
 
-  // Until options.stop is readable. The error is a line for the operator.
+  // Runs until options.stop is readable. The error is a message for the operator.
   Result<void, std::string> run();
 
  private:
-  // What the kernel does with a connection's output.
-  //   trying    it sends at once, while it takes the submission, and completes only if it could
-  //   not:
-  //             so success costs no completion, and wakes nobody. The usual case.
-  //   waiting   it sends as there is room, however long that takes, and completes.
+  // State of a connection's send.
+  //   trying    non-blocking; completes only on failure, so success costs no completion. The usual
+  //             case.
+  //   waiting   sends as room becomes available, then completes.
   enum class Sending { nothing, trying, waiting };
   struct Client {
     Client(base::Fd accepted, const LoopOptions& options, TlsScratch& scratch)
@@ -44,11 +44,11 @@ class UringLoop {
 
     base::Fd socket;
     Connection connection;
-    bool receiving = false;  // the kernel has an operation of this kind
+    bool receiving = false;  // a receive is in flight
     Sending sending = Sending::nothing;
     bool to_answer = false;  // in to_answer_
-    bool broken = false;     // it takes no more
-    bool shut = false;       // it has been told to end both
+    bool broken = false;     // the client accepts no more
+    bool shut = false;       // shutdown() was called
     msghdr message{};
   };
   struct Completion;
@@ -57,7 +57,7 @@ class UringLoop {
   io_uring_sqe* next_entry();
   void give_buffer(std::uint16_t number) noexcept;
 
-  // False: it is time to stop.
+  // Returns false if the loop must stop.
   Result<bool, std::string> complete(const Completion& completion);
   Result<void, std::string> accepted(const Completion& completion);
   void received(Client& client, const Completion& completion);
@@ -79,9 +79,9 @@ class UringLoop {
   io_uring_buf_ring* buffer_ring_ = nullptr;
   std::vector<char> buffers_;
   std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
-  std::vector<int> to_answer_;  // descriptors of whom something may be sent at the turn's end
-  std::vector<int> trying_;     // descriptors whose sends are in the next turn's
-  std::vector<int> tried_;      // and in this turn's submission
+  std::vector<int> to_answer_;                    // descriptors to answer at the end of the turn
+  std::vector<int> trying_;                       // descriptors with a try in the next submission
+  std::vector<int> tried_;                        // descriptors with a try in the last submission
   OutputPool outputs_;
   TlsScratch scratch_;
 };

@@ -1,1 +1,1 @@
-"""The lab: what starts servers and load, measures, and reports."""
+"""The lab: starts servers and load, measures, and writes reports."""

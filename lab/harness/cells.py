@@ -1,4 +1,4 @@
-"""Cells: runs of an experiment that differ by nothing but their round, picked and in order."""
+"""Cells: the runs of an experiment grouped by their factors, with selection and ordering."""
 
 import dataclasses
 import re
@@ -7,9 +7,9 @@ from harness import measures, spread
 
 OURS = "h2server"
 FLOOR = "floor"
-SERVERS = [OURS, "nginx", "nghttpd", "h2o", "lighttpd", "caddy"]  # the floor comes last
-CLIENT_BOUND = 0.95  # client_cpu above it: the client was the limit
-SERVER_BOUND = 0.9  # server_cpu of one thread above it: the server was
+SERVERS = [OURS, "nginx", "nghttpd", "h2o", "lighttpd", "caddy"]  # the floor is sorted last
+CLIENT_BOUND = 0.95  # a client_cpu above it: the client was the limit
+SERVER_BOUND = 0.9  # a server_cpu per thread above it: the server was the limit
 
 
 @dataclasses.dataclass
@@ -24,7 +24,7 @@ class Cell:
         return spread.measured(run.measures.get(measure) for run in self.runs)
 
     def spread(self, measure):
-        """A Spread, or None if it was not measured."""
+        """Returns a Spread, or None if nothing was measured."""
         return spread.spread(self.values(measure))
 
     def median(self, measure):
@@ -33,17 +33,17 @@ class Cell:
 
     @property
     def client_bound(self):
-        """Whether the client was the limit, not the server."""
+        """True if the client was the limit, not the server."""
         if "rate" in self.factors:
-            # At a fixed rate it spins between arrivals, so its processor time tells nothing; but it
-            # fell behind where the rate was not reached and the server had time left.
+            # At a fixed rate the client spins between arrivals, so its processor time says nothing.
+            # It was the limit if the rate was not reached and the server had time left.
             reached = (self.median("rps") or 0) >= spread.KEPT_UP * self.factors["rate"]
             return not reached and (self.median("server_cpu") or 0) < SERVER_BOUND
         return (self.median("client_cpu") or 0) > CLIENT_BOUND
 
 
 def cells_of(experiment, where=None):
-    """The Cells whose factors are as `where` says, each factor's value or one of several."""
+    """Returns the Cells that match `where`: {factor: value, or a collection of values}."""
     found = {}
     for run in experiment.runs:
         if _fits(run.factors, where or {}):
@@ -60,7 +60,7 @@ def _fits(factors, where):
 
 
 def as_tuple(factors):
-    """The names in a factor or a tuple of factors."""
+    """Returns a tuple of factor names, from a name or a tuple."""
     return (factors,) if isinstance(factors, str) else tuple(factors)
 
 
@@ -69,21 +69,21 @@ def key_of(cell, factors):
 
 
 def telling_apart(cells, factors):
-    """`factors`, and those others without which two cells would look the same."""
+    """Returns `factors`, extended by those factors that are needed to make all cells distinct."""
     factors = as_tuple(factors)
     others = {name: None for cell in cells for name in cell.factors if name not in factors}
     while len({key_of(cell, factors) for cell in cells}) < len(cells):
         apart = {name: len({key_of(cell, (*factors, name)) for cell in cells}) for name in others}
         best = max(apart, key=apart.get, default=None)
         if best is None or apart[best] == len({key_of(cell, factors) for cell in cells}):
-            break  # not by their factors
+            break  # their factors cannot distinguish them
         factors = (*factors, best)
         del others[best]
     return factors
 
 
 def place(factor, value, order=None):
-    """A sort key: as `order` says, servers always alike, numbers by value, texts as one reads."""
+    """Returns a sort key: place in `order`, servers in fixed order, numbers by value, texts."""
     listed = (order or {}).get(factor, SERVERS if factor == "server" else [])
     if value in listed:
         return (0, listed.index(value))
@@ -98,7 +98,7 @@ def place(factor, value, order=None):
 
 
 def place_of(key, factors, order=None):
-    """The sort key of a tuple of values."""
+    """Returns the sort key of a tuple of values."""
     return tuple(place(factor, value, order) for factor, value in zip(factors, key, strict=True))
 
 
@@ -107,7 +107,7 @@ def in_order(cells, factors, order=None):
 
 
 def grouped(cells, factors, order=None):
-    """{values of `factors`: [Cell …]}, in order."""
+    """Returns {values of `factors`: [Cell …]}, in order."""
     groups = {}
     for cell in in_order(cells, factors, order):
         groups.setdefault(key_of(cell, factors), []).append(cell)
@@ -115,7 +115,7 @@ def grouped(cells, factors, order=None):
 
 
 def label(key, factors):
-    """The values in one line, numbers with the name of what they count: nginx · threads 4."""
+    """Returns the values as one line, numbers with their factor's name: nginx · threads 4."""
     words = []
     for factor, value in zip(factors, key, strict=True):
         if value is None:
@@ -126,10 +126,10 @@ def label(key, factors):
 
 
 def floor_of(cell, cells, measure, floor=FLOOR):
-    """The cell of the floor with the same other factors, as far as it has them; else None.
+    """Returns the floor's cell whose common factors equal those of `cell`, or None.
 
-    The floor may be there several times, as on each engine: of those, the one that costs least. It
-    has no blocking engine: such a cell stands beside the floor on any.
+    If several match, as with one per engine, returns the cheapest. The floor has no blocking
+    engine, so a blocking cell matches a floor on any engine.
     """
     if cell.factors.get("server") == floor:
         return None

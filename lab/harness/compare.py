@@ -9,12 +9,12 @@ from . import cells, measures, results, spread
 
 MEASURES = ["cpu_us", "rps", "p99_ms"]
 WIDTH = 100
-_INDENT = 60  # of the cell's name
+_INDENT = 60  # column of the cell's name
 
 
 @dataclasses.dataclass
 class Change:
-    """One measure of one cell that both results have; `ratio` is B over A."""
+    """One measure of one cell that is in both results. `ratio` is B over A."""
 
     experiment: str
     cell: str
@@ -26,7 +26,7 @@ class Change:
 
     @property
     def size(self):
-        """How far from 1.0, the same for twice and for half."""
+        """Distance of the ratio from 1.0 on a log scale: the same for 2 and 0.5."""
         return abs(math.log(self.ratio.value)) if self.ratio.value > 0 else math.inf
 
     @property
@@ -38,7 +38,7 @@ class Change:
 
 
 def changes(before, after, names=None):
-    """[Change …] of all cells that both results have, the largest first."""
+    """Returns [Change …] of all cells in both results, the largest first."""
     found = []
     old = _cells(before)
     for key, cell in _cells(after).items():
@@ -51,13 +51,13 @@ def changes(before, after, names=None):
 
 
 def _cells(measured):
-    """{(experiment, cell): Cell}"""
+    """Returns {(experiment, cell): Cell}."""
     return {(experiment.name, cell.name): cell for experiment in measured.experiments
             for cell in cells.cells_of(experiment)}
 
 
 def warnings(before, after):
-    """Why the two may differ by something else than what was changed."""
+    """Returns reasons why the results may differ for something other than the change under test."""
     found = []
     if before.mode != after.mode:
         found.append(f"mode: {before.mode} against {after.mode}")
@@ -73,7 +73,7 @@ def warnings(before, after):
 
 
 def _binaries(before, after):
-    """Peers whose program is another one; ours is expected to be."""
+    """Returns warnings for peers with a different binary. h2server's is expected to differ."""
     old = {binary["name"]: binary for binary in before.binaries}
     found = []
     for binary in after.binaries:
@@ -85,7 +85,7 @@ def _binaries(before, after):
 
 
 def text_of(before, after, names=None, threshold=0.0, everything=False):
-    """The comparison in lines of at most WIDTH characters."""
+    """Returns the comparison as text, at most WIDTH characters per line."""
     found = changes(before, after, names)
     lines = [line for warning in warnings(before, after) for line in
              textwrap.wrap(f"warning: {warning}", WIDTH, subsequent_indent="         ")]
@@ -105,7 +105,7 @@ def text_of(before, after, names=None, threshold=0.0, everything=False):
 
 
 def _lines(change):
-    """Ratio, range, word, measure and medians, and the cell's name in as many lines as it needs."""
+    """Formats ratio, range, word, measure, medians and the cell's name, wrapped."""
     span = f"({spread.share(change.ratio.low)}–{spread.share(change.ratio.high)})"
     mark = "†" if change.client_bound and change.measure != "cpu_us" else " "
     medians = f"{spread.number(change.before.median)} → {spread.number(change.after.median)}"
@@ -119,7 +119,7 @@ def _lines(change):
 
 
 def _chance(found):
-    """How many of the differences would be there if nothing had changed."""
+    """Says how many differences chance alone would cause."""
     expected = sum(spread.by_chance(change.before.rounds, change.after.rounds) for change in found
                    if change.ratio.rounds >= spread.ROUNDS_MIN)
     few = sum(change.ratio.rounds < spread.ROUNDS_MIN for change in found)

@@ -1,4 +1,4 @@
-"""Draws the figures of plots.py as SVG: text stays text, and equal data gives equal bytes."""
+"""Draws the figures of plots.py as SVG. Text stays text, and equal data gives equal bytes."""
 
 import io
 import re
@@ -12,7 +12,7 @@ from matplotlib import colormaps, colors, pyplot, ticker  # noqa: E402
 
 from harness import cells, measures, plots, seeds, spread  # noqa: E402
 
-# Okabe and Ito's colours, which the colour-blind tell apart; a server has its own everywhere.
+# Okabe and Ito's palette, distinguishable by the colour-blind. Each server has a fixed colour.
 _SERVER_COLOURS = {
     "h2server": "#0072B2", "nginx": "#009E73", "nghttpd": "#D55E00", "h2o": "#CC79A7",
     "lighttpd": "#E69F00", "caddy": "#56B4E9", "floor": "#555555", "zy-http": "#882255",
@@ -23,7 +23,7 @@ _COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _MARKERS = "osD^vPX*<>"
 _DASHES = ["-", "--", "-.", ":"]
 _WIDTH_IN, _HEIGHT_IN = 9.0, 4.4
-_LEGEND_CHARACTERS = 118  # in one line, at the legend's size
+_LEGEND_CHARACTERS = 118  # per line, at the legend's font size
 _STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "lab", "text.parse_math": False,
     "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 10,
@@ -37,7 +37,7 @@ _STYLE = {
 
 
 def draw(figure, experiment, histograms, prefix):
-    """The SVG of a figure, its ids beginning with `prefix`; None if it has nothing to show.
+    """Returns the figure's SVG, its ids prefixed by `prefix`; None if there is nothing to show.
 
     `histograms` are the experiment's, by cell (results.py).
     """
@@ -55,7 +55,7 @@ def draw(figure, experiment, histograms, prefix):
 
 
 def _tidy(svg, prefix, title):
-    """One <svg> element: without prolog and metadata, with ids that are unique in a report."""
+    """Returns a single <svg> element without prolog and metadata, with ids unique in the report."""
     svg = svg[svg.index("<svg"):]
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
@@ -76,7 +76,7 @@ def _attribute(text):
 
 
 class _Looks:
-    """Colour by server, or by the first factor that varies; marker, dash and hatch by the rest."""
+    """Colour by server or by the first varying factor; marker, dash and hatch by the others."""
 
     def __init__(self, keys, factors):
         self._keys = list(keys)
@@ -92,7 +92,7 @@ class _Looks:
         return key[: self._place] + key[self._place + 1 :]
 
     def of(self, key):
-        """(colour, marker, dash)"""
+        """Returns (colour, marker, dash)."""
         value, rest = key[self._place], self._rests.index(self._rest(key))
         place = self._values.index(value)
         colour = (server_colour(value, self._values) if self._servers
@@ -102,7 +102,7 @@ class _Looks:
 
 
 def server_colour(server, servers):
-    """The server's own, or one that depends on nothing but the unknown names around it."""
+    """Returns the server's own colour, or one that depends only on the unknown servers' names."""
     if server in _SERVER_COLOURS:
         return _SERVER_COLOURS[server]
     unknown = sorted(str(name) for name in servers if name not in _SERVER_COLOURS)
@@ -115,13 +115,13 @@ def _legend(canvas, axes):
         return
     columns = max(1, min(len(names), _LEGEND_CHARACTERS // (max(map(len, names)) + 8)))
     lines = -(-len(names) // columns)
-    columns = -(-len(names) // lines)  # as many in each line
+    columns = -(-len(names) // lines)  # balanced lines
     canvas.set_size_inches(_WIDTH_IN, _HEIGHT_IN + 0.2 * (lines - 1))
     canvas.legend(handles, names, loc="outside lower center", ncols=columns)
 
 
 def _number_axis(axis, log):
-    """Plain numbers; on a logarithmic axis at 1, 2 and 5, or at each decade if there are many."""
+    """Sets plain numbers; on a log axis ticks at 1, 2 and 5, or at decades if there are many."""
     if log:
         low, high = axis.get_view_interval()
         subs = (1, 2, 5) if low > 0 and high / low < 2000 else (1,)
@@ -131,14 +131,14 @@ def _number_axis(axis, log):
 
 
 def _short(value):
-    """20k for 20 000: on an axis."""
+    """Returns an axis label: 20k for 20 000."""
     for limit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= limit:
             return f"{value / (1e3 if letter == 'k' else limit):g}{letter}"
     return f"{value:g}"
 
 
-# --- each kind of figure: True if there was something to draw -------------------------------------
+# --- one function per kind of figure; returns True if it drew anything ---------------------------
 
 
 def _lines(figure, canvas, axes, experiment, _):
@@ -166,14 +166,14 @@ def _lines(figure, canvas, axes, experiment, _):
 
 
 def _series_factors(picked, figure):
-    """What tells the lines apart; cells of one line differ by x."""
+    """Returns the factors that distinguish the lines. Cells of one line differ in x."""
     series = cells.as_tuple(figure.series)
     all_factors = cells.telling_apart(picked, (*series, figure.x))
     return tuple(factor for factor in all_factors if factor != figure.x)
 
 
 def _seed_lines(figure, axes):
-    """What the seed measured, dashed and grey: on another machine, so only its shape compares."""
+    """Draws the seed's numbers, dashed and grey: another machine, so only the shape compares."""
     found = {}
     for row in seeds.rows_within(figure.seed, figure.where):
         if figure.x in row.factors and figure.y in row.measures and not row.flag:
@@ -272,7 +272,7 @@ def _heat_map(figure, canvas, axes, experiment, _):
 
 
 def _fields(axes, values, columns, rows):
-    """A rectangle with its number for each field, so that the SVG holds no pixels."""
+    """Draws a rectangle with its number per field, so that the SVG contains no pixels."""
     low, high = min(values.values()), max(values.values())
     norm = colors.LogNorm if low > 0 and high > 20 * low else colors.Normalize
     scale, shades = norm(low, high if high > low else low + 1), colormaps["cividis_r"]

@@ -1,7 +1,7 @@
 """Findings: one sentence each, with its size, its spread and what it does not show.
 
-The helpers below write the sentence from the cells, so that it says what was measured, whichever
-way it went. Each returns None where a cell was not measured: no finding, and no failure.
+The functions below derive the sentence from the cells, so it states what was measured, in favour of
+h2server or not. Each returns None if a cell was not measured.
 """
 
 import dataclasses
@@ -13,18 +13,18 @@ KINDS = ("win", "loss", "even", "note")
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What the measurements say of h2server, good or bad."""
+    """A statement about h2server, derived from measurements."""
 
     text: str
-    kind: str  # of KINDS: a win or a loss of h2server, no difference beyond the spread, neither
-    not_shown: str = ""  # what a reader might conclude, and must not
+    kind: str  # of KINDS: a win or a loss of h2server, no difference beyond the spread, or neither
+    not_shown: str = ""  # conclusions that a reader must not draw
 
 
 def compare_cells(experiment, measure, ours, theirs, what="", not_shown="", names=None):
     """h2server needs 0.71 × (0.68–0.75) the CPU per request of nginx: 7.4 µs against 10.4 µs (…).
 
-    `ours` and `theirs` are factors that each leave one cell. `names` are what to call the two,
-    their servers' names otherwise. Of two cells of one server, neither wins: the finding is a note.
+    `ours` and `theirs` are factors that match one cell each. `names` default to the names of the
+    servers. For two cells of the same server the finding is a note.
     """
     one, other = only(experiment, ours, measure), only(experiment, theirs, measure)
     if not one or not other:
@@ -46,9 +46,10 @@ def compare_cells(experiment, measure, ours, theirs, what="", not_shown="", name
 
 
 def best_of(experiment, measure, where=None, by="server", what="", not_shown=""):
-    """The best of several, by their `by`, and how far behind the next one and h2server are.
+    """Names the best of several cells, and how far behind the second and h2server are.
 
-    The floor does not compete. Where `by` is not the server, the finding is a note.
+    `by` are the factors that name a cell. The floor is excluded. If `by` is not the server, the
+    finding is a note.
     """
     found = [cell for cell in cells.cells_of(experiment, where)
              if cell.values(measure) and _server(cell) != cells.FLOOR]
@@ -79,7 +80,7 @@ def best_of(experiment, measure, where=None, by="server", what="", not_shown="")
 
 
 def ratio_to_floor(experiment, measure, ours, what="", not_shown=""):
-    """How far the cell `ours` is from what answers without reading."""
+    """Compares the cell `ours` with the floor, which answers without reading."""
     one = only(experiment, ours, measure)
     floor = one and cells.floor_of(one, cells.cells_of(experiment), measure)
     found = floor and spread.ratio(one.values(measure), floor.values(measure))
@@ -94,7 +95,7 @@ def ratio_to_floor(experiment, measure, ours, what="", not_shown=""):
 
 
 def knee_of(experiment, x, where, what="", not_shown="", p99="p99_ms", achieved="rps"):
-    """The offered rate, factor `x`, from which the server that `where` picks is overloaded."""
+    """Names the offered rate, factor `x`, from which the server of `where` is overloaded."""
     found = [cell for cell in cells.cells_of(experiment, where) if cell.values(p99)]
     points = [(cell.factors[x], cell.spread(p99), cell.median(achieved)) for cell in found
               if x in cell.factors]
@@ -116,7 +117,7 @@ def knee_of(experiment, x, where, what="", not_shown="", p99="p99_ms", achieved=
 
 
 def crossing_of(experiment, measure, x, one, other, names, what="", not_shown="", unit=""):
-    """Between which values of the factor `x` the curve of the cells `one` passes `other`'s."""
+    """Names the values of factor `x` between which the curves of `one` and `other` cross."""
     curves = []
     for where in (one, other):
         found = [cell for cell in cells.cells_of(experiment, where)
@@ -143,7 +144,7 @@ def crossing_of(experiment, measure, x, one, other, names, what="", not_shown=""
 
 
 def only(experiment, where, measure):
-    """The one cell that `where` leaves; None if `measure` is in none."""
+    """Returns the single cell that `where` matches, or None if none has `measure`."""
     found = [cell for cell in cells.cells_of(experiment, where) if cell.values(measure)]
     if len(found) > 1:
         raise ValueError(f"{where} leaves {len(found)} cells of {experiment.name}: "
@@ -172,7 +173,7 @@ def _behind(cell, best, measure):
 
 
 def _kind(found, measure, ours, theirs):
-    """Whose the better value is. One round or two have no spread that could tell."""
+    """Returns the kind of a comparison. One round or two have no spread to judge by."""
     if ours == theirs or ours != cells.OURS or found.rounds < spread.ROUNDS_MIN:
         return "note"
     if not found.differs:
@@ -181,7 +182,7 @@ def _kind(found, measure, ours, theirs):
 
 
 def _finding(text, kind, measure, compared, not_shown):
-    """Adds what makes a comparison worth less than it looks."""
+    """Adds the caveats of a comparison."""
     caveats = [not_shown or measures.not_shown(measure)]
     bound = [cell for cell in compared if cell.client_bound]
     if bound and measure not in ("cpu_us", "rss_kib", "syscalls", "wire_bytes", "switches"):

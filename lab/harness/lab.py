@@ -1,4 +1,4 @@
-"""The Lab: what every procedure needs, and the loop that runs the cells of the experiments."""
+"""The Lab: the environment of all procedures, and the loop that runs the experiments' cells."""
 
 import dataclasses
 import datetime
@@ -12,18 +12,18 @@ from harness import loads, machine, results, servers, spread
 from harness.processes import Failure
 from harness.progress import Progress
 
-INDEX_BYTES = 158  # of the article's index.html
+INDEX_BYTES = 158  # size of the article's index.html
 
 
 @dataclasses.dataclass
 class Cell:
-    """One row of an experiment's plan: its factors, and what measures it once."""
+    """One row of an experiment's plan: its factors and the procedure that measures it once."""
 
     factors: dict
     procedure: object  # (Lab, round number) -> Outcome
-    server: object  # servers.Server, which may be missing here
-    tool: str = "load"  # the load generator, which may be missing as well
-    unable: str = ""  # why the server cannot be measured so
+    server: object  # servers.Server; may not be installed
+    tool: str = "load"  # the load generator; may not be installed
+    unable: str = ""  # why the server cannot be measured this way
 
     @property
     def name(self):
@@ -32,26 +32,26 @@ class Cell:
 
 @dataclasses.dataclass(frozen=True)
 class Mode:
-    """How much is measured."""
+    """How much to measure."""
 
     name: str
     rounds: int
-    # full: every cell, for publishing; quick: those that matter, in minutes; smoke: each
-    # procedure once or twice with next to no load, to see that it works.
+    # full: every cell, for publishing. quick: the important ones, in minutes. smoke: each procedure
+    # once or twice with minimal load, as a functional test.
 
     def pick(self, full, quick, smoke):
-        """The one of three that belongs to this mode."""
+        """Returns the argument for this mode."""
         return {"full": full, "quick": quick, "smoke": smoke}[self.name]
 
 
 MODES = {mode.name: mode for mode in (Mode("full", 5), Mode("quick", 5), Mode("smoke", 1))}
 
 
-_SCRATCH_BYTES = 500_000_000  # the longest logs and largest files, with room to spare
+_SCRATCH_BYTES = 500_000_000  # more than the longest logs and largest files
 
 
 def _memory_folder():
-    """A folder in memory, so that no disk is measured; None: there is none, or a small one."""
+    """Returns a folder in memory, to measure no disk; None if there is none with enough space."""
     try:
         return "/dev/shm" if shutil.disk_usage("/dev/shm").free > _SCRATCH_BYTES else None
     except OSError:
@@ -59,7 +59,7 @@ def _memory_folder():
 
 
 class Lab:
-    """with Lab(…) as lab: folders, files to serve and a certificate that are gone afterwards."""
+    """Context manager: temporary folders, files to serve and a certificate."""
 
     def __init__(self, build, mode, server_cpus, load_cpus, peers, guests):
         self.build = pathlib.Path(build)
@@ -67,10 +67,10 @@ class Lab:
         self.server_cpus = server_cpus
         self.load_cpus = load_cpus
         self.peers = {server.name: server for server in peers}
-        self.guests = guests  # servers that the command line adds
+        self.guests = guests  # servers from the command line
         self.counted_requests = mode.pick(4000, 4000, 200)
-        self.checked = set()  # what was asked for and answered right
-        self.counted = set()  # whose system calls were counted
+        self.checked = set()  # ids of Subjects, and keys of uploads
+        self.counted = set()  # ids of Subjects with counted system calls
 
     @property
     def load_program(self):
@@ -83,7 +83,7 @@ class Lab:
     def __enter__(self):
         self._folder = tempfile.TemporaryDirectory(prefix="h2lab-", dir=_memory_folder())
         self.scratch = pathlib.Path(self._folder.name)
-        self.scratch.chmod(0o755)  # for servers that give up their privileges
+        self.scratch.chmod(0o755)  # for servers that drop their privileges
         self.root = self.scratch / "root"
         self.root.mkdir()
         self.file("index.html", INDEX_BYTES)
@@ -104,7 +104,7 @@ class Lab:
         self._folder.cleanup()
 
     def file(self, name, size):
-        """A file of `size` bytes in the root; its path as a request's target."""
+        """Creates a file of `size` bytes in the root. Returns its path as a request target."""
         path = self.root / name
         if not path.exists():
             line = b"<p>The quick brown fox jumps over the lazy dog.</p>\n"
@@ -113,7 +113,7 @@ class Lab:
 
 
 def missing(lab, cell):
-    """Why the cell cannot be measured here, or None."""
+    """Returns why the cell cannot be measured here, or None."""
     if cell.unable:
         return cell.unable
     if cell.server.path() is None:
@@ -127,7 +127,10 @@ def missing(lab, cell):
 
 
 def plan(lab, definitions, rounds, again="lab/run"):
-    """([Experiment], [(Experiment, Cell, round)]); `again` and its name repeat an experiment."""
+    """Returns ([Experiment], [(Experiment, Cell, round)]).
+
+    `again` followed by an experiment's name is the command that repeats it.
+    """
     experiments, runs = [], []
     for definition in definitions:
         cells = definition.cells(lab)
@@ -144,9 +147,9 @@ def plan(lab, definitions, rounds, again="lab/run"):
 
 
 def in_shuffled_rounds(runs, seed):
-    """All first rounds of an experiment, then all second ones …, each in an order of its own.
+    """Returns the runs of each experiment round by round, each round in random order.
 
-    So a change of the machine's speed falls on all cells, and what ran before one is another each
+    So a change of the machine's speed affects all cells, and a cell has another predecessor each
     time.
     """
     order = random.Random(seed)
@@ -161,10 +164,10 @@ def in_shuffled_rounds(runs, seed):
 
 
 def measure(lab, definitions, rounds, commands, seed, save):
-    """The Results of all experiments; of those that were done when it is interrupted.
+    """Returns the Results of all experiments; if interrupted, of the runs that were done.
 
-    `commands`: what was typed, and what repeats an experiment when its name follows. `save` is
-    given the Results as far as they are, after each experiment.
+    `commands` are the command line, and the command that repeats an experiment when its name is
+    appended. Calls `save` with the partial Results after each experiment.
     """
     typed, again = commands
     found = results.Results(mode=lab.mode.name, started=_now(), command=typed, seed=seed)
@@ -177,7 +180,7 @@ def measure(lab, definitions, rounds, commands, seed, save):
     try:
         for experiment, cell, number in in_shuffled_rounds(runs, seed):
             if not experiment.started:
-                save(found)  # what the experiments before have found
+                save(found)  # the results of the experiments before
                 experiment.started = _now()
                 experiment.environment = found.environment
             progress.before(experiment.name, cell.name)
@@ -191,7 +194,7 @@ def measure(lab, definitions, rounds, commands, seed, save):
 
 
 def _binaries(lab, runs):
-    """Every program that takes part: the servers, and what puts load on them."""
+    """Returns data of every program in use: servers and load generators."""
     of_servers = {(cell.server.name, cell.server.path()): cell.server for _, cell, _ in runs}
     clients = [servers.Server(path.name, str(path), None, version=())
                for path in (lab.load_program, lab.relay_program)]
@@ -201,10 +204,10 @@ def _binaries(lab, runs):
 
 
 def measure_once(lab, found, experiment, cell, number):
-    """One run. Why it failed, or what of it did, or None; that is noted and stops no others."""
+    """Measures one run. Returns why all or a part of it failed, or None."""
     try:
         outcome = cell.procedure(lab, number)
-    except Exception as error:  # of any kind: it must not cost an hour of other measurements
+    except Exception as error:  # any error: it must not abort hours of other measurements
         why = str(error) if isinstance(error, Failure) else repr(error)
         experiment.failed.append({"what": f"{cell.name}, round {number + 1}", "why": why})
         return why

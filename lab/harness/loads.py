@@ -1,8 +1,7 @@
-"""The load generators: h2load, wrk, hey and ours, by one interface.
+"""The load generators h2load, wrk, hey and lab/load behind one interface.
 
-A load is a command line for an address and a way to read what the tool says. Each yields a
-Reading; a tool that saw an error or an answer that is not 2xx raises Failure, so such a run never
-counts.
+A load builds a command line for a Target and parses the tool's output into a Reading. It raises
+Failure if the tool reports an error or an unexpected status, so such a run never counts.
 """
 
 import csv
@@ -22,7 +21,7 @@ WRK_SCRIPT = pathlib.Path(__file__).with_name("wrk.lua")
 
 @dataclasses.dataclass
 class Reading:
-    """What a load generator saw."""
+    """The result of a load generator."""
 
     requests: int
     seconds: float
@@ -33,14 +32,14 @@ class Reading:
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """What a load is aimed at."""
+    """The server and path of a load."""
 
     port: int
     path: str  # "/index.html"
     tls: bool
     protocol: str  # h1 or h2
-    work: pathlib.Path  # for files of this run
-    body_bytes: int | None = None  # of the answer; None: any
+    work: pathlib.Path  # folder for files of this run
+    body_bytes: int | None = None  # of the expected answer; None if any
 
     @property
     def url(self):
@@ -48,10 +47,10 @@ class Target:
 
 
 def buckets_of(values, counts=None):
-    """[[µs, count] …] of an array of latencies in µs; a bucket's upper end is at most 1.6 % off.
+    """Returns [[µs, count] …] of latencies in µs; a bucket's upper end is at most 1.6 % too high.
 
-    HdrHistogram's buckets: each power of two is cut into 64. `counts`: how often each value was
-    seen, once if not given.
+    Uses HdrHistogram's scheme: each power of two is divided into 64 buckets. `counts` are the
+    frequencies of the values, 1 by default.
     """
     values = numpy.maximum(numpy.asarray(values, dtype=numpy.int64), 1)
     octave = numpy.floor(numpy.log2(values)).astype(numpy.int64)
@@ -62,13 +61,13 @@ def buckets_of(values, counts=None):
 
 
 def coarse(histogram):
-    """Another's histogram in our buckets."""
+    """Converts another tool's histogram to our buckets."""
     return buckets_of(*zip(*histogram, strict=True)) if histogram else []
 
 
 @dataclasses.dataclass(frozen=True)
 class H2load:
-    """Connections of some streams each, a number of requests in all; both protocols."""
+    """Connections with several streams each and a total number of requests; both protocols."""
 
     connections: int
     streams: int
@@ -81,8 +80,8 @@ class H2load:
         return dataclasses.replace(self, requests=few)
 
     def with_requests(self, requests):
-        requests = min(requests, self.requests)  # of large files there are few
-        # 200 requests a connection: what opening it costs is then small, as it is under load.
+        requests = min(requests, self.requests)  # tests with large files have few
+        # 200 requests per connection keep the cost of opening small, as under load.
         connections = max(min(self.connections, requests // 200), 1)
         return dataclasses.replace(self, requests=requests, connections=connections)
 
@@ -113,7 +112,7 @@ def _seconds(match):
 
 @dataclasses.dataclass(frozen=True)
 class Wrk:
-    """HTTP/1.1 connections that ask again at once, for some seconds."""
+    """HTTP/1.1 connections that send the next request at once, for some seconds."""
 
     connections: int
     seconds: int
@@ -144,7 +143,7 @@ class Wrk:
 
 @dataclasses.dataclass(frozen=True)
 class Hey:
-    """A connection for each request, as zy-http's author measured."""
+    """One connection per request, as zy-http's author measured."""
 
     concurrency: int
     requests: int
@@ -160,7 +159,7 @@ class Hey:
         return dataclasses.replace(self, requests=requests, concurrency=few)
 
     def command(self, target):
-        # hey asks a whole number of times a worker, and no fewer than there are workers.
+        # hey rounds down to a multiple of its workers, and needs at least one request per worker.
         requests = self.requests - self.requests % self.concurrency
         return ["hey", "-n", str(requests), "-c", str(self.concurrency), "-cpus", "1",
                 "-disable-keepalive", "-o", "csv", target.url]
@@ -179,12 +178,12 @@ class Hey:
 
 @dataclasses.dataclass(frozen=True)
 class Own:
-    """lab/load: what the others cannot do. `mode`: closed, open, exchange or churn."""
+    """lab/load, for what the other tools cannot do. `mode` is closed, open, exchange or churn."""
 
     binary: pathlib.Path
     mode: str
     options: dict  # of its command line: {"requests": 1000, "upload_bytes": 300, "multipart": True}
-    few: dict = dataclasses.field(default_factory=dict)  # replace some, to warm up and to count
+    few: dict = dataclasses.field(default_factory=dict)  # override, to warm up and to count
 
     tool = "load"
 
@@ -214,7 +213,7 @@ def _as_arguments(options):
 
 
 def reading_of(said):
-    """The Reading in a JSON line of lab/load."""
+    """Converts the JSON output of lab/load to a Reading."""
     if said["errors"]:
         raise Failure(f"load: {said['errors']}")
     more = {"goodput_mb_s": (said["body_bytes_in"] + said["body_bytes_out"]) / said["seconds"] / 1e6}
@@ -233,5 +232,5 @@ TOOLS = ("h2load", "wrk", "hey")
 
 
 def missing_tools():
-    """The load generators that this machine lacks."""
+    """Returns the load generators that are not installed."""
     return [tool for tool in TOOLS if shutil.which(tool) is None]

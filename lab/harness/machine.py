@@ -1,4 +1,4 @@
-"""What the measurements were made on: the environment card, and which binaries took part."""
+"""The measured system: the environment card and the data of the binaries."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ def _said(*command):
 
 
 def _compile_flags(build):
-    """The compiler's flags for a source of the server, without its include directories."""
+    """Returns the compiler's flags for a source of the server, without include directories."""
     try:
         entries = json.loads((build / "compile_commands.json").read_text())
     except (OSError, ValueError):
@@ -50,13 +50,13 @@ def _compile_flags(build):
 
 
 def raise_limits():
-    """As many descriptors as the system lets us have, for the servers and clients too."""
+    """Raises the descriptor limit to the hard limit, also for servers and clients."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def stay_on(cpus):
-    """Keeps this process off the servers' processors; `cpus` as taskset writes them."""
+    """Keeps this process off the servers' processors. `cpus` is in taskset's format."""
     wanted = set()
     for piece in cpus.split(","):
         first, _, last = piece.partition("-")
@@ -65,20 +65,20 @@ def stay_on(cpus):
 
 
 def source():
-    """The revision of the source, and whether it was changed since."""
+    """Returns the revision of the source, marked if the working tree has changes."""
     dirty = " with changes" if _said("git", "-C", servers.ROOT, "status", "--porcelain") else ""
     return _said("git", "-C", servers.ROOT, "rev-parse", "--short=12", "HEAD") + dirty
 
 
 def default_cpus():
-    """(the servers' processors, the load's): halves of those that we may use."""
+    """Returns (the servers' processors, the load's): halves of the available ones."""
     mine = sorted(os.sched_getaffinity(0))
     half = max(len(mine) // 2, 1)
     return ",".join(map(str, mine[:half])), ",".join(map(str, mine[half:] or mine))
 
 
 def environment(lab):
-    """{label: text}, in the order in which it is shown."""
+    """Returns {label: text}, in display order."""
     governors = {_read(path) for path in pathlib.Path("/sys/devices/system/cpu").glob(
         "cpu[0-9]*/cpufreq/scaling_governor")}
     memory_kib = int(_first(r"^MemTotal:\s+(\d+)", "/proc/meminfo"))
@@ -108,7 +108,7 @@ def environment(lab):
 
 
 def engine_of(lab):
-    """What --io auto takes here, in the server's own words."""
+    """Returns the engine that --io auto selects here, as the server prints it."""
     command = [lab.build / "h2server", "--h2c", "--host", "127.0.0.1", "--port", "0",
                "--root", lab.root]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
@@ -121,7 +121,7 @@ def engine_of(lab):
 
 
 def can_trace():
-    """Whether strace is there and allowed to attach to a process of ours."""
+    """Returns True if strace is installed and may attach to our processes."""
     with subprocess.Popen(["sleep", "60"]) as probe:
         try:
             tracer = subprocess.Popen(
@@ -138,7 +138,7 @@ def can_trace():
 
 
 def binary(lab, server):
-    """{name, version, path, sha256, flags} of a server; flags only of what we built."""
+    """Returns {name, version, path, sha256, flags} of a server; flags only of our own builds."""
     path = server.path()
     ours = path.resolve().is_relative_to(lab.build)
     return {

@@ -17,7 +17,7 @@ from harness.lab import MODES, Lab, measure, plan
 
 _NEEDED = ("curl", "h2load", "openssl", "taskset")  # wrk, hey and strace may be missing
 _BUILD = servers.ROOT / "build/release"
-_ROUNDS_MIN = 5  # fewer show no spread; smoke runs show that it works, not how fast
+_ROUNDS_MIN = 5  # fewer show no spread; smoke runs are functional tests
 
 _EPILOG = """
 Without EXPERIMENT all of them run. A peer that is not installed is skipped with a line in the
@@ -30,7 +30,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def _interrupt(_number, _frame):
-    """Ends the measuring. What follows is short and must not be cut short: stopping, reporting."""
+    """Ends the measurement. Ignores further signals, so that stopping and reporting can finish."""
     for number in _ENDING:
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
@@ -114,7 +114,7 @@ def _check(parser, options):
 
 
 def main():
-    # Whoever ends the lab ends its servers with it.
+    # Signals must end the servers, too.
     for number in _ENDING:
         signal.signal(number, _interrupt)
     parser = _parser()
@@ -151,7 +151,7 @@ def _run(lab, definitions, options):
 
 
 def _in_order(found, earlier):
-    """What was found, after what the folder held already, in the order of the report."""
+    """Returns the new results joined with those already in the folder, in report order."""
     whole = results.joined(earlier, found) if earlier else found
     order = list(experiments.ALL)
     return dataclasses.replace(
@@ -160,7 +160,7 @@ def _in_order(found, earlier):
 
 
 def _again(options):
-    """The command that repeats an experiment, when its name follows."""
+    """Returns the command that repeats an experiment when its name is appended."""
     words = ["lab/run"] + ([] if options.mode == "full" else [f"--{options.mode}"])
     if options.rounds is not None:
         words += ["--rounds", str(options.rounds)]
@@ -175,7 +175,7 @@ def _again(options):
 
 
 def _tell(found, page):
-    """Says where the report is and what is not in it; the exit status."""
+    """Prints where the report is and what was skipped. Returns the exit status."""
     for experiment in found.experiments:
         for entry in experiment.skipped:
             print(f"skipped  {experiment.name}: {entry['what']}: {entry['why']}")

@@ -1,4 +1,4 @@
-"""How measures are called in a report, in headings and in sentences."""
+"""Names of measures in headings and sentences of a report."""
 
 from harness.results import UNITS
 
@@ -24,7 +24,7 @@ TITLES = {
     "imbalance": "imbalance",
 }
 
-# (verb, what of) in "h2server VERB 0.71 × WHAT of nginx".
+# (verb, object) in "h2server VERB 0.71 × OBJECT of nginx".
 _WORDS = {
     "cpu_us": ("needs", "the CPU per request"),
     "rps": ("answers", "the requests per second"),
@@ -58,7 +58,7 @@ _NOT_SHOWN_LATENCY = "What a network adds: both ends ran on one machine."
 
 
 def heading(measure):
-    """(title, unit)"""
+    """Returns (title, unit)."""
     unit = UNITS.get(measure, "")
     return TITLES.get(measure, measure), "" if unit == "1/s" else unit
 
@@ -69,7 +69,7 @@ def axis(measure):
 
 
 def unit_after(measure):
-    """The unit as it follows a number: " µs"."""
+    """Returns the unit as it follows a number: " µs"."""
     return {"1/s": "/s", "per request": " per request"}.get(UNITS.get(measure), "") or (
         f" {UNITS[measure]}" if UNITS.get(measure) else "")
 

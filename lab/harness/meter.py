@@ -1,8 +1,8 @@
-"""What a server used: processor time, memory, context switches, bytes on the loopback interface.
+"""Resources that a server used: processor time, memory, context switches, bytes on loopback.
 
-Everything is read from /proc for the process and those it started. Processor time comes from
-schedstat, in ns, thread by thread. Where threads or processes come and go with connections their
-schedstat goes with them; there /proc/PID/stat tells what they used, in ticks of 10 ms.
+Reads /proc for the process and its descendants. Processor time comes from schedstat, in ns, per
+thread. schedstat is lost when threads or processes end with connections; then /proc/PID/stat is
+used, in ticks of 10 ms.
 """
 
 import contextlib
@@ -15,11 +15,11 @@ import time
 
 _TICK_NS = 10**9 // os.sysconf("SC_CLK_TCK")
 _SAMPLE_S = 0.2
-_END_S = 0.02  # for the server to close what the client has closed: that belongs to the load
+_END_S = 0.02  # time for the server to close what the client closed; part of the load
 
 
 def family(pid):
-    """The process, its children and theirs."""
+    """Returns the pids of the process and its descendants."""
     found = [pid]
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
@@ -34,7 +34,7 @@ def _threads(pid):
 
 
 def thread_cpu_ns(pid):
-    """{thread: ns} of the live threads of the process and its children."""
+    """Returns {thread: ns} of the live threads of the process and its descendants."""
     times = {}
     for member in family(pid):
         for task in _threads(member):
@@ -44,7 +44,7 @@ def thread_cpu_ns(pid):
 
 
 def _ticks(pid):
-    """User and system time, in ns, with those of threads and children that have ended: proc(5)."""
+    """Returns user and system time in ns, including ended threads and children: proc(5)."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         text = pathlib.Path(f"/proc/{pid}/stat").read_text()
         return sum(int(field) for field in text.rpartition(")")[2].split()[11:15]) * _TICK_NS
@@ -62,19 +62,18 @@ def _switches(pid):
 
 
 def _status_kib(pid, field):
-    """The sum of a field of /proc/PID/status, KiB."""
+    """Returns the sum of a field of /proc/PID/status, in KiB."""
     total = 0
     for member in family(pid):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             text = pathlib.Path(f"/proc/{member}/status").read_text()
             found = re.search(rf"^{field}:\s+(\d+)", text, re.MULTILINE)
-            total += int(found[1]) if found else 0  # a process that has ended has none
+            total += int(found[1]) if found else 0  # an ended process has none
     return total
 
 
 def resident_kib(pid):
-    """Resident memory at its highest so far; of several processes that of now, without what they
-    share being counted more than once."""
+    """Returns peak resident KiB; of several processes the current total, shared memory once."""
     members = family(pid)
     if len(members) == 1:
         return _status_kib(pid, "VmHWM")
@@ -88,22 +87,22 @@ def resident_kib(pid):
 
 
 def anonymous_kib(pid):
-    """What the processes allocated: no code, no files, nothing of the kernel's."""
+    """Returns the anonymous memory: no code, no files, no kernel memory."""
     return _status_kib(pid, "RssAnon")
 
 
 def loopback_bytes():
-    """Bytes that have crossed the loopback interface, headers of TCP and IP included."""
+    """Returns the bytes sent over the loopback interface, including TCP and IP headers."""
     return int(pathlib.Path("/sys/class/net/lo/statistics/tx_bytes").read_text())
 
 
 @dataclasses.dataclass
 class Usage:
-    """What a server used in a while."""
+    """What a server used during a measurement."""
 
     cpu_ns: int
     cpu_ns_by_thread: dict
-    switches: int | None  # not known where threads and processes end with connections
+    switches: int | None  # None if threads and processes end with connections
     wire_bytes: int
     rss_kib: int
 
@@ -111,7 +110,7 @@ class Usage:
 class Meter:
     """with Meter(pid, transient) as meter: …; meter.usage
 
-    `transient`: threads or processes end while it measures.
+    `transient` is True if threads or processes end during the measurement.
     """
 
     def __init__(self, pid, transient=False):
@@ -128,7 +127,7 @@ class Meter:
         self._switches = _switches(self._pid)
         self._wire_bytes = loopback_bytes()
         if self._transient or len(self._ended) > 1:
-            self._sampler.start()  # of one process the kernel keeps the highest
+            self._sampler.start()  # for a single process the kernel keeps the peak
         return self
 
     def __exit__(self, *exception):

@@ -1,11 +1,11 @@
-"""The vocabulary of figures: what an experiment wants shown, without how it is drawn.
+"""Declarations of figures: what an experiment shows, not how it is drawn.
 
-`where` picks runs by their factors: {"protocol": "h2c"} or {"protocol": ["h1", "h2c"]}; a run
-without the factor is not picked. `series`, `bars`, `group` and `rows` are a factor or a tuple of
-factors. Should they not tell two cells apart, the factors that do are added to them: different
-cells are never averaged. `order` puts a factor's values in order, {"stage": ["prototype", "mmap"]};
-numbers are ordered by value, servers always alike, other texts by name. `seed` is a name in
-seeds.TABLES, whose numbers are shown beside ours where the factors of both agree.
+`where` selects runs by factors: {"protocol": "h2c"} or {"protocol": ["h1", "h2c"]}. A run without
+the factor is not selected. `series`, `bars`, `group` and `rows` are a factor or a tuple of factors.
+If they do not distinguish all cells, further factors are added: different cells are never averaged.
+`order` gives the order of a factor's values, {"stage": ["prototype", "mmap"]}. By default numbers
+are ordered by value, servers in a fixed order, other texts by name. `seed` is a name in
+seeds.TABLES, whose numbers are shown beside ours where the factors agree.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Lines:
-    """The measure y over the numeric factor x: the median with a min–max band, a line a series."""
+    """The measure y over the numeric factor x, one line per series: median with a min–max band."""
 
     title: str
     x: str
@@ -30,7 +30,7 @@ class Lines:
 
 @dataclasses.dataclass(frozen=True)
 class Bars:
-    """The measure y, a group of bars for each value of `group`, whiskers from min to max."""
+    """The measure y: a group of bars per value of `group`, with whiskers from min to max."""
 
     title: str
     y: str
@@ -44,7 +44,7 @@ class Bars:
 
 @dataclasses.dataclass(frozen=True)
 class HeatMap:
-    """The median of the measure `value`, written into a field for each x and y (factors)."""
+    """The median of the measure `value`, in a field for each combination of the factors x and y."""
 
     title: str
     x: str | tuple
@@ -57,7 +57,7 @@ class HeatMap:
 
 @dataclasses.dataclass(frozen=True)
 class Percentiles:
-    """Latency over percentile, from the histograms of all rounds; the axis is log(1 / (1 - p))."""
+    """Latency over percentile, from the histograms of all rounds, on a log(1 / (1 - p)) axis."""
 
     title: str
     series: str | tuple = "server"
@@ -69,13 +69,12 @@ class Percentiles:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Median (min–max) of each measure in `columns`, and the first one's ratio to the floor's row.
+    """Median (min–max) of each measure in `columns`, and the first one's ratio to the floor.
 
-    The floor's row is that of the server `floor` with the same other factors, as far as it has
-    them; of several, the one that costs least. `ratio` names another measure than the first.
-    Rows are put in order by their factors from left to right: with "server" last, a seed's server
-    stands under ours of the same load. A seed's row without one of ours is added, if it could stand
-    beside one.
+    The ratio is to the cell of the server `floor` with equal common factors; if there are several,
+    to the cheapest. `ratio` names a measure other than the first. Rows are ordered by their factors
+    from left to right: with "server" last, a seed's server is next to ours under the same load. A
+    seed's row without a row of ours is added if it fits beside one.
     """
 
     title: str
@@ -91,7 +90,7 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class Statements:
-    """What a seed says that is in no table of it: a name in seeds.STATEMENTS."""
+    """Statements of a seed that are in none of its tables: a name in seeds.STATEMENTS."""
 
     title: str
     seed: str

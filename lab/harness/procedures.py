@@ -1,7 +1,7 @@
-"""What one run does: start a server, check what it says, put load on it, read the meters.
+"""Procedures of one run: start a server, check its answer, put load on it, read the meters.
 
-A procedure is called with the Lab and yields an Outcome, or raises Failure; it leaves nothing
-running. under_load() is the usual one.
+A procedure takes the Lab and a round number and returns an Outcome, or raises Failure. It leaves no
+process running. under_load() is the usual one.
 """
 
 import dataclasses
@@ -21,26 +21,26 @@ from harness.processes import Failure
 from harness.servers import ROOT, Setting
 
 _LOAD_S_MAX = 300
-_TRACED_LOAD_S_MAX = 60  # few requests: under strace they take long, but not that long
+_TRACED_LOAD_S_MAX = 60  # few requests, but strace is slow
 _ATTACH_S_MAX = 10
-_TRACED_BYTES = 100_000_000  # of large files fewer are asked for
+_TRACED_BYTES = 100_000_000  # limits the requests for large files
 PERCENTILES = {"p50_ms": 50, "p90_ms": 90, "p99_ms": 99, "p999_ms": 99.9, "max_ms": 100}
 
 
 @dataclasses.dataclass
 class Outcome:
-    """What a run yields."""
+    """The result of a run."""
 
     requests: int
     measures: dict
     command: str
     histogram: list = dataclasses.field(default_factory=list)
-    problem: str = ""  # why something is not in the measures
+    problem: str = ""  # why a measure is missing
 
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """A server and how it is run and asked."""
+    """A server with the way to run and query it."""
 
     server: object  # servers.Server
     protocol: str = "h1"  # h1 or h2
@@ -51,12 +51,12 @@ class Subject:
     status: int = 200
 
     def file(self, lab):
-        """What it is to answer with."""
+        """Returns the file that the server is to answer with."""
         return lab.root / self.path.rpartition("/")[2]
 
 
 def setting_of(lab, subject, work, port):
-    """The Setting that `subject` is run with."""
+    """Returns the Setting for `subject`."""
     return Setting(
         root=lab.root, work=work, port=port, protocol=subject.protocol, tls=subject.tls,
         threads=subject.threads, file=subject.file(lab),
@@ -65,7 +65,7 @@ def setting_of(lab, subject, work, port):
 
 
 class Started:
-    """with Started(lab, subject) as started: the server listens; .pid, .target, .work"""
+    """Context manager: runs the server of `subject`; has .pid, .target, .work."""
 
     def __init__(self, lab, subject):
         self._lab = lab
@@ -93,7 +93,7 @@ class Started:
 
 
 def check(lab, subject, started):
-    """Compares the server's answer with the file, once for each cell."""
+    """Compares the server's answer with the file, once per Subject."""
     if id(subject) in lab.checked:
         return
     protocol = {"h1": "--http1.1", "h2": "--http2" if subject.tls else "--http2-prior-knowledge"}
@@ -112,9 +112,9 @@ def check(lab, subject, started):
 
 
 def under_load(subject, load, syscalls=False):
-    """The procedure that puts `load` on `subject`; see results for what is measured.
+    """Returns the procedure that puts `load` on `subject`; results.py lists the measures.
 
-    `syscalls`: counts system calls as well, in a short run of its own, once.
+    `syscalls` also counts system calls once, in a separate short run.
     """
 
     def procedure(lab, _):
@@ -129,7 +129,7 @@ def under_load(subject, load, syscalls=False):
             try:
                 measures.update(count_syscalls(lab, subject, load))
                 lab.counted.add(id(subject))
-            except Failure as error:  # the next round tries again
+            except Failure as error:  # the next round retries
                 outcome.problem = f"its system calls were not counted: {error}"
         return outcome
 
@@ -141,7 +141,7 @@ def _read(lab, load, started, seconds_max=_LOAD_S_MAX):
 
 
 def _load_once(lab, load, target, seconds_max=_LOAD_S_MAX):
-    """(Reading, how many processors the client kept busy, its command)."""
+    """Returns (Reading, processors that the client kept busy, its command)."""
     command = load.command(target)
     output, client_cpu = processes.run_load(command, lab.load_cpus, seconds_max)
     text = " ".join(command).replace(str(target.work), "WORK").replace(f"{ROOT}/", "")
@@ -149,7 +149,7 @@ def _load_once(lab, load, target, seconds_max=_LOAD_S_MAX):
 
 
 def measures_of(reading, usage, client_cpu):
-    """The measures of a load on a server."""
+    """Returns the measures of a load on a server."""
     requests, seconds = reading.requests, reading.seconds
     measures = {
         "cpu_us": usage.cpu_ns / 1000 / requests,
@@ -169,7 +169,7 @@ def measures_of(reading, usage, client_cpu):
 
 
 def count_syscalls(lab, subject, load):
-    """{"syscalls": a request}, under strace, of fewer requests; {} where strace can't be used."""
+    """Returns {"syscalls": per request}, counted by strace in a shorter run; {} without strace."""
     if not lab.can_trace:
         return {}
     with Started(lab, subject) as started:
@@ -187,7 +187,7 @@ def count_syscalls(lab, subject, load):
             _await_attached(tracer, said, len(members))
             reading, _, _ = _read(lab, load, started, _TRACED_LOAD_S_MAX)
         finally:
-            processes.stop(tracer, signal.SIGINT)  # then it says what it counted
+            processes.stop(tracer, signal.SIGINT)  # makes strace print its summary
         counted = summary.read_text()
     # The columns: % time, seconds, usecs/call, calls, errors (which may be empty), syscall.
     total = re.search(r"^\S+\s+\S+\s+\S+\s+(\d+)(?:\s+\d+)?\s+total$", counted, re.MULTILINE)
@@ -205,12 +205,12 @@ def _await_attached(tracer, said, members):
 
 
 def idle(subject, connections):
-    """The procedure that holds `connections` which have asked once, and measures the memory."""
+    """Returns the procedure that measures memory with `connections` idle after one request each."""
 
     def procedure(lab, _):
         with Started(lab, subject) as started:
             check(lab, subject, started)
-            _hold(lab, started, 16)  # what the first connections need is no connection's
+            _hold(lab, started, 16)  # first use allocates what no connection owns
             before = meter.anonymous_kib(started.pid)
             grown, said, command = _hold(lab, started, connections)
             each = (grown - before) / connections
@@ -222,7 +222,7 @@ def idle(subject, connections):
 
 
 def _hold(lab, started, connections):
-    """(the server's anonymous KiB while they are open, the client's JSON, its command)."""
+    """Returns (the server's anonymous KiB while they are open, the client's JSON, its command)."""
     target = started.target
     command = [str(lab.load_program), "idle", "--connections", str(connections), "--port",
                str(target.port), "--path", target.path, "--protocol", target.protocol,
@@ -236,19 +236,19 @@ def _hold(lab, started, connections):
                 raise Failure("the idle connections did not come about")
             if client.stdout.readline() != "ready\n":
                 raise Failure("an idle connection failed")
-            time.sleep(0.1)  # for what the server still has to do
+            time.sleep(0.1)  # for the server's remaining work
             grown = meter.anonymous_kib(started.pid)
             output, _ = client.communicate()
         except BaseException:
             client.kill()
             raise
     said = json.loads(output.splitlines()[-1])
-    reading_of(said)  # no errors
+    reading_of(said)  # raises Failure on errors
     return grown, said, " ".join(command[1:])
 
 
 def balance(subject, load):
-    """The procedure that measures how evenly processor time falls on the workers."""
+    """Returns the procedure that measures how evenly processor time is distributed over workers."""
 
     def procedure(lab, _):
         with Started(lab, subject) as started:
@@ -258,7 +258,7 @@ def balance(subject, load):
                 reading, client_cpu, command = _read(lab, load, started)
         measures = measures_of(reading, metered.usage, client_cpu)
         busy = sorted(metered.usage.cpu_ns_by_thread.values(), reverse=True)[: subject.threads]
-        # The acceptor's and the main thread are no workers: they are the ones with least to do.
+        # The acceptor and the main thread are not workers; they use the least time.
         measures["imbalance"] = busy[0] / (sum(busy) / len(busy))
         return Outcome(reading.requests, measures, command, reading.histogram)
 
@@ -266,13 +266,13 @@ def balance(subject, load):
 
 
 def pattern(size):
-    """The body that lab/load uploads."""
+    """Returns the body that lab/load uploads."""
     offsets = numpy.arange(size, dtype=numpy.int64)
     return ((offsets * 131 + (offsets >> 8)) & 255).astype(numpy.uint8).tobytes()
 
 
 def _check_stored(lab, subject, started, stored, size):
-    """Compares what an upload became, the file `stored` (a pattern) in the server's folder."""
+    """Compares the stored upload with what was sent. `stored` is a glob in the server's folder."""
     key = (subject.server.name, subject.protocol, stored)
     if not stored or key in lab.checked:
         return
@@ -284,16 +284,16 @@ def _check_stored(lab, subject, started, stored, size):
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """What lies between a client and a server."""
+    """The line between client and server."""
 
     rtt_ms: float
-    mbit_s: float = 0  # in each direction; 0: as wide as it goes
+    mbit_s: float = 0  # in each direction; 0 if unlimited
 
 
 def upload_over_a_line(subject, load, line, size, stored):
-    """The procedure that uploads `size` bytes through a relay, which runs beside the load.
+    """Returns the procedure that uploads `size` bytes through a relay on the load's processors.
 
-    `stored` is the file, in the server's folder, that they become; empty: they become none.
+    `stored` is a glob of the stored file in the server's folder, empty if the server stores none.
     """
 
     def procedure(lab, _):
@@ -301,7 +301,7 @@ def upload_over_a_line(subject, load, line, size, stored):
             near = processes.free_port()
             _read(lab, load.warm_up(), started)
             for file in started.work.glob(stored) if stored else ():
-                file.unlink()  # it has the name of the next one
+                file.unlink()  # the next upload has the same name
             relay = [lab.relay_program, "--port", near, "--to", started.port,
                      "--rtt-ms", line.rtt_ms, "--mbit-s", line.mbit_s]
             with processes.running(relay, lab.load_cpus, near, started.work, log="relay.log"):
@@ -310,7 +310,7 @@ def upload_over_a_line(subject, load, line, size, stored):
                     reading, client_cpu, command = _load_once(lab, load, far)
             _check_stored(lab, subject, started, stored, size)
         measures = measures_of(reading, metered.usage, client_cpu)
-        del measures["wire_bytes"]  # they crossed loopback twice
+        del measures["wire_bytes"]  # they cross loopback twice
         return Outcome(reading.requests, measures, command, reading.histogram)
 
     return procedure

@@ -1,4 +1,4 @@
-"""Processes that the lab starts: pinned to processors, stopped by their number."""
+"""Processes that the lab starts: pinned to processors, stopped by pid."""
 
 import contextlib
 import os
@@ -14,26 +14,26 @@ _STOP_S = 15
 
 
 class Failure(Exception):
-    """A run that does not count, and why."""
+    """Reason why a run does not count."""
 
 
 def free_port():
-    """A port that nobody listens on now."""
+    """Returns a port that is currently free."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 def pinned(cpus, command):
-    """`command`, kept on the processors `cpus`, as taskset writes them: "0", "0-3,6"."""
+    """Returns `command` pinned to the processors `cpus`, in taskset's format: "0", "0-3,6"."""
     return ["taskset", "--cpu-list", cpus, *map(str, command)]
 
 
 @contextlib.contextmanager
 def running(command, cpus, port, folder, environment=None, log="server.log"):
-    """The pid of a process that accepts connections on `port`; it has ended afterwards.
+    """Yields the pid of a process that accepts connections on `port`. Stops it afterwards.
 
-    What it says goes to the file `log` in `folder`, where it runs.
+    The process runs in `folder`; its output goes to the file `log` there.
     """
     log = pathlib.Path(folder) / log
     with log.open("wb") as output:
@@ -44,7 +44,7 @@ def running(command, cpus, port, folder, environment=None, log="server.log"):
             stdout=output,
             stderr=output,
             env={**os.environ, **(environment or {})},
-            start_new_session=True,  # Ctrl-C is for the lab, which then ends the servers
+            start_new_session=True,  # Ctrl-C reaches only the lab, which stops the servers
         )
     try:
         _await_port(process, port, log)
@@ -56,13 +56,13 @@ def running(command, cpus, port, folder, environment=None, log="server.log"):
 
 
 def stop(process, how=signal.SIGTERM):
-    """Ends it; by force what of it takes too long, or is left of all that it started."""
+    """Stops a process, by force after a timeout. Kills what remains of its process group."""
     if process.poll() is None:
         process.send_signal(how)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_STOP_S)
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
+        os.killpg(process.pid, signal.SIGKILL)  # it leads its own session
     process.wait()
 
 
@@ -82,7 +82,7 @@ def _tail(log):
 
 
 def run_load(command, cpus, timeout_s):
-    """(output, how many processors it kept busy) of a load generator; Failure when it fails."""
+    """Returns (output, processors kept busy) of a load generator. Raises Failure on errors."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.monotonic()
     try:
@@ -99,7 +99,7 @@ def run_load(command, cpus, timeout_s):
     except subprocess.TimeoutExpired as error:
         raise Failure(f"no end after {timeout_s} s: {' '.join(map(str, command))}") from error
     elapsed_s = time.monotonic() - started
-    # Nothing else is waited for meanwhile, so all of the difference is the load's.
+    # No other child is reaped meanwhile, so the difference is the load's alone.
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip())[-400:]

@@ -1,11 +1,11 @@
-"""The line that tells what is being measured, and how long it will still take."""
+"""The progress line: what is being measured, and the remaining time."""
 
 import sys
 import time
 
 
 def duration(seconds):
-    """As one says it: 45 s, 3 min 20 s, 1 h 05 min."""
+    """Formats a duration: 45 s, 3 min 20 s, 1 h 05 min."""
     seconds = round(seconds)
     if seconds < 60:
         return f"{seconds} s"
@@ -15,7 +15,7 @@ def duration(seconds):
 
 
 class Progress:
-    """before(…) and after(…) each run: a line that is rewritten, or one a minute into a file."""
+    """Reports progress: rewrites one line on a terminal, else prints one line a minute."""
 
     def __init__(self, total, output=sys.stderr, clock=time.monotonic):
         self._total = total
@@ -28,7 +28,7 @@ class Progress:
         self._what = ""
 
     def line(self, experiment, cell):
-        """What is said before a run."""
+        """Returns the text shown before a run."""
         elapsed = self._clock() - self._started
         left = elapsed / self._done * (self._total - self._done) if self._done else None
         remaining = "" if left is None else f", {duration(left)} left"
@@ -46,7 +46,7 @@ class Progress:
         self._output.flush()
 
     def after(self, failure):
-        """A run has ended; `failure` is why it does not count, or None."""
+        """Called when a run has ended. `failure` is why it does not count, or None."""
         self._done += 1
         if failure is None:
             return

@@ -1,4 +1,4 @@
-"""The report: one HTML file without links to elsewhere, its plots as files, and all runs as CSV."""
+"""The report: a self-contained HTML file, its plots as SVG files, and all runs as CSV."""
 
 import csv
 import dataclasses
@@ -12,14 +12,14 @@ import markupsafe
 from harness import cells, drawing, findings, plots, seeds, spread, tables
 from harness.results import UNITS
 
-# A word and a sign each, so that none stands back where colours are missing.
+# A word and a sign each, so that the meaning does not depend on colour.
 BADGES = {"win": "▲ win", "loss": "▼ loss", "even": "= even", "note": "• note"}
 _HASH_DIGITS = 12
 
 
 @dataclasses.dataclass
 class _Part:
-    """An experiment as the template wants it."""
+    """Template data of an experiment."""
 
     id: str
     title: str
@@ -35,11 +35,11 @@ class _Part:
 
 
 def write(results, folder, definitions):
-    """Writes report.html, runs.csv and plots/*.svg into `folder`; the path of report.html.
+    """Writes report.html, runs.csv and plots/*.svg into `folder`. Returns the path of report.html.
 
     `definitions` is {experiment's name: object with .title, .question, .figures (of plots.py) and
-    .findings, a function of the Experiment that returns a list of Finding}. An experiment without
-    one is shown as a table of all it measured.
+    .findings, a function of the Experiment that returns a list of Finding}. An experiment without a
+    definition is shown as a table of everything it measured.
     """
     folder = pathlib.Path(folder)
     (folder / "plots").mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ def _slug(name):
 
 
 def _unique(identity, used):
-    """`identity`, or with a number after it if another part has it."""
+    """Returns `identity`, with a number appended if it is already used."""
     one, number = identity, 2
     while one in used:
         one, number = f"{identity}-{number}", number + 1
@@ -82,7 +82,7 @@ def _part(experiment, histograms, identity, definition):
 
 
 def _everything(experiment):
-    """A table of all that an experiment without a definition measured."""
+    """Returns a table of everything that an experiment without a definition measured."""
     runs = experiment.runs
     factors = tuple(dict.fromkeys(name for run in runs for name in run.factors))
     measured = {name for run in runs for name in run.measures}
@@ -91,7 +91,7 @@ def _everything(experiment):
 
 
 def _figure(figure, experiment, histograms, identity):
-    """One figure as the template wants it. Measuring took hours: no figure may cost the report."""
+    """Returns a figure's template data. A figure that fails must not prevent the report."""
     common = {"id": identity, "title": figure.title, "note": figure.note}
     try:
         if isinstance(figure, plots.Statements):
@@ -110,7 +110,7 @@ def _nothing(common, why=""):
 
 
 def _findings(definition, experiment):
-    """What the definition finds, without the None of cells that were not measured."""
+    """Returns the definition's findings without None."""
     if not definition or not experiment.runs:
         return []
     try:
@@ -135,7 +135,7 @@ def _write_plots(folder, parts):
 
 
 def _write_runs(path, results):
-    """A line for each run: every factor, every measure; empty where there is none."""
+    """Writes one line per run with every factor and measure; empty if there is none."""
     runs = [(experiment.name, run) for experiment in results.experiments for run in experiment.runs]
     factors = list(dict.fromkeys(name for _, run in runs for name in run.factors))
     measured = {name for _, run in runs for name in run.measures}
@@ -157,7 +157,7 @@ def _render(results, parts):
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent), autoescape=True,
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters["svg"] = markupsafe.Markup  # drawing.py escapes what it writes
+    environment.filters["svg"] = markupsafe.Markup  # drawing.py escapes its output
     every = [found for part in parts for found in part.findings]
     return environment.get_template("report.html.j2").render(
         results=results, parts=parts, badges=BADGES,

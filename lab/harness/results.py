@@ -1,22 +1,22 @@
-"""What was measured: runs, experiments and their file, results.json.
+"""Data of a measurement: runs, experiments and their file, results.json.
 
-A Run is one load on one server, once. Runs with the same `cell` differ by nothing but `round`, so
-their spread is the spread of the measurement. Measures by name, with their units:
+A Run is one load on one server, once. Runs with the same `cell` differ only in `round`, so their
+spread is the spread of the measurement. Measures by name, with their units:
 
-    cpu_us        server's processor time (user and system, children included), µs a request
-    rps           requests a second, as the client saw them
+    cpu_us        server's processor time (user and system, with children), µs per request
+    rps           requests per second, as the client saw them
     p50_ms p90_ms p99_ms p999_ms max_ms mean_ms    latency, ms
     server_cpu    processors that the server kept busy (1.0: one)
-    client_cpu    the same of the client; near 1.0 the client was the limit
-    rss_kib       resident memory of the server under load, KiB, at its highest; what several
-                  processes share is counted once
-    switches      context switches of the server a request
-    wire_bytes    bytes on the wire a request, both directions, with TCP's and IP's headers
-    syscalls      system calls a request (measured in a short run of its own)
-    elapsed_s     from the first connection to the last answer, s
-    goodput_mb_s  bytes of bodies that arrived, 10^6 a second
+    client_cpu    processors that the client kept busy; near 1.0 the client was the limit
+    rss_kib       peak resident memory of the server under load, KiB; memory shared by several
+                  processes is counted once
+    switches      context switches of the server per request
+    wire_bytes    bytes on the wire per request, both directions, with TCP and IP headers
+    syscalls      system calls per request (measured in a separate short run)
+    elapsed_s     from the first connection to the last response, s
+    goodput_mb_s  bytes of bodies that arrived, 10^6 per second
     kib_per_connection    memory of an idle connection, KiB
-    late_ms       how late an open-loop client sent a request at worst, by its own fault, ms
+    late_ms       largest delay of a request caused by the open-loop client itself, ms
     imbalance     the busiest worker's processor time over the mean of all (1.0: even)
 """
 
@@ -56,24 +56,24 @@ class Run:
     cell: str  # the factors in one line; the same for all rounds
     factors: dict  # {"server": "nginx", "load": "-c100 -m10", "threads": 2 …}: str or number
     round: int
-    command: str  # the load's, as it was run
+    command: str  # of the load
     requests: int
-    measures: dict  # {name: number}, see above; what could not be measured is absent
+    measures: dict  # {name: number}, see above; measures that could not be taken are absent
 
 
 @dataclasses.dataclass
 class Experiment:
-    """All runs of one experiment, and what became of the others."""
+    """All runs of one experiment, with the skipped and failed ones."""
 
     name: str
-    command: str  # repeats it
+    command: str  # to repeat it
     planned: int  # runs
     runs: list = dataclasses.field(default_factory=list)
     skipped: list = dataclasses.field(default_factory=list)  # [{"what": …, "why": …}]
     failed: list = dataclasses.field(default_factory=list)  # [{"what": …, "why": …}]
     started: str = ""  # ISO 8601
-    source: str = ""  # the revision that was measured
-    environment: dict = dataclasses.field(default_factory=dict)  # as in Results, of this one
+    source: str = ""  # the measured revision
+    environment: dict = dataclasses.field(default_factory=dict)  # as in Results
 
 
 @dataclasses.dataclass
@@ -90,12 +90,12 @@ class Results:
     # [{name, version, path, sha256, flags}]
     binaries: list = dataclasses.field(default_factory=list)
     experiments: list = dataclasses.field(default_factory=list)
-    # {experiment: {cell: [[µs, count] …]}}: latencies of all rounds, each at its bucket's upper end
+    # {experiment: {cell: [[µs, count] …]}}: latencies of all rounds, by a bucket's upper end
     histograms: dict = dataclasses.field(default_factory=dict)
 
 
 def save(results, folder):
-    """Writes results.json and histograms.json into `folder`, each in one piece."""
+    """Writes results.json and histograms.json into `folder`, each atomically."""
     data = dataclasses.asdict(results)
     histograms = data.pop("histograms")
     _replace(pathlib.Path(folder) / "results.json", {"format": FORMAT, **data})
@@ -108,7 +108,7 @@ def _not_among(experiments, others):
 
 
 def joined(earlier, later):
-    """`later`, with those experiments of `earlier` that it has not begun itself."""
+    """Returns `later`, plus the experiments of `earlier` that `later` has not started."""
     begun = [item for item in later.experiments if item.started]
     names = {experiment.name for experiment in begun}
     kept = [experiment for experiment in earlier.experiments if experiment.name not in names]
@@ -126,7 +126,7 @@ def joined(earlier, later):
 
 
 def load(folder):
-    """The Results in `folder`, or in a results.json; SystemExit says why there are none."""
+    """Returns the Results in a folder or a results.json. Raises SystemExit if there are none."""
     path = pathlib.Path(folder)
     path = path / "results.json" if path.is_dir() else path
     try:

@@ -1,13 +1,12 @@
-"""The numbers of the works that the project grew from, "the seeds", to be shown beside ours.
+"""Numbers of the works on which the project is based, "the seeds", to be shown beside ours.
 
-They were measured on other machines, by other programs and other versions: what compares is how
-rows of one table stand to each other. Factors and measures have the names and units that ours have
-(results.py): QPS is rps, 100 % of CPU is server_cpu 1.0, memory is rss_kib. `cpu_us` is not the
-seeds' own: it is their CPU usage divided by their QPS. What a seed states without a number in a
-table, because it is in a plot or in the text, is in STATEMENTS.
+They were measured on other machines, with other programs and versions: only the relations between
+rows of one table can be compared. Factors and measures have our names and units (results.py): QPS
+is rps, 100 % of CPU is server_cpu 1.0, memory is rss_kib. `cpu_us` is computed here from a seed's
+CPU usage and QPS. Results without a number in a table, from a plot or the text, are in STATEMENTS.
 
-Factors: server (the article's own program where a row has none), protocol ("h2" over TLS, "h2c"),
-load ("-c100 -m10", "-c1000 -m100"), threads, scheme ("acceptor", "reuseport"), stage ("prototype",
+Factors: server (the article's own program if a row has none), protocol ("h2" over TLS, "h2c"), load
+("-c100 -m10", "-c1000 -m100"), threads, scheme ("acceptor", "reuseport"), stage ("prototype",
 "mmap", "router", "balancer"), concurrency, target ("404", "1 KB"), rate.
 """
 
@@ -21,14 +20,14 @@ class Source:
     title: str
     author: str
     where: str
-    machine: str  # what it was measured on, as far as it says so
+    machine: str  # on which it was measured, as far as stated
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
     factors: dict
     measures: dict
-    flag: str = ""  # why the row cannot be right
+    flag: str = ""  # why the row must be wrong
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +39,7 @@ class SeedTable:
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """A seed's own result, in our words; `measures` holds its numbers, if it gives any."""
+    """A seed's own result in our words. `measures` has its numbers, if there are any."""
 
     source: Source
     text: str
@@ -71,7 +70,7 @@ _SMALL, _LARGE = "-c100 -m10", "-c1000 -m100"
 
 
 def _article(text, names, factors, flags=None):
-    """Rows of `text`; `names` are its columns: factors, then what the article measured."""
+    """Returns the rows of `text`. `names` are its columns: factors, then measures."""
     rows = []
     for line in text.strip().splitlines():
         fields = dict(zip(names, line.split(), strict=True))
@@ -385,9 +384,10 @@ STATEMENTS = {
 
 
 def row_of(name, factors):
-    """The row of table `name` whose factors are all among `factors`, with the same values; or None.
+    """Returns the row of table `name` whose factors all equal those in `factors`, or None.
 
-    A row that names no server is of the seed's own program, which stands beside ours, not a peer.
+    A row without a server is of the seed's own program, which is compared with ours, not with a
+    peer.
     """
     for row in TABLES[name].rows:
         wanted = {"server": cells.OURS, **row.factors} if "server" in factors else row.factors
@@ -397,7 +397,7 @@ def row_of(name, factors):
 
 
 def rows_within(name, where):
-    """The rows of table `name` that `where` (plots.py) does not leave out."""
+    """Returns the rows of table `name` that `where` (plots.py) does not exclude."""
     return [row for row in TABLES[name].rows
             if all(key not in row.factors
                    or row.factors[key] in (wanted if isinstance(wanted, list | tuple | set)

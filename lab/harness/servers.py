@@ -1,4 +1,4 @@
-"""The servers that are measured: ours, the floor, and peers as lab/peers configures them."""
+"""The measured servers: h2server, the floor, and the peers as lab/peers configures them."""
 
 import contextlib
 import dataclasses
@@ -18,42 +18,42 @@ PEERS = ROOT / "lab/peers"
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """How a server is to run: what its command and its configuration are made of."""
+    """Parameters of a server's command line and configuration."""
 
     root: pathlib.Path  # the folder it serves
-    work: pathlib.Path  # its own files, of this run alone
+    work: pathlib.Path  # its own files, for this run only
     port: int
     protocol: str  # h1 or h2
     tls: bool
     threads: int
-    file: pathlib.Path  # what will be asked for, if it is one; the floor knows nothing else
+    file: pathlib.Path  # the file to be requested, if there is one; the floor serves only this
     certificate: pathlib.Path
     key: pathlib.Path
-    options: tuple = ()  # further ones, for ours and the floor; nginx: "dav" for uploads
+    options: tuple = ()  # further ones, for h2server and the floor; nginx: "dav" for uploads
 
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """One row of a table."""
+    """A server program and how to start it."""
 
     name: str
     binary: str  # a path, or a command on the PATH
     command: object  # (binary, Setting) -> [argument …]
-    version: tuple = ("--version",)  # the arguments that make it tell its version
+    version: tuple = ("--version",)  # arguments that print its version
     transient: bool = False  # threads or processes come and go with connections
     environment: object = None  # (Setting) -> {variable: value}
-    needs: str = ""  # a file that it can't do without
-    protocols: tuple = ("h1", "h1 TLS", "h2c", "h2")  # that it has, by their names in tables
+    needs: str = ""  # a file that it requires
+    protocols: tuple = ("h1", "h1 TLS", "h2c", "h2")  # supported ones, by their names in tables
 
     def path(self):
-        """Where its binary is, or None."""
-        # Servers live where the PATH of ordinary users does not lead.
+        """Returns the path of its binary, or None."""
+        # Servers may be in folders that are not in an ordinary user's PATH.
         found = shutil.which(self.binary, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
         return pathlib.Path(found).absolute() if found else None
 
     @contextlib.contextmanager
     def run(self, setting, cpus):
-        """The pid of the server, listening; it has ended afterwards."""
+        """Yields the pid of the listening server. Stops it afterwards."""
         environment = self.environment(setting) if self.environment else None
         command = self.command(str(self.path()), setting)
         with processes.running(command, cpus, setting.port, setting.work, environment) as pid:
@@ -61,7 +61,7 @@ class Server:
 
 
 def version_of(server):
-    """The first line with a number in it that the binary says of itself."""
+    """Returns the first line with a version number that the binary prints."""
     if not server.version:
         return ""
     try:
@@ -85,7 +85,7 @@ def _our_command(binary, setting):
 
 
 def ours(build, scheme="acceptor", engine="auto"):
-    """h2server under a scheme and an engine. The pools take their size from Setting.threads."""
+    """Returns h2server with a scheme and an engine. Setting.threads is also the size of a pool."""
     per_connection = scheme.endswith("-per-connection")
 
     def command(binary, setting):
@@ -96,7 +96,7 @@ def ours(build, scheme="acceptor", engine="auto"):
 
 
 def stage(build, stage_name, scheme):
-    """The program that serves one file as a server does at a stage of its growth."""
+    """Returns the program that serves one file as a server does at a stage of its growth."""
 
     def command(binary, setting):
         tls = ["--cert", setting.certificate, "--key", setting.key] if setting.tls else []
@@ -107,7 +107,7 @@ def stage(build, stage_name, scheme):
 
 
 def floor(build, engine):
-    """What answers without reading: the kernel's own cost."""
+    """Returns the floor: answers without reading, so it costs what the kernel costs."""
 
     def command(binary, setting):
         tls = ["--cert", setting.certificate, "--key", setting.key] if setting.tls else []
@@ -122,7 +122,7 @@ def floor(build, engine):
 
 
 def _configured(template, setting, **values):
-    """Writes lab/peers/TEMPLATE with its $names filled in; the path."""
+    """Writes lab/peers/TEMPLATE with its $names substituted. Returns the path."""
     text = (PEERS / template).read_text()
     names = {
         "port": setting.port, "root": setting.root, "work": setting.work,
@@ -134,7 +134,7 @@ def _configured(template, setting, **values):
 
 
 def _as_root(line):
-    """`line`, for a server that gives up being root unless it is told to remain it."""
+    """Returns `line` if run as root: for servers that otherwise drop root."""
     return line if os.geteuid() == 0 else ""
 
 
@@ -142,9 +142,9 @@ _NGINX_UPLOAD = "location /upload/ { root $work; dav_methods PUT; create_full_pu
 
 
 def _nginx_sending(setting):
-    """How it sends a file: of sendfile and tcp_nopush on and off, what cost least CPU here.
+    """Returns nginx's cheapest setting of sendfile and tcp_nopush, as measured here.
 
-    In cleartext, at 158 B, 20 and 100 kB and 1 MB, with HTTP/1.1 at 6 kB as well. TLS has no
+    Measured in cleartext at 158 B, 20 and 100 kB and 1 MB, with HTTP/1.1 also at 6 kB. TLS has no
     sendfile.
     """
     size = setting.file.stat().st_size if setting.file.is_file() else 0
@@ -156,7 +156,7 @@ def _nginx_sending(setting):
 def _nginx(binary, setting):
     listen = ("ssl " if setting.tls else "") + ("http2" if setting.protocol == "h2" else "")
     tls = f"ssl_certificate {setting.certificate}; ssl_certificate_key {setting.key};"
-    # PUT is in a module that not every build has.
+    # Not every build has the module for PUT.
     upload = _NGINX_UPLOAD.replace("$work", str(setting.work))
     config = _configured("nginx.conf", setting, listen=listen, tls=tls if setting.tls else "",
                          user=_as_root("user root;"), **_nginx_sending(setting),
@@ -165,7 +165,7 @@ def _nginx(binary, setting):
 
 
 def _h2o(binary, setting):
-    # The key in a process of its own, and asking for OCSP, are protections the others don't have.
+    # The other servers have neither a process for the key nor OCSP, so both are off.
     tls = (
         f"  ssl:\n    certificate-file: {setting.certificate}\n    key-file: {setting.key}\n"
         "    minimum-version: TLSv1.2\n    neverbleed: OFF\n    ocsp-update-interval: 0"
@@ -222,20 +222,20 @@ PEER_LIST = (NGINX, NGHTTPD, H2O, LIGHTTPD, CADDY)
 
 
 def with_binary(server, path):
-    """The same server, from the binary at `path`."""
+    """Returns the same server with the binary at `path`."""
     return dataclasses.replace(server, binary=_absolute(path))
 
 
 def _absolute(program):
-    """A path that holds in every folder; a command on the PATH as it is."""
+    """Returns an absolute path; a command on the PATH unchanged."""
     return str(pathlib.Path(program).absolute()) if "/" in program else program
 
 
 def from_template(name, template):
-    """A server by its command line: "/opt/x/server --port {port} --root {root}".
+    """Returns a server by its command line: "/opt/x/server --port {port} --root {root}".
 
-    Names in braces: port, root, work, threads, cert, key. NAME@h1, @h2c or @h2 tells what it
-    speaks; otherwise that is HTTP/2, with TLS where the command names a key.
+    Names in braces: port, root, work, threads, cert, key. NAME@h1, @h2c or @h2 sets the protocol;
+    the default is h2 if the command uses {key}, otherwise h2c.
     """
     name, _, protocol = name.partition("@")
     words = shlex.split(template)

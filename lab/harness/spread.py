@@ -1,10 +1,10 @@
-"""Statistics: of the rounds of a cell, of two cells, of histograms and of curves.
+"""Statistics of rounds, of pairs of cells, of histograms and of curves.
 
-Rounds are few, so nothing here supposes a distribution. A cell is its median with the lowest and
-the highest round. Two cells differ only if those ranges do not overlap: of 5 rounds each, that
-happens by chance once in 126 comparisons, of 3 rounds once in 10; see by_chance(). The ratio of two
-cells is that of their medians; its interval reaches from lowest/highest to highest/lowest, so it
-leaves 1.0 out exactly when the ranges do not overlap.
+Rounds are few, so no distribution is assumed. A cell is its median with the lowest and the highest
+round. Two cells differ only if those ranges do not overlap: by chance that happens once in 126
+comparisons of 5 rounds each, and once in 10 of 3 rounds; see by_chance(). The ratio of two cells is
+that of their medians. Its interval reaches from lowest/highest to highest/lowest, so it excludes
+1.0 exactly when the ranges do not overlap.
 """
 
 import dataclasses
@@ -12,9 +12,9 @@ import itertools
 import math
 import statistics
 
-ROUNDS_MIN = 3  # of each side, before a difference is called one: 2 rounds differ by chance 1 in 3
+ROUNDS_MIN = 3  # per side to call it a difference: 2 rounds differ by chance 1 in 3
 KNEE_TIMES = 10  # times the p99 at the lowest rate
-KEPT_UP = 0.95  # of the offered rate: below it, the server does not keep up
+KEPT_UP = 0.95  # share of the offered rate; below it the server is overloaded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Ratio:
 
 
 def measured(values):
-    """Those that are finite numbers; what could not be measured is None or NaN, or absent."""
+    """Returns the finite numbers. Values that could not be measured are None, NaN or absent."""
     return [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
 
 
 def spread(values):
-    """The Spread of the rounds, or None if nothing was measured."""
+    """Returns the Spread of the rounds, or None if nothing was measured."""
     values = sorted(measured(values))
     if not values:
         return None
@@ -55,7 +55,7 @@ def spread(values):
 
 
 def ratio(above, below):
-    """The Ratio of two cells' rounds; None if one was not measured or `below` is not positive."""
+    """Returns the Ratio of two cells' rounds; None if one is missing or `below` is not positive."""
     above, below = spread(above), spread(below)
     if not above or not below or below.low <= 0 or above.low < 0:
         return None
@@ -64,12 +64,12 @@ def ratio(above, below):
 
 
 def by_chance(rounds, others):
-    """The probability that the ranges of equal cells do not overlap: one side wholly below."""
+    """Returns the probability that the ranges of two equal cells do not overlap."""
     return min(1.0, 2 / math.comb(rounds + others, rounds))
 
 
 def merge(histograms):
-    """One histogram, [[µs, count] …] in order, of several."""
+    """Returns the sum of several histograms as [[µs, count] …] in order."""
     counts = {}
     for histogram in histograms:
         for upper_us, count in histogram:
@@ -78,7 +78,7 @@ def merge(histograms):
 
 
 def percentile(histogram, percent):
-    """The µs that `percent` of all requests did not exceed (nearest rank); None of no requests."""
+    """Returns the µs that `percent` of the requests did not exceed (nearest rank), or None."""
     rank = math.ceil(sum(count for _, count in histogram) * percent / 100)
     seen = 0
     for upper_us, count in sorted(histogram):
@@ -89,7 +89,7 @@ def percentile(histogram, percent):
 
 
 def percentile_curve(histogram):
-    """[(times, µs) …]: one request in `times` took longer than µs. Ends with the slowest one."""
+    """Returns [(times, µs) …]: one request in `times` took longer. Ends with the slowest one."""
     total = sum(count for _, count in histogram)
     points, seen = [], 0
     for upper_us, count in sorted(histogram):
@@ -100,11 +100,11 @@ def percentile_curve(histogram):
 
 
 def knee(points):
-    """The offered rate from which on each is too much, of [(offered, p99, achieved) …], or None.
+    """Returns the lowest of the offered rates from which on all overload the server, or None.
 
-    `p99` is the Spread of the rounds. Too much: its lowest round exceeds KNEE_TIMES the highest one
-    at the lowest rate, or the server answers fewer than KEPT_UP of what is offered. `achieved` is
-    None where it was not measured.
+    `points` are [(offered, p99, achieved) …]; `p99` is a Spread. A rate overloads if the lowest p99
+    exceeds KNEE_TIMES the highest one at the lowest rate, or if the server answers less than
+    KEPT_UP of it. `achieved` is None if it was not measured.
     """
     points = sorted(points, key=lambda point: point[0])
     found = None
@@ -117,9 +117,9 @@ def knee(points):
 
 
 def sides(one, other):
-    """[(x, 1 or -1) …]: where the curve `one` is above or below `other`, beyond the spread.
+    """Returns [(x, 1 or -1) …]: where the curve `one` is above or below `other`, beyond the spread.
 
-    Both are {x: Spread}; an x of one of them alone, or where their ranges overlap, is left out.
+    Both are {x: Spread}. Omits an x that only one of them has, or where the ranges overlap.
     """
     found = []
     for x in sorted(one.keys() & other.keys()):
@@ -131,7 +131,7 @@ def sides(one, other):
 
 
 def crossing(places):
-    """(x before, x after) of the first change of side in what sides() found, or None."""
+    """Returns (x before, x after) of the first change of side in the result of sides(), or None."""
     for (before, one), (after, other) in itertools.pairwise(places):
         if one != other:
             return before, after
@@ -139,7 +139,7 @@ def crossing(places):
 
 
 def number(value):
-    """Three digits that count, an int in full; thousands apart (U+202F); a dash for nothing."""
+    """Formats three significant digits or a full int, thousands apart (U+202F); a dash for None."""
     if value is None or not math.isfinite(value):
         return "–"
     if isinstance(value, int):
@@ -154,10 +154,10 @@ def number(value):
 
 
 def times(found):
-    """A Ratio in words: 0.71 × (0.68–0.75)."""
+    """Formats a Ratio: 0.71 × (0.68–0.75)."""
     return f"{share(found.value)} × ({share(found.low)}–{share(found.high)})"
 
 
 def share(value):
-    """A ratio: two decimals are more than its spread is worth."""
+    """Formats a ratio with two decimals; more would exceed its accuracy."""
     return f"{value:.2f}" if 0.0995 <= value < 9.995 else number(value)

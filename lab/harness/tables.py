@@ -1,4 +1,4 @@
-"""Tables of the report: what stands in each field, before it becomes HTML."""
+"""Contents of the report's tables, before they become HTML."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ CLIENT_MARK, FLAG_MARK = "†", "‡"
 
 @dataclasses.dataclass
 class Value:
-    """What stands in one field."""
+    """Content of one field."""
 
     text: str
     range: str = ""
@@ -22,12 +22,12 @@ class Row:
     names: list
     values: list
     mark: str = ""
-    kind: str = ""  # "floor", or "seed" if there is nothing of ours in it
+    kind: str = ""  # "floor", or "seed" if the row has no value of ours
 
 
 @dataclasses.dataclass
 class Column:
-    """A measure, with its parts: ours, × floor, seed."""
+    """A measure with its parts: ours, × floor, seed."""
 
     measure: str
     title: str
@@ -41,7 +41,7 @@ class View:
     factors: list
     columns: list
     rows: list
-    notes: list  # below the table, a sentence or two each
+    notes: list  # below the table, one or two sentences each
 
     @property
     def parted(self):
@@ -50,7 +50,7 @@ class View:
 
 @dataclasses.dataclass
 class _Entry:
-    """What a row is made of: a cell of ours (of the seed only, it has no runs), the seed's row."""
+    """Data of a row: our cell (without runs if only the seed has one) and the seed's row."""
 
     cell: cells.Cell
     seed: seeds.Row | None
@@ -58,7 +58,7 @@ class _Entry:
 
 
 def view(table, experiment):
-    """The View of a plots.Table; None if nothing of it was measured."""
+    """Returns the View of a plots.Table, or None if nothing of it was measured."""
     picked = cells.cells_of(experiment, table.where)
     if not picked:
         return None
@@ -92,9 +92,9 @@ def _entries(table, picked, everything):
 
 
 def _beside(row, table, picked):
-    """Whether a seed's row that has none of ours beside it belongs into the table.
+    """Returns True if a seed's row without a row of ours belongs in the table.
 
-    It may have values of its own in what the rows are about; in all else, only values of ours.
+    Factors in table.rows may have values of their own; all other factors must have values of ours.
     """
     return all(name in cells.as_tuple(table.rows)
                or value in [cell.factors.get(name) for cell in picked]
@@ -145,7 +145,7 @@ def _seed_value(entry, measure):
         return Value("–", kind="seed")
     text = spread.number(value)
     if value < 100:
-        text = min(text, f"{value:g}", key=len)  # 0.2 stays 0.2, as the seed has it
+        text = min(text, f"{value:g}", key=len)  # 0.2 stays 0.2, as in the seed
     return Value(text, kind="seed", mark=FLAG_MARK if entry.seed.flag else "")
 
 

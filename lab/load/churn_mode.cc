@@ -1,5 +1,5 @@
-// A connection for each request: connect, one request that asks for the connection's end, read up
-// to that end, close. The server closes first, so that TIME_WAIT is its own.
+// Churn mode: one connection per request. Connects, sends one request with Connection: close, reads
+// up to the end of the connection, closes. The server closes first and keeps TIME_WAIT.
 #include <algorithm>
 
 #include "load/clock.h"
@@ -44,7 +44,7 @@ void ChurnMode::ended(Session& session, const Exchange& exchange, const Outcome&
 }
 
 void ChurnMode::closed(Session& session, ErrorKind error) {
-  // The server may have closed it before the request was sent: then no exchange tells of it.
+  // The server may close before the request is sent. No exchange reports that.
   if (error == ErrorKind::none && !session.has_opened()) error = ErrorKind::closed;
   if (error != ErrorKind::none) tally_.errors.add(error);
   --unfinished_;

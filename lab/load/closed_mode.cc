@@ -1,4 +1,4 @@
-// The closed loop: every connection keeps its requests under way until all are done.
+// Closed loop: every connection keeps its requests in flight until all are done.
 #include <fmt/format.h>
 
 #include "load/clock.h"
@@ -34,7 +34,7 @@ class ClosedMode final : public Mode {
   Shares shares_;
   std::uint64_t undone_;
   std::uint64_t number_ = 0;
-  std::size_t opening_;  // connections of the start that are neither open nor given up
+  std::size_t opening_;  // initial connections that are neither open nor given up
   std::size_t usable_;   // connections that are not given up
   bool begun_ = false;
   std::int64_t start_ns_ = 0;
@@ -47,7 +47,7 @@ void ClosedMode::start() {
   open_sessions(options_.connections);
 }
 
-// Nobody sends before: else the first connections would have the server for themselves.
+// Sending starts when all are open. Otherwise the first connections would have the server alone.
 void ClosedMode::begin_when_all_are_open() {
   if (--opening_ > 0) return;
   begun_ = true;

@@ -12,8 +12,8 @@ namespace h2server::lab::load {
 
 namespace {
 
-// Of a recv or a send. What a peer or the network can cause ends the connection: ECONNRESET, EPIPE,
-// ETIMEDOUT, EHOSTUNREACH and the like, and want of memory (ENOBUFS, ENOMEM).
+// Maps the errno of recv or send. Errors of the peer or the network end the connection (ECONNRESET,
+// EPIPE, ETIMEDOUT, EHOSTUNREACH …), and so does lack of memory (ENOBUFS, ENOMEM).
 Step step_of_errno(int code) noexcept {
   if (code == EAGAIN) return Step::would_block;
   ASSERT(code != EBADF && code != EFAULT && code != EINVAL && code != ENOTCONN && code != ENOTSOCK);
@@ -66,7 +66,7 @@ Transfer Connection::read(std::span<char> room) noexcept {
     return {Step::ended, 0};
   }
   in_ += static_cast<std::uint64_t>(size);
-  // A short read has emptied the socket (epoll(7), on edge-triggered events).
+  // After a short read the socket is empty (epoll(7), edge-triggered events).
   return {Step::done, static_cast<std::size_t>(size), static_cast<std::size_t>(size) < room.size()};
 }
 
@@ -101,7 +101,7 @@ void Connection::close(bool reset) noexcept {
   if (tls_ && !reset && !peer_ended_) tls_->finish();
   if (reset) {
     const linger at_once{.l_onoff = 1, .l_linger = 0};
-    // Where it fails the connection closes as others do.
+    // If this fails, the connection closes normally.
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   }
   out_.clear();

@@ -1,7 +1,7 @@
-// Bytes in and out of one TCP connection, by TLS or in the clear. Never blocks.
+// Byte transport over one TCP connection, with TLS or in cleartext. Never blocks.
 //
-// Knows no protocol above TLS. The owner waits for the socket and calls again; what it wants to
-// send it appends to out().
+// Implements no protocol above TLS. The owner appends to out(), waits for the socket and calls
+// again.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@ namespace h2server::lab::load {
 
 class Connection {
  public:
-  // Begins to connect; `tls` is null for cleartext and outlives the connection otherwise.
+  // Starts to connect. `tls` is null for cleartext; otherwise it must outlive the connection.
   [[nodiscard]] Result<void> open(Target& target, const TlsContext* tls);
-  // TCP's and TLS's handshakes: done, would_block or failed.
+  // Continues the TCP and TLS handshakes. Returns done, would_block or failed.
   [[nodiscard]] Step establish(ErrorKind& failure) noexcept;
 
   [[nodiscard]] Transfer read(std::span<char> room) noexcept;
-  // Sends what it can of out(): done when that was all.
+  // Sends as much of out() as possible. Returns done if out() is empty.
   [[nodiscard]] Step flush();
   [[nodiscard]] base::BufferChain& out() noexcept { return out_; }
 
-  // `reset`: by RST, so that neither end remembers the connection (no TIME_WAIT).
+  // With `reset`, closes by RST, so that neither end keeps TIME_WAIT.
   void close(bool reset) noexcept;
 
   [[nodiscard]] int socket() const noexcept { return socket_.get(); }
   [[nodiscard]] const Tls* tls() const noexcept { return tls_ ? &*tls_ : nullptr; }
-  // On the wire above TCP, since open().
+  // Bytes on the wire above TCP since open().
   [[nodiscard]] std::uint64_t bytes_in() const noexcept { return tls_ ? tls_->bytes_in() : in_; }
   [[nodiscard]] std::uint64_t bytes_out() const noexcept {
     return tls_ ? tls_->bytes_out() : sent_;

@@ -1,4 +1,4 @@
-// What may go wrong with a request or a connection, and how often it did.
+// Kinds of failures of requests and connections, with counters.
 #pragma once
 
 #include <array>
@@ -10,20 +10,20 @@ namespace h2server::lab::load {
 
 enum class ErrorKind : std::uint8_t {
   none,
-  connect,     // a connection, not a request: not established
-  tls,         // a connection: the handshake failed
-  alpn,        // a connection: the server speaks another protocol
-  status,      // another status than expected
-  length,      // another length of body than expected
+  connect,     // of a connection: not established
+  tls,         // of a connection: handshake failed
+  alpn,        // of a connection: the server speaks another protocol
+  status,      // unexpected status
+  length,      // unexpected size of the body
   malformed,   // not HTTP
   truncated,   // the connection ended within the response
-  closed,      // the connection ended before the response, or where it had to stay
+  closed,      // the connection ended before the response or while it had to stay open
   reset,       // by the peer: TCP's RST or HTTP/2's RST_STREAM
   refused,     // HTTP/2: not processed (GOAWAY, REFUSED_STREAM)
-  early,       // answered as expected, but without taking the whole upload
+  early,       // the expected answer, but before the whole upload was taken
   timeout,     // no byte for --timeout-s
-  unsent,      // closed loop: no connection was left to send it on
-  unanswered,  // open loop: no answer, and maybe not sent, when the time was over
+  unsent,      // closed loop: no connection was left for it
+  unanswered,  // open loop: not answered, or not even sent, at the deadline
 };
 constexpr std::size_t error_kinds = static_cast<std::size_t>(ErrorKind::unanswered) + 1;
 
@@ -40,7 +40,7 @@ class ErrorCounts {
   [[nodiscard]] std::uint64_t total() const noexcept;
 
  private:
-  std::array<std::uint64_t, error_kinds> counts_{};  // that of `none` stays 0
+  std::array<std::uint64_t, error_kinds> counts_{};  // `none` stays 0
 };
 
 }  // namespace h2server::lab::load

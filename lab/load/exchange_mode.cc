@@ -1,5 +1,5 @@
-// The paper's client: each of N clients opens its connections one after the other, and on each of
-// them waits for the answer to one message before it sends the next.
+// Exchange mode, the client of the paper: each of N clients opens its connections in sequence. On a
+// connection it waits for each response before it sends the next message.
 #include <fmt/format.h>
 
 #include "load/clock.h"
@@ -26,8 +26,8 @@ class ExchangeMode final : public Mode {
 
  private:
   struct Client {
-    std::uint32_t connections;  // left, the one that is open included
-    std::uint32_t messages;     // left on that
+    std::uint32_t connections;  // remaining, including the open one
+    std::uint32_t messages;     // remaining on the open one
   };
 
   void send(Session& session);
@@ -35,7 +35,7 @@ class ExchangeMode final : public Mode {
   std::vector<Client> clients_;  // by the session's index
   std::size_t working_;
   std::uint64_t number_ = 0;
-  std::uint64_t connections_ = 0;  // that were established
+  std::uint64_t connections_ = 0;  // established
   Histogram connect_;
 };
 
@@ -68,7 +68,7 @@ void ExchangeMode::closed(Session& session, ErrorKind error) {
   Client& client = clients_[session.index()];
   if (error != ErrorKind::none) tally_.errors.add(error);
   if (client.messages > 0) {
-    // The server was not asked to close, whatever its limit is.
+    // The server was not asked to close, even if it limits requests per connection.
     if (error == ErrorKind::none) tally_.errors.add(ErrorKind::closed);
     tally_.errors.add(ErrorKind::unsent, client.messages);
   }

@@ -1,4 +1,4 @@
-// HTTP/1.1: one exchange after the other.
+// HTTP/1.1 protocol: one exchange at a time.
 #include <algorithm>
 
 #include "base/assert.h"
@@ -60,7 +60,7 @@ ErrorKind H1Protocol::produce(base::BufferChain& out) {
 
 ErrorKind H1Protocol::receive(std::string_view bytes) {
   if (bytes.empty()) return ErrorKind::none;
-  if (!busy_) return ErrorKind::malformed;  // nobody asked for it
+  if (!busy_) return ErrorKind::malformed;  // unsolicited
   switch (response_.receive(bytes)) {
     case H1Response::Verdict::need_more:
       return ErrorKind::none;
@@ -71,7 +71,7 @@ ErrorKind H1Protocol::receive(std::string_view bytes) {
   }
   const bool early = upload_.left() > 0;
   over_ = early || !response_.keeps_connection();
-  // What lies behind the response was sent before the next request was.
+  // Bytes after the response were sent before the next request.
   if (!bytes.empty()) return ErrorKind::malformed;
   conclude(early ? ErrorKind::early : ErrorKind::none);
   return ErrorKind::none;

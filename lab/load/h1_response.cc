@@ -22,7 +22,7 @@ void H1Response::reset(bool to_head) noexcept {
 }
 
 H1Response::Verdict H1Response::receive(std::string_view& bytes) {
-  // More than one turn only after an interim response.
+  // Repeats only after an interim response.
   while (state_ == State::head) {
     if (!take_head(bytes)) {
       return state_ == State::malformed ? Verdict::malformed : Verdict::need_more;
@@ -47,7 +47,7 @@ H1Response::Verdict H1Response::end() noexcept {
   return state_ == State::complete ? Verdict::complete : Verdict::malformed;
 }
 
-// True when a head was whole and understood; else all bytes are taken, or they are malformed.
+// Returns true if a complete head was parsed. Otherwise takes all bytes or finds them malformed.
 bool H1Response::take_head(std::string_view& bytes) {
   std::string_view head = bytes;
   std::size_t from = 0;
@@ -71,7 +71,7 @@ bool H1Response::take_head(std::string_view& bytes) {
   return state_ != State::malformed;
 }
 
-// `head`: lines that end with CRLF each.
+// Every line of `head` ends with CRLF.
 bool H1Response::understand_head(std::string_view head) {
   std::size_t end = head.find(line_end);
   if (!understand_status_line(head.substr(0, end))) return false;
@@ -83,7 +83,7 @@ bool H1Response::understand_head(std::string_view head) {
   }
   if (fields.chunked && fields.has_length) return false;  // RFC 9112, 6.3
   if (status_ >= 100 && status_ < 200) {
-    // 101 would end HTTP here, and nobody asked for it.
+    // 101 would end HTTP on the connection; no request asks for it.
     return status_ != 101 && !fields.chunked && !fields.has_length;
   }
   keeps_connection_ = minor_version_1_ ? !fields.close : fields.keep_alive;
@@ -121,7 +121,7 @@ bool H1Response::understand_value(std::string_view name, std::string_view value,
     return true;
   }
   if (http::equals_ignoring_case(name, "transfer-encoding")) {
-    // We ask for no other coding with TE, so none may come.
+    // The client sends no TE, so no other coding is allowed.
     if (fields.chunked || !http::equals_ignoring_case(value, "chunked")) return false;
     fields.chunked = true;
     return true;

@@ -1,7 +1,7 @@
-// Reader of HTTP/1.1 responses (RFC 9112): head, then body by length, chunked or up to the end of
-// the connection. Strict, since it judges servers: what could be read in two ways is malformed.
+// Parser of HTTP/1.1 responses (RFC 9112): a head, then a body by length, chunked or up to the end
+// of the connection. Strict, because it checks servers: anything ambiguous is malformed.
 //
-// Does no I/O and keeps no content, only its size. A head that arrives whole is read where it lies.
+// Does no I/O and keeps no content, only its size. A head that arrives whole is parsed in place.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ class H1Response {
  public:
   enum class Verdict : std::uint8_t { need_more, complete, malformed };
 
-  // For the next response. To a HEAD request there is no body, whatever the fields say.
+  // Prepares for the next response. A response to HEAD has no body, whatever its fields say.
   void reset(bool to_head) noexcept;
 
-  // Takes what belongs to the response off the front of `bytes`; all of them at need_more.
+  // Removes the response's bytes from the front of `bytes`; all of them if it returns need_more.
   Verdict receive(std::string_view& bytes);
-  // The connection has ended: complete for a body that ends so; else what arrived is a part.
+  // Handles the end of the connection. Returns complete if the end terminates the body.
   Verdict end() noexcept;
 
   [[nodiscard]] bool begun() const noexcept { return state_ != State::head || !head_.empty(); }
-  // After complete; interim responses (1xx) are passed over.
+  // Valid after complete. Interim responses (1xx) are skipped.
   [[nodiscard]] int status() const noexcept { return status_; }
   [[nodiscard]] std::uint64_t body_bytes() const noexcept { return body_bytes_; }
-  // Whether another request may follow on the connection (RFC 9112, 9.3).
+  // Returns true if another request may follow on the connection (RFC 9112, 9.3).
   [[nodiscard]] bool keeps_connection() const noexcept { return keeps_connection_; }
 
  private:
@@ -59,7 +59,7 @@ class H1Response {
   bool minor_version_1_ = false;  // HTTP/1.1, not 1.0
   int status_ = 0;
   std::uint64_t body_bytes_ = 0;
-  std::string head_;  // what arrived of a head that came in parts
+  std::string head_;  // the beginning of a head that arrives in parts
   http::h1::BodyDecoder decoder_{http::h1::Framing{}};
 };
 

@@ -1,4 +1,4 @@
-// HTTP/2 by libnghttp2: as many exchanges at once as both ends allow.
+// HTTP/2 protocol with libnghttp2: as many concurrent exchanges as both ends allow.
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class H2Protocol final : public Protocol {
     std::int32_t stream = 0;
     int status = 0;
     std::uint64_t body_bytes = 0;
-    bool answered = false;  // to the end
+    bool answered = false;  // the response is complete
     bool busy = false;
   };
 
@@ -68,8 +68,8 @@ class H2Protocol final : public Protocol {
   std::unique_ptr<nghttp2_session, FreeSession> session_;
   std::vector<Slot> slots_;
   std::vector<Slot*> free_;
-  base::BufferChain* out_ = nullptr;  // while nghttp2 sends
-  bool ready_ = false;                // the server's SETTINGS are here
+  base::BufferChain* out_ = nullptr;  // only while nghttp2 sends
+  bool ready_ = false;                // the server's SETTINGS have arrived
   bool going_away_ = false;
 };
 
@@ -77,7 +77,7 @@ std::string_view text_of(const std::uint8_t* data, std::size_t size) noexcept {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// The texts outlive the call that takes them; the names are constants.
+// The texts must outlive the call that takes the field. nghttp2 does not copy the name.
 nghttp2_nv field(std::string_view name, std::string_view value) noexcept {
   const auto bytes = [](std::string_view text) {
     return const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(text.data()));
@@ -90,7 +90,7 @@ H2Protocol::H2Protocol(RequestPlan& plan, ProtocolUser& user, const Http2Options
   for (Slot& slot : slots_) free_.push_back(&slot);
   nghttp2_session* made = nullptr;
   const int failure = nghttp2_session_client_new(&made, callbacks(), this);
-  ASSERT(failure == 0);  // only for want of memory
+  ASSERT(failure == 0);  // fails only without memory
   session_.reset(made);
 }
 
@@ -120,7 +120,7 @@ void H2Protocol::begin() {
   int failure =
       nghttp2_submit_settings(session_.get(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
   ASSERT(failure == 0);
-  // The connection's window starts at 65 535 and can't be less.
+  // The connection's window starts at 65 535 and cannot be smaller.
   failure = nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0,
                                                   static_cast<std::int32_t>(window));
   ASSERT(failure == 0);
@@ -161,7 +161,7 @@ void H2Protocol::submit(const Exchange& exchange, base::BufferChain&) {
   }
   slot.stream = nghttp2_submit_request(session_.get(), nullptr, fields.data(), count,
                                        spec.has_upload ? &body : nullptr, &slot);
-  // Stream identifiers last for 2^30 requests, more than a connection here gets.
+  // 2^30 requests exhaust the stream identifiers, more than a connection here gets.
   ASSERT(slot.stream > 0);
 }
 
@@ -171,8 +171,8 @@ ErrorKind H2Protocol::receive(std::string_view bytes) {
   return taken < 0 ? ErrorKind::malformed : ErrorKind::none;
 }
 
-// nghttp2 answers a peer that breaks the protocol by GOAWAY, and then wants nothing any more; so it
-// does, too, when both ends are done after the peer's GOAWAY.
+// After a protocol error of the peer nghttp2 sends GOAWAY and then wants neither to read nor to
+// write. The same state follows a GOAWAY of the peer when all streams are done.
 ErrorKind H2Protocol::produce(base::BufferChain& out) {
   out_ = &out;
   while (out.size() < out_bytes_max) {
@@ -197,7 +197,7 @@ void H2Protocol::fail(ErrorKind error) {
   going_away_ = true;
   for (Slot& slot : slots_) {
     if (!slot.busy) continue;
-    // A response that had begun is more than none.
+    // A response that has begun is truncated, not missing.
     const bool begun = slot.status != 0 && error == ErrorKind::closed;
     conclude(slot, begun ? ErrorKind::truncated : error);
   }
@@ -238,7 +238,7 @@ int H2Protocol::on_data(nghttp2_session* session, std::uint8_t, std::int32_t str
 
 int H2Protocol::on_frame(nghttp2_session* session, const nghttp2_frame* frame, void* self) {
   auto& protocol = *static_cast<H2Protocol*>(self);
-  const auto type = frame->hd.type;  // all others are nghttp2's own business
+  const auto type = frame->hd.type;  // nghttp2 handles all others
   if (type == NGHTTP2_SETTINGS && (frame->hd.flags & NGHTTP2_FLAG_ACK) == 0) {
     protocol.ready_ = true;
   } else if (type == NGHTTP2_GOAWAY) {
@@ -278,7 +278,7 @@ ssize_t H2Protocol::read_upload(nghttp2_session*, std::int32_t, std::uint8_t*, s
 
 int H2Protocol::send_upload(nghttp2_session*, nghttp2_frame* frame, const std::uint8_t* head,
                             std::size_t size, nghttp2_data_source* source, void* self) {
-  ASSERT(frame->data.padlen == 0);  // nobody asks for padding
+  ASSERT(frame->data.padlen == 0);  // padding is not configured
   constexpr std::size_t frame_head_bytes = 9;
   base::BufferChain& out = *static_cast<H2Protocol*>(self)->out_;
   Upload& upload = static_cast<Slot*>(source->ptr)->upload;

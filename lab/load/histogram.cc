@@ -12,9 +12,9 @@ namespace h2server::lab::load {
 namespace {
 
 constexpr double us_per_ms = 1000;
-constexpr int ticks_per_half_distance = 5;  // as HdrHistogram's own tools print it
+constexpr int ticks_per_half_distance = 5;  // as HdrHistogram's tools print
 
-// The next percentile to print after `percentile`: five steps for each halving of the rest.
+// Returns the next percentile to print: five steps per halving of the remaining distance to 100.
 double next_percentile(double percentile) {
   const double halvings = std::floor(std::log2(100 / (100 - percentile))) + 1;
   return percentile + 100 / (ticks_per_half_distance * std::exp2(halvings));
@@ -24,7 +24,7 @@ double next_percentile(double percentile) {
 
 Histogram::Histogram() : counts_((doublings + 1) * half) {}
 
-// Below 2 * half each value is its own bucket; above, the leading 11 bits name the bucket.
+// Below 2 * half each value has its own bucket. Above, the leading 11 bits select the bucket.
 std::size_t Histogram::index_of(std::uint64_t value_us) noexcept {
   const auto shift =
       static_cast<unsigned>(std::bit_width(value_us | (2 * half - 1))) - (half_bits + 1);
@@ -63,14 +63,14 @@ double Histogram::mean_us() const noexcept {
 double Histogram::deviation_us() const noexcept {
   if (count_ == 0) return 0;
   const double mean = mean_us();
-  // Rounding may leave less than nothing where all values are the same.
+  // Rounding may give a negative variance if all values are equal.
   return std::sqrt(std::max(0.0, sum_of_squares_ / static_cast<double>(count_) - mean * mean));
 }
 
 std::uint64_t Histogram::value_at_percentile(double percentile) const noexcept {
   if (count_ == 0) return 0;
   const double share = std::clamp(percentile, 0.0, 100.0) / 100;
-  // 0.999 * 1000 is 999.0000000000001: a value more would be asked for without the correction.
+  // 0.999 * 1000 is 999.0000000000001. Without the correction the rank would be one too high.
   const double exact = share * static_cast<double>(count_);
   const auto rank =
       std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(exact - exact * 1e-12)));

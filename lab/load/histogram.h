@@ -1,9 +1,7 @@
-// Latencies by HdrHistogram's log-linear buckets: three significant digits from 1 µs to 1 h, so
-// that no value is told by more than 0.1 % too high, and recording one costs a shift and an
-// increment.
+// Latency histogram with HdrHistogram's log-linear buckets: three significant digits from 1 µs to 1
+// h. Reported values are at most 0.1 % too high. Recording costs a shift and an increment.
 //
-// Not the recorder of who waited for whom: what a value is measured from is its user's business.
-// One owner, one thread.
+// The caller decides what a value is measured from. Used by one thread.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +14,7 @@ namespace h2server::lab::load {
 
 class Histogram {
  public:
-  static constexpr std::uint64_t value_us_max = 3'600'000'000;  // one hour; longer is told as this
+  static constexpr std::uint64_t value_us_max = 3'600'000'000;  // one hour; clamps longer ones
 
   Histogram();
 
@@ -28,22 +26,22 @@ class Histogram {
   [[nodiscard]] std::uint64_t max_us() const noexcept { return max_us_; }  // exact
   [[nodiscard]] double mean_us() const noexcept;                           // exact; 0 when empty
   [[nodiscard]] double deviation_us() const noexcept;
-  // The value that `percentile` (0 to 100) percent of all do not exceed: the upper end of its
-  // bucket, or the largest value where that is less. 0 when empty.
+  // Returns the value that `percentile` (0 to 100) percent of all values do not exceed: the upper
+  // end of its bucket, or the maximum if that is less. Returns 0 if empty.
   [[nodiscard]] std::uint64_t value_at_percentile(double percentile) const noexcept;
-  // (upper end in µs, count) of every bucket that holds something, ascending.
+  // Returns (upper end in µs, count) of every non-empty bucket, ascending.
   [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> buckets() const;
-  // HdrHistogram's percentile distribution, in ms: what its plotters read.
+  // Returns HdrHistogram's percentile distribution in ms, the input of its plotters.
   [[nodiscard]] std::string hgrm() const;
 
  private:
-  static constexpr unsigned half_bits = 10;  // 2^10 buckets for each doubling: 3 digits
+  static constexpr unsigned half_bits = 10;  // 2^10 buckets per doubling: 3 digits
   static constexpr std::uint64_t half = 1U << half_bits;
-  static constexpr unsigned doublings = 22;  // 2 * half << 21 lies above one hour
+  static constexpr unsigned doublings = 22;  // 2 * half << 21 is above one hour
 
   [[nodiscard]] static std::size_t index_of(std::uint64_t value_us) noexcept;
   [[nodiscard]] static std::uint64_t upper_end(std::size_t index) noexcept;
-  // How many values lie at or below `value_us`, a bucket's upper end.
+  // Returns how many values are at most `value_us`, which is the upper end of a bucket.
   [[nodiscard]] std::uint64_t count_up_to(std::uint64_t value_us) const noexcept;
 
   std::vector<std::uint64_t> counts_;

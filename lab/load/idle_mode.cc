@@ -1,5 +1,5 @@
-// Connections that do nothing: each is opened and answered once, then all are held until the
-// standard input ends. Whoever measures the server waits for the line "ready".
+// Idle mode: opens connections, sends one request on each, then holds all until the standard input
+// ends. The line "ready" tells the measuring process that all are held.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,14 +16,14 @@ namespace h2server::lab::load {
 
 namespace {
 
-constexpr std::size_t opening_at_once = 128;  // no server's backlog is shorter
+constexpr std::size_t opening_at_once = 128;  // no server has a shorter backlog
 
-// Waits for the end of the standard input.
+// Watches for the end of the standard input.
 class InputEnd final : public Handler {
  public:
   void wait(Loop& loop) {
     ::fcntl(STDIN_FILENO, F_SETFL, ::fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
-    // A file can't be waited for (EPERM), and need not: it is read at once.
+    // epoll does not support files (EPERM). A file can be read at once.
     if (loop.add(STDIN_FILENO, *this)) return;
     while (!reached_) turn(0);
   }
@@ -35,7 +35,7 @@ class InputEnd final : public Handler {
     do {
       size = ::read(STDIN_FILENO, dropped.data(), dropped.size());
     } while (size > 0 || (size < 0 && errno == EINTR));
-    // Any error but "not yet" is an end as well.
+    // Any error but EAGAIN counts as the end.
     reached_ = size == 0 || errno != EAGAIN;
   }
 
@@ -61,7 +61,7 @@ class IdleMode final : public Mode {
 
   InputEnd input_;
   std::vector<bool> answered_;  // by the session's index
-  std::size_t settled_ = 0;     // connections that were answered, or have failed
+  std::size_t settled_ = 0;     // connections answered or failed
   std::size_t held_ = 0;
   bool failed_ = false;  // before all were ready
 };
@@ -104,7 +104,7 @@ void IdleMode::closed(Session& session, ErrorKind error) {
   if (error != ErrorKind::none) {
     tally_.errors.add(error);
   } else if (answered_[session.index()]) {
-    tally_.errors.add(ErrorKind::closed);  // else its request has told
+    tally_.errors.add(ErrorKind::closed);  // otherwise its request has reported the error
   }
   if (!session.has_opened()) settle();
 }

@@ -14,10 +14,10 @@ namespace h2server::lab::load {
 
 namespace {
 
-// What the kernel takes to wake us, on a virtual machine: asleep longer, we would be late.
+// Wake-up latency of the kernel on a virtual machine. Sleeps end earlier by this much.
 constexpr std::int64_t wake_ns = 50 * ns_per_us;
 constexpr int events_max = 64;
-constexpr int events_precise = 8;  // turns of some µs each: the next arrival does not wait for more
+constexpr int events_precise = 8;  // turns of some µs each; bounds the delay of the next arrival
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Result<Loop> Loop::open() {
   Loop made;
   made.epoll_ = base::Fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!made.epoll_.valid()) return std::unexpected(Error{errno, "epoll_create1"});
-  // Else the kernel adds up to 50 µs to each wait. Best effort: without it `precise` spins more.
+  // Without this the kernel adds up to 50 µs to each wait. If it fails, `precise` spins longer.
   ::prctl(PR_SET_TIMERSLACK, 1);
   return made;
 }
@@ -41,7 +41,7 @@ Result<void> Loop::add(int descriptor, Handler& handler) noexcept {
 }
 
 void Loop::run_later() {
-  // Whoever asks again in its turn has more to do than fits one: the others come first.
+  // Handlers that ask again during their turn run in the next round, after the others.
   running_.swap(later_);
   for (Handler* const handler : running_) handler->turn(0);
   running_.clear();
@@ -55,7 +55,7 @@ void Loop::wait(std::int64_t until_ns, bool precise) {
   const int count = ::epoll_pwait2(epoll_.get(), events.data(),
                                    precise ? events_precise : events_max, &timeout, nullptr);
   if (count < 0) {
-    ASSERT(errno == EINTR);  // the descriptor and the array are good; Linux has it since 5.11
+    ASSERT(errno == EINTR);  // the arguments are valid; Linux has this call since 5.11
     return;
   }
   for (int i = 0; i < count; ++i) {

@@ -1,8 +1,7 @@
-// The wait for sockets: epoll, edge-triggered, so that a connection costs one epoll_ctl in its
-// life.
+// Event loop: edge-triggered epoll, so that a connection needs one epoll_ctl() call.
 //
-// One thread. Handlers are added once for each descriptor; closing that takes them out. A handler
-// closes and replaces its descriptor in its own turn only, so no event of an old one reaches it.
+// One thread. A descriptor is added once; closing it removes it. A handler closes and replaces its
+// descriptor only in its own turn, so it never gets an event of an old one.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ namespace h2server::lab::load {
 
 class Handler {
  public:
-  // `events`: epoll's; 0 when the handler asked for the turn by later().
+  // `events` are epoll's, or 0 if the handler requested the turn by later().
   virtual void turn(std::uint32_t events) = 0;
 
  protected:
@@ -27,18 +26,18 @@ class Loop {
   static Result<Loop> open();
 
   [[nodiscard]] Result<void> add(int descriptor, Handler& handler) noexcept;
-  // A turn before the next wait; the handler asks once.
+  // Requests a turn before the next wait. Must not be called twice for one turn.
   void later(Handler& handler) { later_.push_back(&handler); }
   void run_later();
 
-  // Turns for those who have events; waits for the first until `until_ns` (clock.h). `precise`:
-  // comes back on time, by asking again and again in the last microseconds, and after few turns.
+  // Waits until `until_ns` (clock.h) for events and gives their handlers a turn. With `precise`,
+  // returns on time: it handles few events per call, and the caller polls at the end.
   void wait(std::int64_t until_ns, bool precise);
 
  private:
   base::Fd epoll_;
   std::vector<Handler*> later_;
-  std::vector<Handler*> running_;  // of run_later(), kept for its memory
+  std::vector<Handler*> running_;  // used by run_later(); keeps its memory
 };
 
 }  // namespace h2server::lab::load

@@ -1,15 +1,15 @@
-// load: options, the parts of a run, the run, its report.
+// load: parses the options, runs one mode, prints the report.
 //
-// Exit status: 0 when every request was answered as expected, 1 otherwise, 2 for a wrong option.
+// Exit status: 0 if every request was answered as expected, 1 otherwise, 2 for an invalid option.
 #include <fmt/format.h>
 
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 
-#include "base/descriptor_limit.h"
 #include "load/clock.h"
 #include "load/mode.h"
+#include "server/system_limits.h"
 
 namespace h2server::lab::load {
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int failed = 1;  // exit statuses
 constexpr int wrong_use = 2;
-constexpr std::uint32_t connections_per_source = 25'000;  // of the 28 232 ephemeral ports
+constexpr std::uint32_t connections_per_source = 25'000;  // of 28 232 ephemeral ports
 
 RequestSpec make_spec(const Options& options) {
   RequestSpec spec;
@@ -25,7 +25,7 @@ RequestSpec make_spec(const Options& options) {
   spec.path = options.path;
   spec.authority = options.host + ":" + std::to_string(options.port);
   spec.scheme = options.tls ? "https" : "http";
-  // RFC 9110, 8.6: a method that has a use for a body tells its length, be it 0.
+  // RFC 9110, 8.6: POST and PUT send Content-Length, even if it is 0.
   spec.has_upload = options.method == "POST" || options.method == "PUT";
   spec.upload_bytes = options.upload_bytes.value_or(0);
   spec.multipart = options.multipart;
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL
-  base::raise_descriptor_limit();
+  server::raise_descriptor_limit();
   return run_with(*options);
 }
 

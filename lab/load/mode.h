@@ -1,7 +1,7 @@
-// A way to load a server: which connections there are, what is sent on them and when, and what of
-// it is measured. `run()` drives one to its end.
+// A load pattern: which connections exist, what is sent on them and when, and what is measured.
+// run() drives a mode to its end.
 //
-// One thread. A mode owns its sessions and counts into the tally that it shares with them.
+// One thread. A mode owns its sessions and shares the tally with them.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace h2server::lab::load {
 
 class Mode : public SessionOwner {
  public:
-  // All outlive it.
+  // The arguments must outlive the mode.
   Mode(const Options& options, SessionSetting& setting)
       : options_(options), setting_(setting), tally_(setting.tally) {}
   virtual ~Mode() = default;
@@ -28,24 +28,24 @@ class Mode : public SessionOwner {
 
   virtual void start() = 0;
   [[nodiscard]] virtual bool finished() const = 0;
-  // Does what is due.
+  // Does the work that is due.
   virtual void tick(std::int64_t) {}
-  // When it is to do so at the latest (clock.h).
+  // Returns the latest time for the next tick() (clock.h).
   [[nodiscard]] virtual std::int64_t next_tick_ns() const { return INT64_MAX; }
-  // Whether tick() wants to be on time.
+  // Returns true if tick() must be on time.
   [[nodiscard]] virtual bool precise() const { return false; }
-  // Some times a second.
+  // Called several times per second.
   virtual void sweep(std::int64_t now_ns);
-  // What the report says of this mode alone.
+  // Returns the report fields specific to this mode.
   [[nodiscard]] virtual std::vector<ReportField> fields() const { return {}; }
 
-  // Closes all connections, whose bytes are counted then.
+  // Closes all connections, which adds their bytes to the tally.
   void close_all() { sessions_.clear(); }
 
  protected:
-  // Adds sessions up to `count` and opens the new ones.
+  // Adds sessions up to a total of `count` and opens the new ones.
   void open_sessions(std::size_t count);
-  // Counts what an exchange has come to; whether that is what was expected.
+  // Counts the outcome of an exchange. Returns true if it was as expected.
   bool count(const Outcome& outcome);
 
   const Options& options_;
@@ -60,7 +60,7 @@ std::unique_ptr<Mode> make_exchange(const Options& options, SessionSetting& sett
 std::unique_ptr<Mode> make_churn(const Options& options, SessionSetting& setting);
 std::unique_ptr<Mode> make_idle(const Options& options, SessionSetting& setting);
 
-// Starts the mode and turns the loop until it has finished.
+// Starts the mode and runs the loop until the mode has finished.
 void run(Mode& mode, Loop& loop, std::int64_t timeout_ns);
 
 }  // namespace h2server::lab::load

@@ -1,7 +1,7 @@
-// The open loop: requests on a schedule that the server has no say in, each measured from when it
-// was due. Who waits for a slot waits in the order of the schedule, so the queue is a number.
+// Open loop: sends requests on a schedule that is independent of the server, and measures each from
+// its due time. Requests wait for a slot in schedule order, so the queue is one number.
 //
-// A slot is room on a connection; or, with a connection for each request, a session that is closed.
+// A slot is room on a connection or, with one connection per request, a closed session.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,13 +48,13 @@ class OpenMode final : public Mode {
   const ArrivalSchedule schedule_;
   Histogram service_;
   std::size_t opening_;
-  std::deque<Session*> free_;  // with a slot, in the order in which they get requests
-  std::vector<bool> is_free_;  // by index: is in free_
-  std::vector<Exchange> due_;  // by index: to be sent when its connection is open
+  std::deque<Session*> free_;  // sessions with a slot, in dispatch order
+  std::vector<bool> is_free_;  // by index: the session is in free_
+  std::vector<Exchange> due_;  // by index: sent when its connection is open
   std::int64_t free_since_ns_ = 0;
   std::int64_t start_ns_ = 0;
   std::int64_t deadline_ns_ = INT64_MAX;
-  std::uint64_t next_ = 0;  // arrival
+  std::uint64_t next_ = 0;  // number of the next arrival
   std::uint64_t done_ = 0;
   std::uint64_t reconnects_ = 0;
   std::int64_t late_ns_max_ = 0;
@@ -81,7 +81,7 @@ void OpenMode::begin() {
   const double seconds_max = pace.warmup_seconds + pace.seconds + options_.timeout_s;
   deadline_ns_ = start_ns_ + static_cast<std::int64_t>(seconds_max * static_cast<double>(ns_per_s));
   for (Session& session : sessions_) add_free(session, start_ns_);
-  if (free_.empty()) stop();  // no server: waiting would find none
+  if (free_.empty()) stop();  // no connection succeeded
 }
 
 void OpenMode::opened(Session& session) {
@@ -117,7 +117,7 @@ void OpenMode::dispatch(std::int64_t now_ns) {
     Session& session = *free_.front();
     free_.pop_front();
     is_free_[session.index()] = false;
-    if (!has_slot(session)) continue;  // closed in between
+    if (!has_slot(session)) continue;  // closed in the meantime
     send(session, now_ns);
     add_free(session, free_since_ns_);
   }
@@ -126,7 +126,7 @@ void OpenMode::dispatch(std::int64_t now_ns) {
 void OpenMode::send(Session& session, std::int64_t now_ns) {
   if (next_ == schedule_.warmup()) tally_.start();
   const std::int64_t due_ns = start_ns_ + schedule_.due_ns(next_);
-  // It waited for a slot up to free_since_ns_, and for us after that.
+  // Until free_since_ns_ it waited for a slot. Only the delay after that is ours.
   late_ns_max_ = std::max(late_ns_max_, now_ns - std::max(due_ns, free_since_ns_));
   const Exchange exchange{.number = next_++, .intended_ns = due_ns, .sent_ns = now_ns};
   if (!options_.closes) return session.submit(exchange);
@@ -164,19 +164,19 @@ void OpenMode::ended(Session& session, const Exchange& exchange, const Outcome& 
 
 void OpenMode::closed(Session& session, ErrorKind error) {
   const bool had_opened = session.has_opened();
-  // A server may close before the request was sent: then no exchange tells of it.
+  // The server may close before the request is sent. No exchange reports that.
   if (options_.closes && !had_opened && error == ErrorKind::none) error = ErrorKind::closed;
   if (error != ErrorKind::none) tally_.errors.add(error);
   if (options_.closes) {
     if (!had_opened) count_done();
-    add_free(session, session.now_ns());  // tick() opens it: another's turn may not
+    add_free(session, session.now_ns());  // tick() opens it, not another session's turn
     return;
   }
   if (!begun_) {
     if (!had_opened) begin_when_all_are_open();
     return;
   }
-  if (over_ || !had_opened) return;  // sweep() tries again
+  if (over_ || !had_opened) return;  // sweep() retries
   ++reconnects_;
   session.open();
 }

@@ -107,7 +107,7 @@ void declare_idle(CLI::App& app, Options& options) {
 
 Stop wrong(const std::string& text) { return {2, text + "; see load --help"}; }
 
-// What no option can say of itself.
+// Returns a description of conflicting options, empty if there are none.
 std::string find_conflict(const Options& options) {
   if (options.path.empty() || options.path.front() != '/') return "--path begins with /";
   const bool h1_only = options.mode == ModeName::exchange || options.mode == ModeName::churn;

@@ -1,4 +1,4 @@
-// The command line, checked.
+// The command line, parsed and validated.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct Options {
   bool h2 = false;
   bool tls = false;
   std::uint32_t connections = 1;
-  std::uint32_t streams = 1;  // under way at once on a connection; HTTP/1.1: 1
-  unsigned window_bits = 30;  // HTTP/2: windows of 2^30 - 1 bytes, so that ours never limit
+  std::uint32_t streams = 1;  // in flight on a connection; HTTP/1.1: 1
+  unsigned window_bits = 30;  // HTTP/2: 2^30 - 1 bytes, so that our windows never limit
   int status = 200;           // expected
   std::optional<std::uint64_t> body_bytes;  // expected
   double timeout_s = 30;                    // without a byte
@@ -36,8 +36,8 @@ struct Options {
   std::uint64_t requests = 1;     // closed
   std::vector<unsigned> weights;  // closed
   Pace pace;                      // open
-  bool closes = false;            // open and churn: a connection for each request
-  std::uint32_t clients = 1;      // exchange: at once
+  bool closes = false;            // open and churn: one connection per request
+  std::uint32_t clients = 1;      // exchange: concurrent
   std::uint32_t connections_each = 1;
   std::uint32_t messages = 1;  // on each connection
   std::uint32_t message_bytes = 1204;
@@ -45,7 +45,7 @@ struct Options {
   bool resets = false;            // churn: closes by RST
 };
 
-// Why the program ends before it begins; with status 0 `text` is for standard output.
+// Reason to exit before the run. With status 0, `text` goes to the standard output.
 struct Stop {
   int status = 0;
   std::string text;

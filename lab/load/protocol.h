@@ -1,7 +1,6 @@
-// A protocol on one connection, as a machine from bytes to results: it does no I/O and reads no
-// clock.
+// A protocol on one connection as a state machine. Does no I/O and reads no clock.
 //
-// Belongs to a Session, which hands it what arrives and sends what it appends.
+// Owned by a Session, which passes it the received bytes and sends what it appends.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +14,14 @@
 
 namespace h2server::lab::load {
 
-// A request under way.
+// A request in flight.
 struct Exchange {
   std::uint64_t number = 0;
   std::int64_t intended_ns = 0;  // when it should have been sent
-  std::int64_t sent_ns = 0;      // when it was
+  std::int64_t sent_ns = 0;      // when it was sent
 };
 
-// What became of it.
+// The result of an exchange.
 struct Outcome {
   ErrorKind error = ErrorKind::none;
   int status = 0;
@@ -32,7 +31,7 @@ struct Outcome {
 
 class ProtocolUser {
  public:
-  // May submit the next exchange at once.
+  // May submit the next exchange from within the call.
   virtual void on_outcome(const Exchange& exchange, const Outcome& outcome) = 0;
 
  protected:
@@ -41,30 +40,30 @@ class ProtocolUser {
 
 class Protocol {
  public:
-  // Of those that wait for the socket: more would be memory, less would wait for a turn.
+  // Limit of the bytes that wait for the socket. More would waste memory, less would cost turns.
   static constexpr std::size_t out_bytes_max = 256 * 1024;
 
   virtual ~Protocol() = default;
 
-  // The connection is open: produce() has what it begins with.
+  // Called when the connection is open. produce() then returns the opening bytes.
   virtual void begin() = 0;
-  // Whether the peer has said what it takes.
+  // Returns true if the peer's limits are known.
   [[nodiscard]] virtual bool ready() const noexcept = 0;
-  // How many exchanges it would take now.
+  // Returns how many exchanges may be submitted now.
   [[nodiscard]] virtual std::size_t room() const noexcept = 0;
   [[nodiscard]] virtual std::size_t under_way() const noexcept = 0;
   virtual void submit(const Exchange& exchange, base::BufferChain& out) = 0;
-  // An error is one of the connection.
+  // Returns an error of the connection, or none.
   [[nodiscard]] virtual ErrorKind receive(std::string_view bytes) = 0;
-  // Appends more of what waits to be sent, while `out` is short. An error is one of the connection,
-  // of which the peer is told with what was appended.
+  // Appends more pending output while `out` is short. Returns an error of the connection, or none.
+  // The appended bytes report the error to the peer.
   [[nodiscard]] virtual ErrorKind produce(base::BufferChain& out) = 0;
-  // The peer has ended the connection: completes what ends so. Otherwise the exchanges under way
-  // stay, and the answer is what has happened to them; none when there are none.
+  // Called when the peer has ended the connection. Completes an exchange that ends this way.
+  // Returns the error of the exchanges still in flight, or none if there are none.
   [[nodiscard]] virtual ErrorKind end() = 0;
-  // Gives up all that is under way.
+  // Fails all exchanges in flight.
   virtual void fail(ErrorKind error) = 0;
-  // Nothing more will come of this connection.
+  // Returns true if the connection cannot be used for more exchanges.
   [[nodiscard]] virtual bool over() const noexcept = 0;
 };
 
@@ -73,7 +72,7 @@ struct Http2Options {
   unsigned window_bits = 30;
 };
 
-// `plan` and `user` outlive it.
+// `plan` and `user` must outlive the protocol.
 std::unique_ptr<Protocol> make_h1(RequestPlan& plan, ProtocolUser& user);
 std::unique_ptr<Protocol> make_h2(RequestPlan& plan, ProtocolUser& user,
                                   const Http2Options& options);

@@ -1,19 +1,19 @@
 // The result as one line of JSON.
 //
-//     requests               answered as expected; all others are counted in `errors`, by kind
+//     requests               answered as expected; all others are in `errors`, by kind
 //     errors                 {"status": 3, …}: see errors.h; `connect`, `tls` and `alpn` count
 //                            connections, whose requests are `unsent` or `unanswered`
-//     seconds, cpu_seconds   of the measured time: how long, and what it cost the client itself
+//     seconds, cpu_seconds   duration and the client's own processor time of the measured part
 //     body_bytes_in/_out     of responses and uploads
-//     bytes_in/_out          on the wire above TCP, from the first connection to the last
+//     bytes_in/_out          on the wire above TCP, of all connections, including the warm-up
 //     histogram              [[upper end of a bucket in µs, count], …], with mean_us, max_us,
-//     p50_us,
-//                            p90_us, p99_us, p999_us
+//                            p50_us, p90_us, p99_us, p999_us
 //     closed                 connect_seconds, reconnects
-//     open                   rate_intended, rate_done, late_us_max (by our own fault), reconnects,
-//                            warmup_requests, service_histogram (from when they were sent)
+//     open                   rate_intended, rate_done, late_us_max (caused by the client),
+//                            reconnects, warmup_requests,
+//                            service_histogram (from the time of sending)
 //     exchange               connections, connect_histogram
-//     idle                   held: connections that were open at the end
+//     idle                   held: connections open at the end
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@
 
 namespace h2server::lab::load {
 
-// A member of the object that a mode adds; `json` is its value, written already.
+// A member that a mode adds to the object. `json` is its serialised value.
 struct ReportField {
   std::string_view name;
   std::string json;

@@ -27,7 +27,7 @@ RequestPlan::RequestPlan(RequestSpec spec)
 
 Result<RequestPlan, std::string> RequestPlan::make(RequestSpec spec) {
   RequestPlan plan(std::move(spec));
-  // The largest number there is makes the longest head.
+  // The largest number gives the longest head.
   const std::uint64_t longest = plan.numbered_ ? UINT64_MAX : 0;
   plan.write_head(longest, plan.upload(longest).size());
   const std::uint32_t wanted = plan.spec_.message_bytes;

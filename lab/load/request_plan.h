@@ -1,6 +1,7 @@
-// What request number n looks like: its target, its fields, its body, and the answer it should get.
+// Defines request number n: its target, fields, body and the expected response.
 //
-// Immutable once made. Writes HTTP/1.1's heads itself; HTTP/2 takes the parts.
+// Writes the heads of HTTP/1.1 itself; HTTP/2 takes the parts. Only head() changes state: it reuses
+// a buffer.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +16,31 @@ namespace h2server::lab::load {
 
 struct RequestSpec {
   std::string method = "GET";
-  std::string path = "/";  // {n} becomes the request's number
+  std::string path = "/";  // {n} is replaced by the request's number
   std::string authority;
   std::string_view scheme = "http";
   bool has_upload = false;
   std::uint64_t upload_bytes = 0;
-  bool multipart = false;           // one part "file" with the filename load-{n}
-  bool closes = false;              // HTTP/1.1: Connection: close
-  std::uint32_t message_bytes = 0;  // HTTP/1.1: the head is padded by a field to this; 0: it is not
-  int status = 200;                 // expected
+  bool multipart = false;                   // one part "file" with the filename load-{n}
+  bool closes = false;                      // HTTP/1.1: Connection: close
+  std::uint32_t message_bytes = 0;          // HTTP/1.1: size of the padded head; 0: no padding
+  int status = 200;                         // expected
   std::optional<std::uint64_t> body_bytes;  // expected
 };
 
 class RequestPlan {
  public:
-  // The error is a line for the operator: a message is longer than it should become.
+  // The error is a message for the operator: the head is longer than message_bytes.
   static Result<RequestPlan, std::string> make(RequestSpec spec);
 
   [[nodiscard]] const RequestSpec& spec() const noexcept { return spec_; }
   [[nodiscard]] bool to_head() const noexcept { return spec_.method == "HEAD"; }
-  // Of HTTP/2's content-type; empty where the request has none.
+  // Value of content-type, empty if the request has none.
   [[nodiscard]] std::string_view content_type() const noexcept { return content_type_; }
 
   [[nodiscard]] std::string path(std::uint64_t number) const;
   [[nodiscard]] Upload upload(std::uint64_t number) const;
-  // HTTP/1.1's head of a request whose body has that size. Valid until the next call.
+  // Returns the HTTP/1.1 head for a body of `body_bytes`. Valid until the next call.
   [[nodiscard]] std::string_view head(std::uint64_t number, std::uint64_t body_bytes);
 
  private:
@@ -48,8 +49,8 @@ class RequestPlan {
 
   RequestSpec spec_;
   std::string_view content_type_;
-  bool numbered_;     // no head is like the one before
-  std::string head_;  // the last one that was written
+  bool numbered_;     // each request has a different head
+  std::string head_;  // written last
 };
 
 }  // namespace h2server::lab::load

@@ -1,7 +1,7 @@
-// When requests are due in an open loop: one every 1/rate seconds, whatever the server does.
+// Due times of an open loop: one request every 1/rate seconds, independent of the server.
 //
-// Reads no clock: times are nanoseconds since the schedule's start, passed in. The arrivals of the
-// warm-up come first; they are sent like all others and measured by nobody.
+// Reads no clock: times are nanoseconds since the start of the schedule, passed in. The arrivals of
+// the warm-up come first; they are sent but not measured.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace h2server::lab::load {
 
 struct Pace {
-  double rate = 1;  // arrivals a second
+  double rate = 1;  // arrivals per second
   double seconds = 1;
   double warmup_seconds = 0;
 };
@@ -22,9 +22,9 @@ class ArrivalSchedule {
   [[nodiscard]] std::uint64_t warmup() const noexcept { return warmup_; }
   [[nodiscard]] std::uint64_t measured() const noexcept { return total_ - warmup_; }
 
-  // When arrival `number` (0, 1 …) is due.
+  // Returns when arrival `number` (0, 1 …) is due.
   [[nodiscard]] std::int64_t due_ns(std::uint64_t number) const noexcept;
-  // How many arrivals are due at `now_ns` (those at that very moment included).
+  // Returns how many arrivals are due at or before `now_ns`.
   [[nodiscard]] std::uint64_t due_count(std::int64_t now_ns) const noexcept;
 
  private:

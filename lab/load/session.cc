@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::uint32_t readable = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 constexpr std::uint32_t hang_up = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
-constexpr int rounds_per_turn = 16;  // of 256 KiB; then the other connections come
+constexpr int rounds_per_turn = 16;  // of 256 KiB; then other connections get a turn
 
-// What is read is looked at once and dropped, so one room serves all sessions.
+// Input is processed at once and not kept, so all sessions share one buffer.
 std::span<char> shared_room() noexcept {
   static std::array<char, 256 * 1024> room;
   return room;
@@ -35,7 +35,7 @@ void Session::open() {
   Result<void> opened = connection_.open(setting_.target, setting_.tls ? &*setting_.tls : nullptr);
   if (opened) opened = setting_.loop.add(connection_.socket(), *this);
   if (opened) return;
-  // Told in a turn of its own, so that an owner that opens it again is not called by itself.
+  // Reported in a separate turn, so that an owner that reopens the session does not recurse.
   static bool said = false;
   if (!said) fmt::print(stderr, "load: {}\n", opened.error().message());
   said = true;
@@ -73,7 +73,7 @@ void Session::turn(std::uint32_t events) {
   if (events == 0) turn_is_asked_ = false;
   if (state_ == State::closed) return;
   in_turn_ = true;
-  // Before what has arrived is read: it was there when epoll said so.
+  // Taken before reading: the bytes had arrived when epoll reported them.
   now_ns_ = load::now_ns();
   if (!ending_ && establish(events)) {
     if ((events & readable) != 0 || more_to_read_) receive((events & hang_up) != 0);
@@ -83,10 +83,10 @@ void Session::turn(std::uint32_t events) {
   finish_turn();
 }
 
-// Whether the connection is open.
+// Returns true if the connection is open.
 bool Session::establish(std::uint32_t events) {
   if (state_ == State::open) return true;
-  if (events == 0) return false;  // asked for by the connection before
+  if (events == 0) return false;  // requested for the previous connection
   ErrorKind failure = ErrorKind::none;
   const Step step = connection_.establish(failure);
   if (step == Step::would_block) return false;
@@ -103,7 +103,7 @@ bool Session::establish(std::uint32_t events) {
     return false;
   }
   state_ = State::open;
-  more_to_read_ = tls != nullptr;  // it may have read the first bytes already
+  more_to_read_ = tls != nullptr;  // the handshake may have read the first bytes
   protocol_->begin();
   return true;
 }
@@ -117,7 +117,7 @@ void Session::receive(bool to_the_end) {
   more_to_read_ = true;
 }
 
-// Whether there may be more to read at once.
+// Returns true if more may be readable now.
 bool Session::receive_once(bool to_the_end) {
   const Transfer got = connection_.read(shared_room());
   switch (got.step) {
@@ -152,10 +152,10 @@ void Session::send() {
     const std::size_t before = connection_.out().size();
     const Step step = connection_.flush();
     if (connection_.out().size() != before) progress_ns_ = now_ns_;
-    // What the server said before it stopped listening is still to be read; then comes its end.
+    // Input that the server sent before it stopped reading is still read; then comes the end.
     if (step == Step::failed) connection_.out().clear();
     if (step != Step::done) return;
-    // Only a full chain may have left something behind.
+    // Only a full chain can leave pending output.
     if (before < Protocol::out_bytes_max) return;
   }
   more_to_send_ = true;

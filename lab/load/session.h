@@ -1,8 +1,8 @@
-// A connection with its protocol: connects, shakes hands, hands bytes both ways, watches the time.
-// Can be opened again when it has closed.
+// A connection with its protocol: connects, performs the handshakes, moves bytes and checks
+// timeouts. Can be reopened after it has closed.
 //
-// It belongs to a mode, which is its SessionOwner and says what to send. One thread. Its socket
-// changes in its own turn only (loop.h).
+// Owned by a mode, its SessionOwner, which decides what to send. One thread. The socket changes
+// only in the session's own turn (loop.h).
 #pragma once
 
 #include <cstddef>
@@ -20,26 +20,26 @@ namespace h2server::lab::load {
 
 class Session;
 
-// What all sessions of a run share.
+// Shared by all sessions of a run.
 struct SessionSetting {
   Loop& loop;
   Target target;
   RequestPlan plan;
   std::optional<TlsContext> tls = std::nullopt;
   std::optional<Http2Options> http2 = std::nullopt;
-  bool awaits_close = false;  // after a last response: the server closes first
+  bool awaits_close = false;  // after the last response waits for the server to close
   bool resets = false;        // closes by RST
   std::int64_t timeout_ns = 0;
-  Tally& tally;  // bytes on the wire are counted there
+  Tally& tally;  // counts the bytes on the wire
 };
 
 class SessionOwner {
  public:
-  // It may submit. Not called for a session that fails before.
+  // The owner may submit. Not called if the session fails before.
   virtual void opened(Session& session) = 0;
-  // An exchange has ended, well or not. It may submit the next one where there is room.
+  // An exchange has ended, with success or not. The owner may submit if there is room.
   virtual void ended(Session& session, const Exchange& exchange, const Outcome& outcome) = 0;
-  // It may be opened again. `error` is the connection's own: those of exchanges have been told.
+  // The session may be reopened. `error` is the connection's; exchanges have reported their own.
   virtual void closed(Session& session, ErrorKind error) = 0;
 
  protected:
@@ -48,7 +48,7 @@ class SessionOwner {
 
 class Session final : public Handler, private ProtocolUser {
  public:
-  // `setting` and `owner` outlive it.
+  // `setting` and `owner` must outlive the session.
   Session(SessionSetting& setting, SessionOwner& owner, std::size_t index)
       : setting_(setting), owner_(owner), index_(index) {}
   Session(const Session&) = delete;
@@ -56,22 +56,22 @@ class Session final : public Handler, private ProtocolUser {
   ~Session() { close_connection(); }
 
   void open();
-  // How many exchanges may be submitted now.
+  // Returns how many exchanges may be submitted now.
   [[nodiscard]] std::size_t room() const noexcept;
   void submit(const Exchange& exchange);
-  // Closes at the end of the turn, or in one that comes soon.
+  // Closes at the end of the current turn or in a later one.
   void close();
 
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
   [[nodiscard]] bool is_closed() const noexcept { return state_ == State::closed; }
-  // Whether opened() was called since open().
+  // Returns true if opened() was called since open().
   [[nodiscard]] bool has_opened() const noexcept { return announced_; }
   [[nodiscard]] std::int64_t opening_ns() const noexcept { return opening_ns_; }
   [[nodiscard]] std::int64_t now_ns() const noexcept { return now_ns_; }  // of the last turn
 
-  // Between turns: gives up what has waited for too long.
+  // Applies the timeout. Must be called between turns.
   void check_time(std::int64_t now_ns);
-  // Between turns: counts all that is under way as that error, and closes.
+  // Fails everything in flight with `error` and closes. Must be called between turns.
   void abandon(ErrorKind error);
 
   void turn(std::uint32_t events) override;
@@ -97,15 +97,15 @@ class Session final : public Handler, private ProtocolUser {
   std::unique_ptr<Protocol> protocol_;
   std::int64_t now_ns_ = 0;
   std::int64_t opening_ns_ = 0;
-  std::int64_t progress_ns_ = 0;  // the last byte, or the last request
+  std::int64_t progress_ns_ = 0;  // time of the last byte or request
   ErrorKind failure_ = ErrorKind::none;
   bool ending_ = false;     // this turn closes the connection
-  bool announced_ = false;  // the owner knows that it is open
+  bool announced_ = false;  // opened() was called
   bool in_turn_ = false;
   bool turn_is_asked_ = false;
   bool more_to_read_ = false;
   bool more_to_send_ = false;
-  bool exchange_failed_ = false;  // and so has told of failure_
+  bool exchange_failed_ = false;  // so failure_ is already reported
 };
 
 }  // namespace h2server::lab::load

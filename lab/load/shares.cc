@@ -14,8 +14,8 @@ Shares::Shares(std::uint64_t requests, std::size_t connections, std::span<const 
   unsigned long long all = 0;
   for (std::size_t i = 0; i < connections; ++i) all += weights[i % weights.size()];
   ASSERT(all > 0);
-  // The share of i is what the first i + 1 have together less what the first i have: rounding is
-  // passed on and never lost.
+  // The share of i is the rounded total of the first i + 1 minus that of the first i, so no request
+  // is lost to rounding.
   unsigned long long before = 0;
   std::uint64_t given = 0;
   for (std::size_t i = 0; i < connections; ++i) {

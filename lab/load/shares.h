@@ -1,5 +1,5 @@
-// Who sends how many of N requests: all connections take from one heap, or each has a share of its
-// own by weights (8,1,1,1: every fourth connection has eight times the work of the others).
+// Distribution of N requests over connections: one common pool, or a share per connection by
+// weights (8,1,1,1: every fourth connection gets eight times the requests of each other).
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@ namespace h2server::lab::load {
 
 class Shares {
  public:
-  // No weights: one heap. Connection i has weights[i mod n]; the shares add up to `requests`.
+  // Without weights all share one pool. Connection i has weights[i mod n]. The sum is `requests`.
   Shares(std::uint64_t requests, std::size_t connections, std::span<const unsigned> weights);
 
-  // Takes one request for that connection; false when none is left for it.
+  // Takes one request for the connection. Returns false if none is left for it.
   [[nodiscard]] bool take(std::size_t connection) noexcept;
   [[nodiscard]] std::uint64_t left(std::size_t connection) const noexcept;
-  // Gives up what is left for that connection: its number. One heap is given up as a whole.
+  // Drops and counts the remaining requests of the connection. Drops a pool as a whole.
   [[nodiscard]] std::uint64_t drop(std::size_t connection) noexcept;
   [[nodiscard]] bool pooled() const noexcept { return left_.size() == 1; }
 

@@ -10,7 +10,7 @@ namespace {
 
 double cpu_seconds_so_far() noexcept {
   rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);  // can't fail for ourselves
+  ::getrusage(RUSAGE_SELF, &usage);  // cannot fail for RUSAGE_SELF
   const auto seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
   };

@@ -1,6 +1,6 @@
-// What a run has seen: counts, latencies, and the time and the processor that it took.
+// Results of a run: counts, latencies, duration and processor time.
 //
-// One owner, one thread.
+// Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ struct Tally {
   Histogram latency;
   std::uint64_t body_bytes_in = 0;
   std::uint64_t body_bytes_out = 0;
-  std::uint64_t bytes_in = 0;  // on the wire above TCP, all connections and the warm-up included
+  std::uint64_t bytes_in = 0;  // on the wire above TCP, of all connections, including the warm-up
   std::uint64_t bytes_out = 0;
   double seconds = 0;      // between start() and stop()
   double cpu_seconds = 0;  // our own, user and system
 
   void start() noexcept;
-  // Only the first call after start() counts.
+  // Only the first call after start() has an effect.
   void stop() noexcept;
 
   [[nodiscard]] std::int64_t started_ns() const noexcept { return started_ns_; }

@@ -48,7 +48,7 @@ Result<base::Fd> Target::open_socket() const {
     return std::unexpected(Error{errno, "TCP_NODELAY"});
   }
   if (source_ == 0) return made;
-  // The port is chosen by connect(), which knows the other three numbers.
+  // connect() chooses the port, because only it knows the whole four-tuple.
   if (::setsockopt(made.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on) != 0) {
     return std::unexpected(Error{errno, "IP_BIND_ADDRESS_NO_PORT"});
   }
@@ -71,11 +71,11 @@ Result<base::Fd> Target::connect() {
       ++connections_;
       return made;
     }
-    if (errno == EINTR) {  // it goes on by itself
+    if (errno == EINTR) {  // the connection continues asynchronously
       ++connections_;
       return made;
     }
-    // EADDRNOTAVAIL: all ports of this source are taken. Anything else is the answer.
+    // EADDRNOTAVAIL: all ports of this source are in use. All other errors are returned.
     const int failure = errno;
     if (failure != EADDRNOTAVAIL || !next_source()) {
       return std::unexpected(Error{failure, "connect"});

@@ -1,8 +1,7 @@
-// Where the load goes, and from which addresses it comes.
+// The server's address and the clients' source addresses.
 //
-// A connection is told by four numbers, of which three are the same for all of ours: with one
-// source address they number as many as there are ephemeral ports (28 232 by default). On IPv4's
-// loopback there are more addresses for the asking.
+// With one source address, connections to one server are limited by the number of ephemeral ports
+// (28 232 by default). IPv4's loopback network offers more source addresses.
 #pragma once
 
 #include <netinet/in.h>
@@ -18,13 +17,13 @@ namespace h2server::lab::load {
 
 class Target {
  public:
-  // `host`: a name or an address. The error is a line for the operator.
+  // `host` is a name or an address. The error is a message for the operator.
   static Result<Target, std::string> find(const std::string& host, std::uint16_t port);
 
-  // A non-blocking socket that connects, from the current source address; goes on to the next one
-  // when no port is free there.
+  // Returns a non-blocking socket that is connecting from the current source address. Switches to
+  // the next address if no port is free.
   [[nodiscard]] Result<base::Fd> connect();
-  // The source address changes after so many connections from now on.
+  // Changes the source address after every `connections` connections.
   void set_connections_per_source(std::uint32_t connections) noexcept {
     connections_per_source_ = connections;
   }
@@ -38,9 +37,9 @@ class Target {
 
   sockaddr_storage address_{};
   socklen_t address_size_ = 0;
-  std::uint32_t source_ = 0;                  // 0: the kernel's choice; else 127.0.0.1 + source_
+  std::uint32_t source_ = 0;                  // 0 for the kernel's choice; else 127.0.0.1 + source_
   std::uint32_t connections_ = 0;             // from this source address
-  std::uint32_t connections_per_source_ = 0;  // 0: as many as there are ports
+  std::uint32_t connections_per_source_ = 0;  // 0 for as many as there are ports
 };
 
 }  // namespace h2server::lab::load

@@ -8,9 +8,9 @@
 namespace h2server::lab::load {
 
 namespace {
-// Several records a read(2): without it OpenSSL reads each record's head by a call of its own.
+// Several records per read(2). Otherwise OpenSSL reads each record header with a call of its own.
 constexpr std::size_t read_ahead_bytes = 64 * 1024;
-// Called around each read(2): notes whether it brought all that was asked for.
+// Called around each read(2). Notes if it returned as many bytes as requested.
 long note_read(BIO* bio, int call, const char*, std::size_t asked, int, long, int result,
                std::size_t* got) {
   if (call == (BIO_CB_READ | BIO_CB_RETURN) && result > 0) {
@@ -30,7 +30,7 @@ Result<TlsContext, std::string> TlsContext::open(std::string_view alpn) {
   if (context == nullptr) return std::unexpected("can't set up TLS");
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nullptr);
-  // How a body ends is checked in HTTP; a missing close_notify is nobody's error here.
+  // HTTP checks how a body ends, so a missing close_notify is not an error.
   SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -39,7 +39,7 @@ Result<TlsContext, std::string> TlsContext::open(std::string_view alpn) {
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   std::string list(1, static_cast<char>(alpn.size()));
   list += alpn;
-  // The one function of OpenSSL that answers 0 for success.
+  // Unlike other OpenSSL functions, this one returns 0 for success.
   if (SSL_CTX_set_alpn_protos(context, reinterpret_cast<const unsigned char*>(list.data()),
                               static_cast<unsigned>(list.size())) != 0) {
     return std::unexpected("can't offer a protocol in TLS");
@@ -68,7 +68,7 @@ Step Tls::step_of(int result) const noexcept {
     case SSL_ERROR_ZERO_RETURN:
       return Step::ended;
     default:
-      return Step::failed;  // SYSCALL, SSL: the peer's alert, a reset, nonsense
+      return Step::failed;  // SYSCALL, SSL: an alert, a reset, invalid data
   }
 }
 
@@ -88,7 +88,7 @@ Transfer Tls::read(std::span<char> room) noexcept {
   ERR_clear_error();
   std::size_t size = 0;
   const int result = SSL_read_ex(ssl_.get(), room.data(), room.size(), &size);
-  // After a short read(2) the socket is empty, and asking again a call for EAGAIN.
+  // After a short read(2) the socket is empty. Another call would only return EAGAIN.
   const bool drained = !filled_ && SSL_has_pending(ssl_.get()) == 0;
   return {step_of(result), size, drained};
 }

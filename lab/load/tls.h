@@ -1,7 +1,7 @@
-// TLS as a client (OpenSSL), over a non-blocking socket. Verifies nothing: it loads servers of the
-// same machine with certificates that they made themselves.
+// TLS client (OpenSSL) over a non-blocking socket. Verifies no certificates: the servers are on the
+// same machine and use self-signed ones.
 //
-// A TlsContext outlives its Tls. One thread.
+// A TlsContext must outlive its Tls objects. One thread.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,18 @@ struct ssl_st;
 
 namespace h2server::lab::load {
 
-// What became of a step on a non-blocking connection.
+// Result of a step on a non-blocking connection.
 enum class Step : std::uint8_t { done, would_block, ended, failed };
 
 struct Transfer {
   Step step = Step::failed;
-  std::size_t size = 0;  // bytes, at `done`
-  bool drained = false;  // at `done`: nothing more has arrived; epoll tells of what will
+  std::size_t size = 0;  // bytes, if `done`
+  bool drained = false;  // if `done`: nothing more has arrived; epoll reports new bytes
 };
 
 class TlsContext {
  public:
-  // `alpn`: the only protocol that is offered.
+  // `alpn` is the only protocol offered.
   static Result<TlsContext, std::string> open(std::string_view alpn);
   [[nodiscard]] ssl_ctx_st* get() const noexcept { return context_.get(); }
 
@@ -42,20 +42,20 @@ class TlsContext {
 
 class Tls {
  public:
-  // The socket stays the caller's and outlives this.
+  // The socket belongs to the caller and must outlive this object.
   Tls(const TlsContext& context, int socket);
-  Tls(const Tls&) = delete;  // OpenSSL knows where it is
+  Tls(const Tls&) = delete;  // OpenSSL keeps the address of filled_
   Tls& operator=(const Tls&) = delete;
 
   [[nodiscard]] Step handshake() noexcept;
-  // What ALPN chose; empty when the server chose nothing.
+  // Returns the protocol that ALPN selected, empty if none.
   [[nodiscard]] std::string_view protocol() const noexcept;
   [[nodiscard]] Transfer read(std::span<char> room) noexcept;
   [[nodiscard]] Transfer write(std::string_view bytes) noexcept;
-  // Tells the peer that nothing more comes; does not wait.
+  // Sends close_notify. Does not wait.
   void finish() noexcept;
 
-  // On the wire, records' heads and handshake included.
+  // Bytes on the wire, including record headers and the handshake.
   [[nodiscard]] std::uint64_t bytes_in() const noexcept;
   [[nodiscard]] std::uint64_t bytes_out() const noexcept;
 
@@ -66,7 +66,7 @@ class Tls {
     void operator()(ssl_st* ssl) const noexcept;
   };
   std::unique_ptr<ssl_st, Free> ssl_;
-  bool filled_ = false;  // the last read(2) brought all that was asked for: there may be more
+  bool filled_ = false;  // the last read(2) was full, so more may be available
 };
 
 }  // namespace h2server::lab::load

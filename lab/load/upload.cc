@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t period = 64 * 1024;
 
-// Two periods: from any offset at least a whole period lies in one piece.
+// Two periods, so that at least one whole period is contiguous from any offset.
 using Table = std::array<char, 2 * period>;
 
 const Table& table() noexcept {

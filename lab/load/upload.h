@@ -1,6 +1,6 @@
-// The body of an upload: bytes that follow from their place alone, so a receiver can check them and
-// nobody holds them. Byte i is (i * 131 + (i >> 8)) & 255, which repeats after 64 KiB: all uploads
-// share one table, and its pieces go to the kernel uncopied.
+// Body of an upload. Each byte depends only on its offset, so a receiver can verify it and no body
+// is stored. Byte i is (i * 131 + (i >> 8)) & 255, which repeats after 64 KiB: all uploads share
+// one table, and its pieces are passed to the kernel without a copy.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace h2server::lab::load {
 
-// At most `size_max` bytes of the pattern from `offset` on, never empty; of static storage.
+// Returns 1 to `size_max` bytes of the pattern from `offset`. Static storage.
 [[nodiscard]] std::string_view pattern(std::uint64_t offset, std::size_t size_max) noexcept;
 
 class Upload {
  public:
   struct Piece {
     std::string_view bytes;
-    bool lasting;  // of static storage; else valid until the upload goes away
+    bool lasting;  // in static storage; else valid until the upload is destroyed
   };
 
   Upload() = default;
-  // The pattern's first `pattern_bytes`, between two texts (multipart's delimiters).
+  // The first `pattern_bytes` of the pattern between two texts (multipart delimiters).
   Upload(std::uint64_t pattern_bytes, std::string before, std::string after)
       : before_(std::move(before)), after_(std::move(after)), pattern_bytes_(pattern_bytes) {}
 
@@ -30,7 +30,7 @@ class Upload {
   }
   [[nodiscard]] std::uint64_t sent() const noexcept { return sent_; }
   [[nodiscard]] std::uint64_t left() const noexcept { return size() - sent_; }
-  // The next piece, of 1 to `size_max` bytes; something must be left.
+  // Returns the next piece, 1 to `size_max` bytes. left() must not be 0.
   [[nodiscard]] Piece take(std::size_t size_max);
 
  private:

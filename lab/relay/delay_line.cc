@@ -9,13 +9,13 @@ namespace h2server::lab::relay {
 
 namespace {
 
-// With a bandwidth, bytes come out in pieces of an Ethernet packet's payload; without one there is
-// nothing between the bytes that came in together.
+// With a bandwidth limit, bytes leave in pieces of an Ethernet packet's payload. Without one, bytes
+// that came in together stay together.
 constexpr std::size_t packet_bytes = 1460;
 
 }  // namespace
 
-// When these bytes have left the sender.
+// Returns when these bytes have left the sender.
 std::int64_t DelayLine::leave(std::int64_t now_ns, std::size_t bytes) noexcept {
   busy_until_ns_ = std::max(now_ns, busy_until_ns_);
   if (options_.bytes_per_second > 0) {

@@ -1,9 +1,8 @@
-// One direction of a long or narrow line: bytes go in at one time and come out at a later one.
-// Pure: time is passed in, in nanoseconds of any clock that does not go back, and nothing is sent
-// here.
+// One direction of a simulated line with delay and bandwidth: bytes put in at one time can be taken
+// at a later one. Does no I/O. Times are parameters, in nanoseconds of any monotonic clock.
 //
-// Bytes leave the sender one packet after the other, not faster than the bandwidth, and each packet
-// arrives a fixed delay after its last byte left. Nothing overtakes, nothing is lost.
+// Bytes leave the sender packet by packet at the given bandwidth. Each packet arrives a fixed delay
+// after its last byte left. No reordering, no loss.
 #pragma once
 
 #include <cstddef>
@@ -18,29 +17,29 @@ namespace h2server::lab::relay {
 
 struct LineOptions {
   std::int64_t delay_ns = 0;
-  double bytes_per_second = 0;  // 0: as fast as they come
-  std::size_t bytes_max = 0;    // under way; more is not to be put in
+  double bytes_per_second = 0;  // 0 if unlimited
+  std::size_t bytes_max = 0;    // limit of the bytes in flight
 };
 
 class DelayLine {
  public:
   explicit DelayLine(const LineOptions& options) : options_(options) {}
 
-  // How many bytes may be put in.
+  // Returns how many bytes may be put in.
   [[nodiscard]] std::size_t room() const noexcept { return options_.bytes_max - bytes_; }
-  // At most room(), and not after the end.
+  // Puts in at most room() bytes. Not allowed after put_end().
   void put(std::int64_t now_ns, std::string_view bytes);
-  // The sender will say no more.
+  // Ends the stream of this direction.
   void put_end(std::int64_t now_ns);
 
-  // What has arrived and was not taken, in order, in at most `parts_max` parts. Valid until a call
-  // of a function that is not const.
+  // Returns the bytes that have arrived and are not taken, in order, in at most `parts_max` parts.
+  // Valid until a non-const call.
   [[nodiscard]] std::vector<std::string_view> arrived(std::int64_t now_ns,
                                                       std::size_t parts_max) const;
   void take(std::size_t bytes);
-  // The end has arrived, and all before it was taken.
+  // Returns true if the end has arrived and everything before it is taken.
   [[nodiscard]] bool end_arrived(std::int64_t now_ns) const noexcept;
-  // When the next byte, or the end, arrives, or has arrived; none: nothing is under way.
+  // Returns when the next byte or the end arrives, possibly in the past, or null.
   [[nodiscard]] std::optional<std::int64_t> next_ns() const noexcept;
 
  private:
@@ -53,9 +52,9 @@ class DelayLine {
 
   LineOptions options_;
   std::deque<Packet> packets_;
-  std::size_t taken_ = 0;           // of the first packet
-  std::size_t bytes_ = 0;           // under way
-  std::int64_t busy_until_ns_ = 0;  // when the last byte put in leaves the sender
+  std::size_t taken_ = 0;           // bytes of the first packet
+  std::size_t bytes_ = 0;           // in flight
+  std::int64_t busy_until_ns_ = 0;  // when the last byte leaves the sender
   std::optional<std::int64_t> end_due_ns_;
 };
 

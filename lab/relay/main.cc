@@ -1,4 +1,4 @@
-// relay: a long or narrow line between a client and a server on this machine.
+// relay: simulates a long or narrow line between a client and a server on this machine.
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -7,8 +7,8 @@
 #include <csignal>
 #include <cstdio>
 
-#include "base/descriptor_limit.h"
 #include "relay/relay.h"
+#include "server/system_limits.h"
 
 namespace h2server::lab::relay {
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int failed = 1;  // exit status
 
-// Readable once SIGTERM or SIGINT has come.
+// Returns a descriptor that becomes readable on SIGTERM or SIGINT.
 base::Fd watch_signals() {
   sigset_t signals;
   ::sigemptyset(&signals);
@@ -50,8 +50,8 @@ int run(int argc, char** argv) {
   options.round_trip_ns = static_cast<std::int64_t>(round_trip_ms * 1e6);
   options.bytes_per_second = mbit_per_second * 1e6 / 8;
 
-  base::raise_descriptor_limit();
-  ::prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds, instead of 50 µs
+  server::raise_descriptor_limit();
+  ::prctl(PR_SET_TIMERSLACK, 1UL);  // 1 ns instead of 50 µs
   const base::Fd stop = watch_signals();
   const auto relay = Relay::open(options, stop.get());
   if (!relay) return fail(relay.error());

@@ -21,13 +21,13 @@ namespace {
 constexpr std::size_t read_bytes = 64 * 1024;
 constexpr std::size_t parts_max = 64;  // packets in one system call
 
-// Under way without a bandwidth: 50 ms of 10 Gbit/s, so that the line itself is no limit.
+// Bytes in flight without a bandwidth limit: 50 ms at 10 Gbit/s, so that the line does not limit.
 constexpr std::size_t bytes_max_of_wide_line = 64 * 1024 * 1024;
-// With one: what a router's queue holds beside the line itself, or a little for slow lines.
+// With a limit: the line's capacity plus a router's queue, or a minimum for slow lines.
 constexpr double queue_factor = 2;
 constexpr std::size_t bytes_max_least = 1024 * 1024;
 
-// Keys of what is no connection: connections have their number times two, and the side.
+// Event keys of other descriptors. A connection's key is its number times two plus the side.
 constexpr std::uint64_t listener_key = 0;
 constexpr std::uint64_t stop_key = 1;
 
@@ -35,7 +35,7 @@ constexpr std::uint32_t connection_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EP
 
 std::int64_t now_ns() noexcept {
   timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);  // fails on a wrong clock only
+  ::clock_gettime(CLOCK_MONOTONIC, &time);  // fails only for an invalid clock
   return time.tv_sec * 1'000'000'000 + time.tv_nsec;
 }
 
@@ -98,7 +98,7 @@ Result<void, std::string> Relay::wait() {
     timeout = {.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
   }
   std::array<epoll_event, 256> events{};
-  // Its timeout is in nanoseconds, where epoll_wait() has milliseconds.
+  // epoll_pwait2() has a timeout in nanoseconds, epoll_wait() in milliseconds.
   const int count = ::epoll_pwait2(set_.get(), events.data(), static_cast<int>(events.size()),
                                    timers_.empty() ? nullptr : &timeout, nullptr);
   if (count < 0 && errno != EINTR) return std::unexpected(explain("epoll_pwait2", errno));
@@ -127,7 +127,7 @@ void Relay::run_timers() {
     const Timer timer = timers_.top();
     timers_.pop();
     const auto found = connections_.find(timer.number);
-    // A timer that was replaced by an earlier one is passed over.
+    // Ignores a timer that an earlier one has replaced.
     if (found == connections_.end() || found->second->awaited_ns != timer.due_ns) continue;
     found->second->awaited_ns = 0;
     serve(timer.number);
@@ -145,7 +145,7 @@ Result<void, std::string> Relay::accept_all() {
     net::set_no_delay(accepted.get());
     const std::uint64_t number = next_number_++;
     auto made = std::make_unique<Connection>(number, now_ns(), line_);
-    if (!watch(accepted.get(), number * 2 + client, connection_events)) continue;  // memory
+    if (!watch(accepted.get(), number * 2 + client, connection_events)) continue;  // no memory
     made->ends[client].socket = std::move(accepted);
     connections_.emplace(number, std::move(made));
     serve(number);
@@ -170,7 +170,7 @@ void Relay::serve(std::uint64_t number) {
   set_timer(connection);
 }
 
-// To the target. Whether it succeeds is told by an event.
+// Connects to the target. An event reports success or failure.
 bool Relay::connect(Connection& connection) {
   base::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return false;
@@ -188,7 +188,7 @@ bool Relay::connect(Connection& connection) {
   return true;
 }
 
-// Both ways, as far as it goes. False: one end is broken.
+// Passes bytes in both directions until neither makes progress. Returns false if an end is broken.
 bool Relay::pass(Connection& connection) {
   bool progress = true;
   while (progress) {
@@ -214,7 +214,7 @@ bool Relay::read_from(Connection& connection, Side side, bool& progress) {
       return true;
     }
     progress = true;
-    // The client could not have spoken before the SYN-ACK.
+    // The client could not have sent data before the SYN-ACK.
     const std::int64_t first = connection.opened_ns + options_.round_trip_ns;
     const std::int64_t said_ns = side == client ? std::max(now_ns(), first) : now_ns();
     if (bytes > 0) {
@@ -227,7 +227,7 @@ bool Relay::read_from(Connection& connection, Side side, bool& progress) {
   return true;
 }
 
-// What `side` said and what has arrived, to the other one.
+// Writes what has arrived from `side` to the other end.
 bool Relay::write_from(Connection& connection, Side side, bool& progress) {
   End& end = connection.ends[side == client ? target : client];
   DelayLine& line = connection.from[side];
@@ -252,13 +252,13 @@ bool Relay::write_from(Connection& connection, Side side, bool& progress) {
     line.take(static_cast<std::size_t>(bytes));
   }
   if (end.writable && !connection.all_passed[side] && line.end_arrived(now)) {
-    ::shutdown(end.socket.get(), SHUT_WR);  // fails when the other end has gone: no harm
+    ::shutdown(end.socket.get(), SHUT_WR);  // failure is harmless: the other end has closed
     connection.all_passed[side] = true;
   }
   return true;
 }
 
-// For the next thing that happens by itself; an end that takes no more is waited for by epoll.
+// Sets the timer for the next delivery. epoll reports when an end that was full becomes writable.
 void Relay::set_timer(Connection& connection) {
   std::int64_t due_ns = 0;
   const auto consider = [&due_ns](std::int64_t time) {
@@ -277,7 +277,7 @@ void Relay::set_timer(Connection& connection) {
   timers_.push({.due_ns = due_ns, .number = connection.number});
 }
 
-// Both ends are told that something broke: closing with this option sends RST.
+// Makes close() send RST to both ends.
 void Relay::reset(Connection& connection) {
   constexpr linger at_once{.l_onoff = 1, .l_linger = 0};
   for (const End& end : connection.ends) {

@@ -1,17 +1,17 @@
-// A long or narrow line between two ends on this machine, in user space: accepts connections, makes
-// one to the target for each, and passes the bytes of each direction through a DelayLine.
+// Simulates a long or narrow line between two ends on this machine, in user space. Accepts
+// connections, connects to the target for each, and passes each direction through a DelayLine.
 //
-// What a client sees of connecting: connect() itself succeeds at once, the kernel does that. But
-// what the client says counts as said one round trip later, and the target sees the connection
-// after one and a half, as if SYN, SYN-ACK and ACK had travelled. A target that refuses is seen as
-// a reset at that time.
+// Connecting: the client's connect() succeeds at once, in the kernel. The client's bytes are
+// treated as sent one round trip later at the earliest, and the target sees the connection after
+// one and a half round trips, as if SYN, SYN-ACK and ACK had travelled. If the target refuses, the
+// client sees a reset at that time.
 //
-// What it does not model: loss, congestion windows and slow start (a first megabyte crosses in one
-// go), acknowledgements, sharing of the bandwidth by several connections (each has it for itself),
-// packets' overhead. The kernel's socket buffers at both ends come on top of what may be under way.
-// A reset is passed on at once.
+// Not modelled: loss, congestion windows and slow start (a first megabyte crosses at once),
+// acknowledgements, bandwidth shared between connections (each has its own), packet overhead. The
+// kernel's socket buffers at both ends hold bytes in addition to those in flight. A reset is passed
+// on at once.
 //
-// One thread, which owns all descriptors.
+// One thread owns all descriptors.
 #pragma once
 
 #include <array>
@@ -29,27 +29,27 @@
 namespace h2server::lab::relay {
 
 struct RelayOptions {
-  std::uint16_t port = 0;  // of 127.0.0.1, as the target's; 0: any free one
+  std::uint16_t port = 0;  // on 127.0.0.1, as the target; 0: any free port
   std::uint16_t target_port = 0;
   std::int64_t round_trip_ns = 50'000'000;
   double bytes_per_second = 0;  // in each direction; 0: no limit
 };
 
-// Half the round trip, and a bound for what is under way, by which the sender feels a slow
-// receiver.
+// Returns half the round trip as delay, and a limit of the bytes in flight, which gives the sender
+// backpressure from a slow receiver.
 LineOptions line_of(const RelayOptions& options) noexcept;
 
 class Relay {
  public:
-  // Listens. `stop`: a descriptor that becomes readable when it is time to end; it outlives this.
-  // The error is a line for the operator.
+  // Starts to listen. `stop` is a descriptor that becomes readable to end run(); it must outlive
+  // the relay. The error is a message for the operator.
   static Result<std::unique_ptr<Relay>, std::string> open(const RelayOptions& options, int stop);
 
-  // open() does this.
+  // Use open().
   explicit Relay(const RelayOptions& options);
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  // Until `stop` is readable.
+  // Runs until `stop` is readable.
   Result<void, std::string> run();
 
  private:
@@ -57,7 +57,7 @@ class Relay {
 
   struct End {
     base::Fd socket;
-    bool readable = false;  // as far as is known: until the kernel says EAGAIN
+    bool readable = false;  // cleared when a call returns EAGAIN
     bool writable = false;
   };
   struct Connection {
@@ -66,11 +66,11 @@ class Relay {
     std::uint64_t number;
     std::int64_t opened_ns;
     std::array<End, 2> ends{};
-    std::array<DelayLine, 2> from;     // by the side that speaks
-    std::array<bool, 2> all_read{};    // the side has said its last
-    std::array<bool, 2> all_passed{};  // and the other one has it
-    bool broken = false;               // an end was reset
-    std::int64_t awaited_ns = 0;       // what the timer is set to, 0: none
+    std::array<DelayLine, 2> from;     // by sending side
+    std::array<bool, 2> all_read{};    // the side has closed its direction
+    std::array<bool, 2> all_passed{};  // and the close is passed on
+    bool broken = false;               // an end was reset or failed
+    std::int64_t awaited_ns = 0;       // due time of the timer, 0 if none
   };
   struct Timer {
     std::int64_t due_ns;

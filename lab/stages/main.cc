@@ -1,14 +1,14 @@
-// stages: one file over HTTP, served as a server does at each stage of its growth, so that the lab
-// can tell what each step costs or saves.
+// stages: serves one file over HTTP as a server does at each stage of its growth, so that the lab
+// can measure what each step costs or saves.
 //
 //   stages --stage read|cache|router [--scheme reuseport|acceptor] [--cert FILE --key FILE]
 //          [--port PORT] ROOT
 //
 //   read     opens, reads and closes the file for each request
 //   cache    takes it from the file cache
-//   router   the same, found by a route with a parameter among others
+//   router   the same, with several parameterised routes
 //
-// Prints where it listens. Nothing of the program's own is in it: no dates, no validators.
+// Prints the address on which it listens.
 #include <fmt/format.h>
 #include <h2server/h2server.h>
 
@@ -58,16 +58,18 @@ void add_handlers(Server& server, const std::string& stage, const std::string& r
 int main(int argc, char** argv) {
   std::string stage = "cache";
   ServerOptions options{
-      .host = "127.0.0.1", .port = 0, .cleartext = true, .scheme = "reuseport", .io = "epoll"};
+      .host = "127.0.0.1", .port = 0, .cleartext = true, .io = IoEngine::epoll};
+  std::string scheme = "reuseport";
   CLI::App app("Serves one file as a server does at each stage of its growth");
   app.add_option("--stage", stage)->check(CLI::IsMember({"read", "cache", "router"}));
   app.add_option("--port", options.port);
-  app.add_option("--scheme", options.scheme)->check(CLI::IsMember({"reuseport", "acceptor"}));
+  app.add_option("--scheme", scheme)->check(CLI::IsMember({"reuseport", "acceptor"}));
   const auto* certificate = app.add_option("--cert", options.certificate_file);
   app.add_option("--key", options.key_file)->needs(app.get_option("--cert"));
   app.add_option("root", options.root)->required()->check(CLI::ExistingDirectory);
   CLI11_PARSE(app, argc, argv);
   options.cleartext = certificate->count() == 0;
+  if (scheme == "acceptor") options.scheme = ServerScheme::acceptor;
 
   Server server(options);
   add_handlers(server, stage, options.root);

@@ -1,4 +1,4 @@
-// The program: options, certificate, routes, server.
+// The program h2server: options, certificate, routes, server.
 #include <unistd.h>
 
 #include <csignal>
@@ -10,7 +10,6 @@
 #include "app/options.h"
 #include "app/passphrase.h"
 #include "app/start_screen.h"
-#include "base/descriptor_limit.h"
 #include "base/log.h"
 #include "content/folder.h"
 #include "content/overlap.h"
@@ -19,6 +18,7 @@
 #include "net/tls_certificate.h"
 #include "net/tls_credentials.h"
 #include "net/tls_memory.h"
+#include "server/system_limits.h"
 
 namespace h2server::app {
 
@@ -68,7 +68,7 @@ Result<void, Stop> prepare_certificate(const Options& options) {
   return {};
 }
 
-// What others upload is looked at afresh by each request: it must be seen as soon as it is there.
+// Each request checks uploaded files again, so that a new upload is visible at once.
 constexpr content::FileCacheLimits upload_cache{.fresh_ms = 0};
 
 Result<void, Stop> add_routes(const Options& options, Server& server) {
@@ -108,10 +108,10 @@ Result<void, Stop> add_routes(const Options& options, Server& server) {
 int run(int argc, char** argv) {
   const Result<Options, Stop> options = parse_options(argc, argv);
   if (!options) return stop(options.error());
-  base::raise_descriptor_limit();
+  server::raise_descriptor_limit();
   net::keep_tls_record_buffers();
   ::signal(SIGPIPE, SIG_IGN);  // a closed pipe behind standard output must not end the server
-  ::signal(SIGXFSZ, SIG_IGN);  // nor an upload beyond the limit on file sizes: write() says EFBIG
+  ::signal(SIGXFSZ, SIG_IGN);  // nor an upload beyond RLIMIT_FSIZE: write() returns EFBIG
   const Result<void, Stop> prepared = prepare_certificate(*options);
   if (!prepared) return stop(prepared.error());
   ServerOptions settings = options->server;
@@ -119,7 +119,7 @@ int run(int argc, char** argv) {
   Server server(std::move(settings));
   const Result<void, Stop> routed = add_routes(*options, server);
   if (!routed) return stop(routed.error());
-  // One more signal when the server has ended must not change the exit status.
+  // Another signal after the server has ended must not change the exit status.
   sigset_t stopping;
   sigemptyset(&stopping);
   sigaddset(&stopping, SIGINT);
@@ -130,7 +130,7 @@ int run(int argc, char** argv) {
     std::fflush(stdout);
   });
   if (done) return 0;
-  // Threads that were left behind may run on: nothing that they use is destroyed under them.
+  // Threads that were left behind may still run, so nothing that they use is destroyed.
   std::_Exit(stop({failed, done.error()}));
 }
 

@@ -9,9 +9,12 @@
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <system_error>
 #include <vector>
 
+#include "app/scheme_table.h"
 #include "server/scheme.h"
 
 namespace h2server::app {
@@ -24,42 +27,59 @@ constexpr const char* footer =
     "A configuration file holds the long names: threads = 4";
 
 constexpr const char* threads_option = "--threads";
+constexpr const char* scheme_option = "--scheme";
+constexpr const char* engine_option = "--io";
 constexpr const char* queue_option = "--queue-size";
 constexpr const char* when_full_option = "--when-full";
 constexpr const char* certificate_option = "--cert";
 constexpr const char* key_option = "--key";
-constexpr std::int64_t requests_max = 1'000'000'000;  // of a connection: more is no limit
+constexpr unsigned threads_max = 1024;
+constexpr std::int64_t requests_max = 1'000'000'000;  // more is as good as no limit
+// The last 4 MiB of a file are not sent by sendfile(), so smaller files gain little.
+constexpr std::uint64_t send_file_bytes_min = 16 * 1024 * 1024;
+constexpr const char* sendfile_option = "--sendfile";
 constexpr const char* overwrite_option = "--upload-overwrite";
 constexpr const char* file_size_option = "--upload-max";
 constexpr const char* total_size_option = "--upload-total";
 constexpr const char* reserve_option = "--upload-reserve";
 
-std::vector<std::string> scheme_names() {
-  std::vector<std::string> names;
-  for (const server::SchemeKind& kind : server::scheme_kinds()) names.emplace_back(kind.name);
-  names.emplace_back("help");
-  return names;
+// Declares an option whose values have names. Its default is the present value.
+template <class T>
+CLI::Option* add_choice(CLI::App& app, const char* option, T& value,
+                        const std::map<std::string, T>& names, const char* description) {
+  std::vector<std::string> all;
+  std::string present;
+  for (const auto& [name, one] : names) {
+    all.push_back(name);
+    if (one == value) present = name;
+  }
+  return app
+      .add_option_function<std::string>(
+          option, [&value, names](const std::string& name) { value = names.at(name); }, description)
+      ->type_name("NAME")
+      ->check(CLI::IsMember(std::move(all)).description(""))
+      ->default_str(present);
 }
 
-std::vector<std::string> engine_names() {
-  const auto names = server::engine_names();
-  return {names.begin(), names.end()};
+// Writes the number of processors in place of "auto".
+std::string count_processors(std::string& text) {
+  if (text == "auto") text = std::to_string(std::min(processors_allowed(), threads_max));
+  return {};
 }
 
-// Who accepts, who serves, how many at once.
-void declare_schemes(CLI::App& app, ServerOptions& server) {
+// Who accepts, who serves, how many at once. `scheme` becomes empty for "help".
+void declare_schemes(CLI::App& app, ServerOptions& server, std::optional<ServerScheme>& scheme) {
   app.add_option(std::string("-n,") + threads_option, server.threads,
-                 "Worker threads [1, or 64 in a pool]")
+                 "Worker threads; auto: one per processor [1, or 64 in a pool]")
       ->type_name("NUM")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--scheme", server.scheme, "Who accepts and who serves; help prints the table")
-      ->type_name("NAME")
-      ->check(CLI::IsMember(scheme_names()).description(""))
-      ->capture_default_str();
-  app.add_option("--io", server.io, "I/O engine: auto, epoll, io_uring or blocking")
-      ->type_name("NAME")
-      ->check(CLI::IsMember(engine_names()).description(""))
-      ->capture_default_str();
+      ->transform(CLI::Validator(count_processors, ""))
+      ->check(CLI::Range(1U, threads_max));
+  std::map<std::string, std::optional<ServerScheme>> schemes{{"help", std::nullopt}};
+  for (const auto& [name, one] : scheme_names()) schemes.emplace(name, one);
+  add_choice(app, scheme_option, scheme, schemes,
+             "Who accepts and who serves; help prints the table");
+  add_choice(app, engine_option, server.io, engine_names(),
+             "I/O engine: auto, epoll, io_uring or blocking");
   app.add_option("--connections-max", server.connections_max,
                  "Connections at once [by descriptors; with a thread each 512]")
       ->type_name("NUM")
@@ -79,15 +99,15 @@ void declare_schemes(CLI::App& app, ServerOptions& server) {
          "With buffered-pool: when full, wait or refuse [wait]")
       ->type_name("NAME")
       ->check(CLI::IsMember({"wait", "refuse"}).description(""));
-  app.add_option("--requests-per-connection", server.requests_per_connection,
+  app.add_option("--requests-per-connection", server.limits.requests_per_connection,
                  "Close a connection after so many; 0: never")
       ->type_name("NUM")
       ->check(CLI::Range(std::int64_t{0}, requests_max))
       ->capture_default_str();
 }
 
-// "500", "500k", "2 GB" are bytes times powers of 1000, "2GiB" and "2Gi" of 1024. Writes the bytes
-// in place of `text`; returns what is wrong with it, or nothing.
+// Replaces `text` by its value in bytes. "500", "500k" and "2 GB" use powers of 1000, "2GiB" and
+// "2Gi" powers of 1024. Returns an error text, or an empty string.
 std::string write_as_bytes(std::string& text) {
   const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
   std::uint64_t bytes = 0;
@@ -111,7 +131,7 @@ std::string write_as_bytes(std::string& text) {
   return {};
 }
 
-// Where files go that clients send, and how much of them. A size has a unit or none: 500k, 2GiB.
+// Options on uploads. A unit is optional in sizes: 500k, 2GiB.
 void declare_uploads(CLI::App& app, Options& options) {
   app.add_option("--upload-dir", options.upload_directory,
                  "Take uploads into this directory, which is made when missing")
@@ -130,7 +150,7 @@ void declare_uploads(CLI::App& app, Options& options) {
            "Space on the disk that stays free [1GiB, at most a twentieth]");
 }
 
-void declare(CLI::App& app, Options& options) {
+void declare(CLI::App& app, Options& options, std::optional<ServerScheme>& scheme) {
   ServerOptions& server = options.server;
   app.add_option("root,-r,--root", server.root, "Directory to serve")
       ->type_name("DIR")
@@ -153,13 +173,12 @@ void declare(CLI::App& app, Options& options) {
   app.add_flag("--h2c", server.cleartext,
                "No TLS: HTTP/1.1 and HTTP/2 with prior knowledge on one port");
   declare_uploads(app, options);
-  declare_schemes(app, server);
-  app.add_flag("--sendfile", server.send_files,
-               "Large files by sendfile over plain HTTP/1.1, if nobody changes them");
-  app.add_option("--h2", server.h2, "HTTP/2 by our own engine (native) or by libnghttp2 (nghttp2)")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"native", "nghttp2"}).description(""))
-      ->capture_default_str();
+  declare_schemes(app, server, scheme);
+  app.add_flag_callback(
+      sendfile_option, [&server] { server.limits.send_file_bytes_min = send_file_bytes_min; },
+      "Large files by sendfile over plain HTTP/1.1, if nobody changes them");
+  add_choice(app, "--h2", server.http2, http2_names(),
+             "HTTP/2 by our own engine (native) or by libnghttp2 (nghttp2)");
   app.set_config("--config", "", "Read options from a TOML file")->type_name("FILE");
   app.allow_config_extras(false);
   app.set_version_flag("--version", "h2server " H2SERVER_VERSION);
@@ -168,7 +187,7 @@ void declare(CLI::App& app, Options& options) {
 
 Stop wrong(std::string text) { return {2, std::move(text)}; }
 
-// Whether `file` lies below `directory`, so that serving the one would give the other away.
+// Returns true if `file` lies below `directory`, so that serving `directory` would expose it.
 bool lies_below(const std::string& file, const std::string& directory) {
   std::error_code failure;
   const auto inner = std::filesystem::weakly_canonical(file, failure);
@@ -179,7 +198,7 @@ bool lies_below(const std::string& file, const std::string& directory) {
 
 bool given(const CLI::App& app, const char* option) { return app.get_option(option)->count() > 0; }
 
-// An option about uploads has a use only where there are any.
+// Checks that upload options are given only with --upload-dir.
 Result<void, Stop> check_uploads(const CLI::App& app, const Options& options) {
   if (!options.upload_directory.empty()) return {};
   for (const char* const option :
@@ -190,12 +209,14 @@ Result<void, Stop> check_uploads(const CLI::App& app, const Options& options) {
   return {};
 }
 
-// That the scheme has the engine, and a use for the options that were given.
+// Checks that the scheme supports the engine and the given options.
 Result<void, Stop> check_scheme(const CLI::App& app, const ServerOptions& server) {
-  if (server.scheme == "help") return std::unexpected(Stop{0, server::scheme_table()});
-  const server::SchemeKind& kind = *server::find_scheme(server.scheme);
-  const Result<void, std::string> possible = server::check_engine(kind, server.io);
-  if (!possible) return std::unexpected(wrong(possible.error() + "; see h2server --scheme help"));
+  const server::SchemeKind& kind = server::kind_of(server.scheme);
+  if (!server::runs_on(kind, server.io)) {
+    return std::unexpected(wrong(
+        fmt::format("{} {} does not run on {} {}; see h2server --scheme help", scheme_option,
+                    kind.name, engine_option, server::name_of(server.io))));
+  }
   if (given(app, threads_option) && kind.per_connection) {
     return std::unexpected(wrong(fmt::format("{} has no effect beside --scheme {}, where "
                                              "--connections-max limits the connections; leave it "
@@ -210,10 +231,10 @@ Result<void, Stop> check_scheme(const CLI::App& app, const ServerOptions& server
   return {};
 }
 
-// That those options have an effect that depend on whether there is TLS.
+// Checks that the given options have an effect with, or without, TLS.
 Result<void, Stop> check_tls(const CLI::App& app, const Options& options) {
   if (!options.server.cleartext) {
-    if (!options.server.send_files) return {};
+    if (!given(app, sendfile_option)) return {};
     return std::unexpected(wrong("--sendfile has no effect without --h2c, since TLS encrypts what "
                                  "it sends; leave it out"));
   }
@@ -268,7 +289,8 @@ Result<Options, Stop> parse_options(int argc, char** argv) {
   CLI::App app("Serves a directory and takes uploads over HTTP/1.1 and HTTP/2.", "h2server");
   Options options;
   options.server.root = "./www";
-  declare(app, options);
+  std::optional<ServerScheme> scheme = options.server.scheme;
+  declare(app, options, scheme);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -286,6 +308,8 @@ Result<Options, Stop> parse_options(int argc, char** argv) {
   } catch (const CLI::Error& error) {
     return std::unexpected(wrong(std::string(error.what()) + "; see h2server --help"));
   }
+  if (!scheme) return std::unexpected(Stop{0, scheme_table()});
+  options.server.scheme = *scheme;
   const Result<void, Stop> fitting = check_scheme(app, options.server);
   if (!fitting) return std::unexpected(fitting.error());
   const Result<void, Stop> effective = check_tls(app, options);

@@ -16,15 +16,16 @@ struct Options {
   bool self_signed = false;
 };
 
+// Why the process ends before it serves.
 struct Stop {
-  int status = 0;    // of the process
-  std::string text;  // for standard output at status 0, else for standard error
+  int status = 0;    // exit status
+  std::string text;  // for standard output if status is 0, otherwise for standard error
 };
 
-// That the root and the upload directory lie one in the other.
+// The error that the root and the upload directory lie one in the other.
 Stop overlapping(const Options& options);
 
-// The error is the reason to stop: help, the version, or a wrong value, which is status 2.
+// The error is the reason to stop: help, version, or an invalid value (status 2).
 Result<Options, Stop> parse_options(int argc, char** argv);
 
 }  // namespace h2server::app

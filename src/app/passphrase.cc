@@ -22,9 +22,10 @@ namespace {
 constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr std::size_t passphrase_bytes_max = 1024;  // OpenSSL takes no more
 
-volatile std::sig_atomic_t came = 0;  // one of ending_signals; 0: none
+volatile std::sig_atomic_t came = 0;  // one of ending_signals, or 0
 
-// While it lives, the signals interrupt the calls of this thread, which may have blocked them.
+// While it lives, ending_signals interrupt this thread's system calls, even if they were blocked.
+// The destructor restores everything and raises the signal that came.
 class InterruptingSignals {
  public:
   InterruptingSignals() {
@@ -72,10 +73,10 @@ class WithoutEcho {
   termios before_{};
 };
 
-// Without its end. Null: no whole line came.
+// Returns a line without its newline, or nullopt if no whole line came.
 std::optional<std::string> read_line(int terminal) {
   std::string line;
-  line.reserve(passphrase_bytes_max);  // it is not moved, so there is one copy of it
+  line.reserve(passphrase_bytes_max);  // never reallocated, so there is only one copy
   while (came == 0 && line.size() < passphrase_bytes_max) {
     char byte = 0;
     const ssize_t count = ::read(terminal, &byte, 1);

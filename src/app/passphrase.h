@@ -1,4 +1,4 @@
-// Asks for a passphrase where the program runs on a terminal.
+// Asks for a passphrase on the terminal.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace h2server::app {
 
-// One line from the terminal that controls the process, without echo. The error is the reason why
-// there is none, a part of a line for the operator. A signal that ends the process does so at once
-// and finds the terminal as it was.
+// Reads one line from the controlling terminal, without echo. SIGINT, SIGTERM, SIGHUP and SIGQUIT
+// take effect at once; the terminal is restored first. The error is a part of a line for the
+// operator.
 Result<std::string, std::string> ask_passphrase(const std::string& key_file);
 
 }  // namespace h2server::app

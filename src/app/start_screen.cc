@@ -35,9 +35,9 @@ std::vector<std::string> urls(const ServerOptions& options, const Server& server
   return list;
 }
 
-// Who serves.
-std::string crew(const ServerOptions& options) {
-  const server::SchemeKind& kind = *server::find_scheme(options.scheme);
+// The number of workers, or of connections.
+std::string describe_workers(const ServerOptions& options) {
+  const server::SchemeKind& kind = server::kind_of(options.scheme);
   if (kind.per_connection) {
     const unsigned most = options.connections_max == 0 ? 512 : options.connections_max;
     return fmt::format("up to {} connections", most);
@@ -61,7 +61,8 @@ std::string start_screen(const Options& options, const Server& server) {
   if (!options.upload_directory.empty()) {
     screen += fmt::format("  uploads    {} at {}files\n", options.upload_directory, list.front());
   }
-  screen += fmt::format("  scheme     {}, {}\n", settings.scheme, crew(settings));
+  screen += fmt::format("  scheme     {}, {}\n", server::kind_of(settings.scheme).name,
+                        describe_workers(settings));
   const Server::Engine& engine = server.engine();
   screen += engine.reason.empty()
                 ? fmt::format("  engine     {}\n", engine.name)

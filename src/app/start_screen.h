@@ -1,4 +1,4 @@
-// What the operator reads when the server is up.
+// The text on standard output once the server listens.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace h2server::app {
 
-// The URLs first, those for this machine before those for others.
+// URLs come first, and those for this machine before those for others.
 std::string start_screen(const Options& options, const Server& server);
 
 }  // namespace h2server::app

@@ -1,7 +1,6 @@
-// Memory of one exchange: taken piece by piece, given back all at once.
+// Arena: memory for one exchange, allocated piece by piece and released all at once.
 //
-// Not thread-safe. The first block stays when the arena is cleared, so a warm exchange allocates
-// nothing.
+// Not thread-safe. clear() keeps the first block, so a warm exchange allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +14,14 @@ namespace h2server::base {
 
 class Arena {
  public:
-  // `size` bytes without alignment, valid until clear().
+  // Returns `size` unaligned bytes, valid until clear().
   std::span<char> take(std::size_t size) {
     if (static_cast<std::size_t>(end_ - next_) < size) add_block(size);
     char* const first = next_;
     next_ += size;
     return {first, size};
   }
-  // A copy of `bytes`, valid until clear().
+  // Returns a copy of `bytes`, valid until clear().
   std::string_view copy(std::string_view bytes) {
     if (bytes.empty()) return {};
     const std::span<char> room = take(bytes.size());
@@ -34,7 +33,7 @@ class Arena {
   [[nodiscard]] std::size_t bytes_held() const noexcept;
 
  private:
-  static constexpr std::size_t block_bytes = 2048;  // the head of a browser's request fits
+  static constexpr std::size_t block_bytes = 2048;  // fits the head of a browser's request
 
   struct Block {
     std::unique_ptr<char[]> bytes;

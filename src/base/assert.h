@@ -1,4 +1,5 @@
-// A broken invariant stops the process, in release builds too: going on could lose or leak data.
+// ASSERT aborts the process on a broken invariant, in release builds too: continuing could lose or
+// leak data.
 #pragma once
 
 #include <cstdio>

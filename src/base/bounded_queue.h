@@ -1,4 +1,4 @@
-// A circular buffer between threads: any number put in, any number take out, and both may wait.
+// BoundedQueue: a circular buffer between any number of producing and consuming threads.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@ class BoundedQueue {
     ASSERT(capacity > 0);
   }
 
-  // False when it is full or closed; `item` is untouched then.
+  // Returns false and leaves `item` unchanged if the queue is full or closed.
   [[nodiscard]] bool try_push(T& item) {
     std::unique_lock lock(mutex_);
     if (closed_ || count_ == capacity_) return false;
@@ -28,7 +28,7 @@ class BoundedQueue {
     return true;
   }
 
-  // Waits for room. False when it is closed; `item` is untouched then.
+  // Waits for room. Returns false and leaves `item` unchanged if the queue is closed.
   [[nodiscard]] bool push(T& item) {
     std::unique_lock lock(mutex_);
     room_.wait(lock, [this] { return closed_ || count_ < capacity_; });
@@ -37,7 +37,7 @@ class BoundedQueue {
     return true;
   }
 
-  // Waits for an item. Nullopt when it is closed.
+  // Waits for an item. Returns nullopt if the queue is closed.
   [[nodiscard]] std::optional<T> pop() {
     std::unique_lock lock(mutex_);
     items_.wait(lock, [this] { return closed_ || count_ > 0; });
@@ -50,7 +50,7 @@ class BoundedQueue {
     return item;
   }
 
-  // Nobody waits any more, and what nobody took is dropped.
+  // Ends all waits and drops the remaining items.
   void close() {
     {
       const std::lock_guard lock(mutex_);
@@ -80,7 +80,7 @@ class BoundedQueue {
 
   const std::size_t capacity_;
   const std::unique_ptr<T[]> slots_;
-  mutable std::mutex mutex_;  // for all below
+  mutable std::mutex mutex_;  // guards all members below
   std::condition_variable room_;
   std::condition_variable items_;
   std::size_t first_ = 0;

@@ -9,13 +9,13 @@
 namespace h2server::base {
 
 struct BufferChain::Block {
-  std::uint32_t users;  // pieces in this block, and the chain for which it is the tail
+  std::uint32_t users;  // pieces in this block, plus one if it is a chain's tail
   std::uint32_t used;   // bytes
   Block* next_free;
   char bytes[block_bytes];
 };
 
-// The free blocks of a thread.
+// A thread's free blocks.
 class BlockPool {
  public:
   using Block = BufferChain::Block;
@@ -39,7 +39,7 @@ class BlockPool {
   }
 
  private:
-  static constexpr std::size_t blocks_max = 32;  // 2 MiB stay warm; a burst's rest goes back
+  static constexpr std::size_t blocks_max = 32;  // 2 MiB; the rest of a burst is freed
 
   Block* first_ = nullptr;
   std::size_t count_ = 0;

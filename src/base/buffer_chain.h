@@ -1,8 +1,8 @@
-// Bytes on their way out: a queue of pieces, copied ones in pooled blocks and shared ones by
-// address.
+// BufferChain: a queue of output bytes. Copied bytes lie in pooled blocks; shared bytes are
+// referenced by address.
 //
-// One owner, one thread. Blocks come from a list of the thread and go back there as the bytes are
-// consumed, so an idle connection holds none.
+// One owner, one thread. Blocks come from a free list of the thread and return to it as the bytes
+// are consumed, so an idle connection holds none.
 #pragma once
 
 #include <sys/uio.h>
@@ -21,7 +21,7 @@ namespace h2server::base {
 
 class BufferChain {
  public:
-  static constexpr std::size_t block_bytes = 64 * 1024 - 16;  // three HTTP/2 frames of 16 KiB
+  static constexpr std::size_t block_bytes = 64 * 1024 - 16;  // fits three HTTP/2 frames of 16 KiB
 
   BufferChain() = default;
   BufferChain(const BufferChain&) = delete;
@@ -38,32 +38,32 @@ class BufferChain {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-  // Whether some of the bytes are shared ones.
+  // Returns true if some of the bytes are shared.
   [[nodiscard]] bool has_shared() const noexcept { return shared_pieces_ > 0; }
 
-  // Copies.
+  // Copies `bytes`.
   void append(std::string_view bytes);
-  // Contiguous room for `size` bytes, at most block_bytes; nothing is appended until commit().
+  // Returns contiguous room for `size` bytes, at most block_bytes. Appends nothing until commit().
   [[nodiscard]] std::span<char> reserve(std::size_t size);
-  // Appends the first `size` bytes of the room that reserve() gave last.
+  // Appends the first `size` bytes of the room that the last reserve() returned.
   void commit(std::size_t size);
-  // Does not copy: `owner` keeps `bytes` alive and unchanged until they are consumed.
+  // Does not copy. `owner` keeps `bytes` alive and unchanged until they are consumed.
   void append_shared(std::string_view bytes, std::shared_ptr<const void> owner);
 
-  // As append_shared(), of bytes of a mapped file that begin at `offset` of `descriptor`, which
-  // `owner` keeps open: who can send them from there may do so.
+  // As append_shared(), for bytes of a mapped file that start at `offset` of `descriptor`. `owner`
+  // keeps the descriptor open. The sender may send the bytes from the descriptor instead.
   void append_mapped(std::string_view bytes, int descriptor, std::uint64_t offset,
                      std::shared_ptr<const void> owner);
 
-  // The part of a file that the first bytes are, if they were appended so.
+  // Returns the file range of the first piece, or an empty range if append_mapped() did not add it.
   [[nodiscard]] base::FileRange front_file() const noexcept;
-  // As gather(), up to the first piece that front_file() would name.
+  // As gather(), but stops before the first piece that append_mapped() added.
   [[nodiscard]] std::size_t gather_before_file(std::span<iovec> out) const noexcept;
 
-  // The first contiguous bytes.
+  // Returns the first contiguous bytes.
   [[nodiscard]] std::string_view front() const noexcept;
   [[nodiscard]] std::size_t pieces() const noexcept { return pieces_.size() - first_; }
-  // Fills `out` with as many pieces as fit and returns how many.
+  // Fills `out` with as many pieces as fit and returns their number.
   [[nodiscard]] std::size_t gather(std::span<iovec> out) const noexcept;
   // Drops the first `size` bytes.
   void consume(std::size_t size) noexcept;
@@ -76,7 +76,7 @@ class BufferChain {
     std::size_t size;
     Block* block;  // counts this piece as a user; null for shared bytes
     std::shared_ptr<const void> owner;
-    int descriptor = -1;  // of the file in which the bytes lie
+    int descriptor = -1;  // file that holds the bytes; -1: none
     std::uint64_t offset = 0;
   };
   friend class BlockPool;
@@ -85,7 +85,7 @@ class BufferChain {
   static void release(Block* block) noexcept;
 
   std::vector<Piece> pieces_;
-  std::size_t first_ = 0;  // of pieces_; those before it are consumed
+  std::size_t first_ = 0;  // index into pieces_; earlier pieces are consumed
   Block* tail_ = nullptr;  // where the next copy goes; counted as a user of the block
   std::size_t size_ = 0;
   std::size_t shared_pieces_ = 0;

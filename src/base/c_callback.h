@@ -1,4 +1,4 @@
-// C++ functions as callbacks of C libraries, through whose frames no exception may pass.
+// Wraps C++ functions as callbacks for C libraries. No exception may pass through C frames.
 #pragma once
 
 #include <new>
@@ -21,7 +21,7 @@ struct CCallback<function> {
   }
 };
 
-// Ends the process where `function` throws: by out_of_memory() if it has no memory.
+// Calls `function`. Ends the process if it throws: by out_of_memory() on std::bad_alloc.
 template <auto function>
 inline constexpr auto c_callback = &CCallback<function>::call;
 

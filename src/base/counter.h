@@ -1,5 +1,5 @@
-// Counter: a number that one thread at a time changes and any thread, or process that shares its
-// memory, may read.
+// Counter: a number with one writing thread at a time. Any thread, or process that shares its
+// memory, may read it.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@ namespace h2server::base {
 
 class Counter {
  public:
-  // One writer: no locked instruction is needed.
+  // There is one writer, so no locked instruction is needed.
   void set(std::uint64_t value) noexcept { value_.store(value, std::memory_order_relaxed); }
   void up() noexcept { set(get() + 1); }
   void down() noexcept { set(get() - 1); }
@@ -22,7 +22,7 @@ class Counter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-// Counted while it exists.
+// Raises a counter by one during its lifetime.
 class Counted {
  public:
   explicit Counted(Counter& counter) noexcept : counter_(counter) { counter_.up(); }

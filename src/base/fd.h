@@ -1,4 +1,4 @@
-// The one owner of a file descriptor.
+// Fd: the sole owner of a file descriptor.
 #pragma once
 
 #include <unistd.h>
@@ -23,9 +23,9 @@ class Fd {
 
   [[nodiscard]] int get() const noexcept { return number_; }
   [[nodiscard]] bool valid() const noexcept { return number_ >= 0; }
-  // Gives the descriptor away.
+  // Passes ownership to the caller.
   [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
-  // Linux releases the descriptor whatever close() answers, so there is nothing to retry.
+  // Does not retry: Linux releases the descriptor even if close() fails.
   void close() noexcept {
     if (number_ >= 0) ::close(std::exchange(number_, -1));
   }

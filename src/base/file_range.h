@@ -1,4 +1,4 @@
-// A part of a file, for whoever can have the kernel read it. It owns nothing.
+// FileRange: a part of a file that the kernel can read on its own. Does not own the descriptor.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace h2server::base {
 struct FileRange {
   int descriptor = -1;
   std::uint64_t offset = 0;
-  std::size_t size = 0;  // bytes; 0: no part of any file
+  std::size_t size = 0;  // bytes; 0: no file
 };
 
 }  // namespace h2server::base

@@ -22,15 +22,15 @@ std::string_view prefix(Severity severity) {
   }
   return {};
 }
-// A write to a closed pipe raises SIGPIPE in the thread that writes. It is blocked meanwhile and
-// taken back, so that the program's way to handle it need not be known and is not changed.
+// Blocks SIGPIPE during its lifetime. A write to a closed pipe raises it in the writing thread.
+// consume() removes it, so that the program's handling of SIGPIPE need not be known or changed.
 class HeldPipeSignal {
  public:
   HeldPipeSignal() noexcept {
     sigset_t pending;
     sigemptyset(&pending);
     ::sigpending(&pending);
-    // Then it is blocked already, and somebody else's.
+    // A signal that is pending already is blocked and not ours to consume.
     was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
     sigemptyset(&pipe_);
     sigaddset(&pipe_, SIGPIPE);
@@ -40,7 +40,7 @@ class HeldPipeSignal {
   HeldPipeSignal& operator=(const HeldPipeSignal&) = delete;
   ~HeldPipeSignal() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-  // The signal that a write has just raised; an ignored one is not there.
+  // Consumes the signal that a write has just raised. An ignored signal is not pending.
   void consume() const noexcept {
     if (was_pending_) return;
     constexpr timespec at_once{};
@@ -64,7 +64,7 @@ void log_line(Severity severity, std::string_view text) noexcept {
   };
   const std::array<iovec, 3> line{piece(begin), piece(text), piece(end)};
   const HeldPipeSignal held;
-  // A log that can't be written (a closed pipe, a full disk) must not stop the server.
+  // A failed write (a closed pipe, a full disk) must not stop the server.
   const ssize_t written = ::writev(STDERR_FILENO, line.data(), line.size());
   if (written < 0 && errno == EPIPE) held.consume();
 }

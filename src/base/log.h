@@ -1,7 +1,7 @@
-// Where messages to the operator go: one line each on standard error.
+// Messages to the operator: one line each on standard error.
 //
-// Any thread may write; a line is one system call, so lines never mix. Where nobody reads them any
-// more they are lost: no signal is raised.
+// Any thread may write. A line is one system call, so lines never mix. If standard error is a
+// closed pipe, lines are lost and no signal is raised.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,13 +1,13 @@
-// What happens when an allocation fails: the process ends, with one line and status 1.
+// Ends the process with one line and status 1 when an allocation fails.
 //
 // All memory that a peer can make the server use is bounded, so this is the system's failure and
-// concerns every connection. A supervisor starts the program again.
+// affects every connection. A supervisor restarts the program.
 #pragma once
 
 namespace h2server::base {
 
-// Writes "h2server: out of memory" to standard error. Allocates nothing, runs no destructor and no
-// exit handler. Any thread.
+// Writes "h2server: out of memory" to standard error and exits. Allocates nothing; runs no
+// destructors and no exit handlers. Any thread.
 [[noreturn]] void out_of_memory() noexcept;
 
 }  // namespace h2server::base

@@ -1,8 +1,8 @@
 // Pace: how long to wait for a peer that has to move bytes.
 //
-// It starts with some slack. Waiting uses the slack up, each byte earns a part of it back, and
-// there is never more than at the start. So a peer that stops is given up after the slack, and so
-// is one that moves fewer than `bytes_per_s` in the long run.
+// It starts with some slack. Waiting uses up slack, and each byte earns a part of it back, up to
+// the initial slack. So a peer fails if it stops for the whole slack, or if it moves fewer than
+// `bytes_per_s` in the long run.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace h2server::base {
 
 class Pace {
  public:
-  // One deadline for all waits: no byte earns any of it back.
+  // Returns one deadline for all waits: bytes earn nothing back.
   static constexpr Pace deadline(std::uint32_t ms) noexcept {
     return {ms, std::numeric_limits<std::uint32_t>::max()};
   }
@@ -21,11 +21,11 @@ class Pace {
   constexpr Pace(std::uint32_t slack_ms, std::uint32_t bytes_per_s) noexcept
       : slack_ms_(slack_ms), bytes_per_s_(bytes_per_s), left_ms_(slack_ms) {}
 
-  // The longest wait from now on; at least 1, as an engine takes 0 for "no limit".
+  // Returns the longest wait from now on; at least 1, because 0 means "no limit" to an engine.
   [[nodiscard]] constexpr std::uint32_t left_ms() const noexcept {
     return static_cast<std::uint32_t>(std::max<std::int64_t>(left_ms_, 1));
   }
-  // `bytes` moved after a wait of `elapsed_ms`. Returns false if the peer is too slow.
+  // Records that `bytes` moved in `elapsed_ms`. Returns false if the peer is too slow.
   [[nodiscard]] constexpr bool moved(std::int64_t elapsed_ms, std::uint64_t bytes) noexcept {
     left_ms_ -= elapsed_ms;
     if (left_ms_ <= 0) return false;

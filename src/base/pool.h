@@ -1,4 +1,4 @@
-// Objects that are used again instead of made again. One thread.
+// Pool: objects that are reused instead of allocated again. One thread. Must outlive its objects.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace h2server::base {
 
-// T has clear(), which makes it as good as new but keeps its memory.
+// T::clear() resets the object but keeps its memory.
 template <class T>
 class Pool {
  public:
@@ -25,7 +25,7 @@ class Pool {
   }
 
  private:
-  static constexpr std::size_t kept_max = 256;  // a burst's rest goes back to the heap
+  static constexpr std::size_t kept_max = 256;  // the rest of a burst is freed
 
   void give(T* object) noexcept {
     std::unique_ptr<T> owned(object);

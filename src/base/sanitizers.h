@@ -1,5 +1,5 @@
-// Defines H2SERVER_SANITIZED: 1 in a build with the address or thread sanitizer, else 0. GCC has
-// macros for them, Clang 19 features.
+// Defines H2SERVER_SANITIZED: 1 in a build with the address or thread sanitizer, else 0. GCC
+// defines macros for the sanitizers; Clang 19 has __has_feature.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

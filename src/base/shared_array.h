@@ -1,4 +1,4 @@
-// An array that a process has in common with those that it forks.
+// SharedArray: an array in memory that a process shares with its forked children.
 #pragma once
 
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
-// A bounded lock-free queue between exactly one producing and one consuming thread.
+// SpscQueue: a bounded lock-free queue between one producing and one consuming thread.
 //
-// Each side keeps a copy of the other's index and reads the shared one only when the copy says full
-// or empty, so a busy queue moves one cache line per item at most.
+// Each side keeps a copy of the other's index and reads the shared one only if the copy says full
+// or empty, so a busy queue moves at most one cache line per item.
 #pragma once
 
 #include <atomic>
@@ -18,13 +18,13 @@ namespace h2server::base {
 template <class T>
 class SpscQueue {
  public:
-  // `capacity` is a power of two.
+  // `capacity` must be a power of two.
   explicit SpscQueue(std::size_t capacity)
       : mask_(capacity - 1), slots_(std::make_unique<T[]>(capacity)) {
     ASSERT(std::has_single_bit(capacity));
   }
 
-  // The producer only. False when the queue is full; `item` is untouched then.
+  // Producer only. Returns false and leaves `item` unchanged if the queue is full.
   [[nodiscard]] bool try_push(T& item) {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
     if (tail - head_seen_ > mask_) {
@@ -36,7 +36,7 @@ class SpscQueue {
     return true;
   }
 
-  // The consumer only.
+  // Consumer only. Returns nullopt if the queue is empty.
   [[nodiscard]] std::optional<T> try_pop() {
     const std::size_t head = head_.load(std::memory_order_relaxed);
     if (head == tail_seen_) {
@@ -48,7 +48,7 @@ class SpscQueue {
     return item;
   }
 
-  // Any thread; it may have changed by the time that it is told.
+  // Any thread. The result may be out of date when it returns.
   [[nodiscard]] std::size_t size() const noexcept {
     const std::size_t head = head_.load(std::memory_order_acquire);
     return tail_.load(std::memory_order_acquire) - head;

@@ -12,7 +12,7 @@ TimerWheel::TimerWheel(std::int64_t now_ms) : tick_(now_ms / tick_ms), empty_unt
 }
 
 void TimerWheel::link(Timer& timer) noexcept {
-  // Rounded up: a timer never fires before it is due.
+  // Rounded up, so that a timer never fires before it is due.
   const std::int64_t tick = std::max(tick_, timer.due_ms / tick_ms + 1);
   Timer& head = heads_[static_cast<std::size_t>(tick) % slots];
   timer.previous = head.previous;
@@ -43,7 +43,7 @@ void TimerWheel::disarm(Timer& timer) noexcept {
 
 int TimerWheel::wait_ms(std::int64_t now_ms) noexcept {
   if (armed_ == 0) return -1;
-  // Every timer is in one of the 512 slots ahead, so the search ends; it goes on where it stopped.
+  // Every timer is in one of the next 512 slots, so the search ends. It resumes where it stopped.
   empty_until_ = std::max(empty_until_, tick_);
   for (;; ++empty_until_) {
     const Timer& head = heads_[static_cast<std::size_t>(empty_until_) % slots];
@@ -55,7 +55,7 @@ int TimerWheel::wait_ms(std::int64_t now_ms) noexcept {
 }
 
 void TimerWheel::fire_slot(Timer& head, std::int64_t now_ms) noexcept {
-  // What is due moves to a ring of its own first: firing may arm and disarm any timer.
+  // Moves due timers to a separate ring first, because firing may arm and disarm any timer.
   Timer due;
   due.next = due.previous = &due;
   for (Timer* timer = head.next; timer != &head;) {
@@ -79,11 +79,11 @@ void TimerWheel::fire_slot(Timer& head, std::int64_t now_ms) noexcept {
 
 void TimerWheel::advance(std::int64_t now_ms) noexcept {
   const std::int64_t now_tick = now_ms / tick_ms;
-  // After a long sleep one round looks at every slot.
+  // After a long sleep, one round visits every slot.
   tick_ = std::max(tick_, now_tick - static_cast<std::int64_t>(slots) + 1);
   while (tick_ <= now_tick) {
     Timer& head = heads_[static_cast<std::size_t>(tick_) % slots];
-    ++tick_;  // first, so that what is armed while firing lands in a slot to come
+    ++tick_;  // first, so that timers armed while firing go to a later slot
     fire_slot(head, now_ms);
   }
 }

@@ -1,7 +1,7 @@
-// Deadlines, checked lazily: arming a timer later than it stands costs nothing but a comparison.
+// TimerWheel: deadlines, checked lazily. Moving an armed timer later costs one comparison.
 //
-// A wheel of 512 slots of 64 ms. A timer that is due in a later round stays in its slot until its
-// round comes. Not thread-safe; one wheel per engine. It does not own timers.
+// The wheel has 512 slots of 64 ms. A timer that is due in a later round stays in its slot until
+// then. Not thread-safe; one wheel per engine. Does not own timers.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace h2server::base {
 
-// A place in the wheel. The owner disarms it before it goes away.
+// An entry of the wheel. Its owner must disarm it before destroying it.
 struct Timer {
   Timer* next = nullptr;
   Timer* previous = nullptr;
@@ -29,14 +29,14 @@ class TimerWheel {
   TimerWheel(const TimerWheel&) = delete;
   TimerWheel& operator=(const TimerWheel&) = delete;
 
-  // An armed timer moves only when `due_ms` is earlier than where it stands: it then fires too
-  // early, and its owner, who knows the real deadline, arms it again.
+  // Moves an armed timer only if `due_ms` is earlier than its current time. Otherwise it fires too
+  // early, and its owner, which knows the real deadline, arms it again.
   void arm(Timer& timer, std::int64_t due_ms) noexcept;
   void disarm(Timer& timer) noexcept;
 
-  // Milliseconds until advance() may have something to do; -1 when no timer is armed.
+  // Returns milliseconds until advance() may have something to do, or -1 if no timer is armed.
   [[nodiscard]] int wait_ms(std::int64_t now_ms) noexcept;
-  // Fires what is due.
+  // Fires the timers that are due.
   void advance(std::int64_t now_ms) noexcept;
 
  private:
@@ -46,7 +46,7 @@ class TimerWheel {
   void fire_slot(Timer& head, std::int64_t now_ms) noexcept;
 
   std::array<Timer, slots> heads_;  // each a ring
-  std::int64_t tick_;               // the next to look at
+  std::int64_t tick_;               // the next to visit
   std::int64_t empty_until_;        // no slot before this tick holds a timer
   std::size_t armed_ = 0;
 };

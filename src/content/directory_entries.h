@@ -1,4 +1,4 @@
-// Walks through a directory.
+// Enumerates a directory.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,9 @@
 
 namespace h2server::content {
 
-// Calls `each` with every name in `directory`, an open descriptor, until it returns false. Entries
-// that come or go meanwhile may be missing. Waits for the disk. The error is an errno value.
+// Calls `each` with every name in `directory` (an open descriptor), "." and ".." included, until it
+// returns false. Entries added or removed meanwhile may be missing. May block on the disk. The
+// error is an errno value.
 Result<void, int> for_each_entry(int directory, const std::function<bool(const char*)>& each);
 
 }  // namespace h2server::content

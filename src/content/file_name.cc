@@ -9,8 +9,8 @@ unsigned byte_at(std::string_view text, std::size_t index) noexcept {
 
 bool is_continuation(unsigned byte) noexcept { return (byte & 0xc0) == 0x80; }
 
-// Bytes of the UTF-8 character that `text` starts with, 0 when it starts with none (RFC 3629, 4).
-// The second byte's range excludes overlong forms, surrogates and what lies above U+10FFFF.
+// Returns the size of the UTF-8 character that `text` starts with, or 0 if there is none (RFC 3629,
+// 4). The second byte's range excludes overlong forms, surrogates and values above U+10FFFF.
 std::size_t character_size(std::string_view text) noexcept {
   const unsigned lead = byte_at(text, 0);
   if (lead < 0x80) return 1;
@@ -46,7 +46,7 @@ std::string_view strip(std::string_view name) noexcept {
   return name.substr(first, name.find_last_not_of(dots_and_spaces) - first + 1);
 }
 
-// `name` is stripped, so that a dot in it has something on both sides. Empty when no stem is left.
+// `name` is stripped, so a dot in it has text on both sides. Returns "" if no stem is left.
 std::string shorten(std::string_view name) {
   if (name.size() <= file_name_bytes_max) return std::string(name);
   const auto dot = name.rfind('.');

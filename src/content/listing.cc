@@ -18,7 +18,7 @@ namespace h2server::content {
 namespace {
 
 constexpr std::size_t files_shown_max = 10'000;
-constexpr std::size_t page_bytes_max = 4 * 1024 * 1024;  // long names, escaped
+constexpr std::size_t page_bytes_max = 4 * 1024 * 1024;  // for long, escaped names
 
 struct ListedFile {
   std::string name;
@@ -45,7 +45,7 @@ td { overflow-wrap: anywhere; }
 <h1>Files</h1>
 )";
 
-// Without the script the form works as forms do; with it the page shows progress and comes back.
+// The form works without the script, which adds a progress bar and reloads the page.
 constexpr std::string_view page_form = R"(
 <input type="file" name="file" multiple required aria-label="Files to upload">
 <button>Upload</button>
@@ -92,7 +92,7 @@ std::string escape_html(std::string_view text) {
   return escaped;
 }
 
-// Everything but RFC 3986's unreserved characters is escaped.
+// Escapes everything but RFC 3986's unreserved characters.
 std::string escape_segment(std::string_view text) {
   std::string escaped;
   for (const char c : text) {

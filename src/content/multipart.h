@@ -1,13 +1,13 @@
-// Reads multipart/form-data (RFC 7578; RFC 2046, 5.1.1) as its bytes arrive: fed by pushing, read
-// by pulling events.
+// Parses multipart/form-data (RFC 7578; RFC 2046, 5.1.1) incrementally: feed() pushes bytes, next()
+// pulls events.
 //
-// Not a store: content is neither held nor copied. data() points into the bytes that were fed, or,
-// for what looked like a delimiter across two feeds and was none, into the parser's own copy of the
-// delimiter. Only the head of a part is kept, up to a limit. Limits on parts, on content and on
-// the preamble are the caller's, who counts the bytes.
+// Content is neither stored nor copied. data() points into the bytes fed. For content that looked
+// like a delimiter across two feeds, it points into the parser's own copy of the delimiter. Only
+// the head of a part is kept, up to a limit. The caller limits the number of parts, their content
+// and the preamble.
 //
 //   parser.feed(bytes);
-//   while ((event = parser.next()) != Event::need_more) ...   // leave at malformed
+//   while ((event = parser.next()) != Event::need_more) ...   // stop at malformed
 //
 // One owner, one thread at a time.
 #pragma once
@@ -19,64 +19,64 @@
 
 namespace h2server::content {
 
-// The boundary parameter of a Content-Type, or nullopt when the type is not multipart/form-data or
-// the boundary is missing, given twice, empty, longer than 70 characters or has characters that
-// RFC 2046 does not allow. Those that a token may not have are accepted without quotes, too.
+// Returns the boundary parameter of a Content-Type. Returns nullopt if the type is not
+// multipart/form-data, or if the boundary is missing, repeated, empty, longer than 70 characters or
+// has characters that RFC 2046 does not allow. Accepts non-token characters without quotes, too.
 std::optional<std::string> multipart_boundary(std::string_view content_type);
 
 struct MultipartLimits {
-  // Two fields are of use, and a file name of 255 characters, each percent-encoded from four
-  // bytes, takes 3 KiB.
+  // Only two fields are used. A file name of 255 characters of four bytes each takes 3 KiB when
+  // percent-encoded.
   std::size_t head_bytes_max = 8 * 1024;
 };
 
 struct PartHead {
   std::string name;
-  std::optional<std::string> file_name;  // as claimed: see safe_file_name()
-  std::string content_type;              // "text/plain" when the part has none (RFC 7578, 4.4)
+  std::optional<std::string> file_name;  // as sent by the client; see safe_file_name()
+  std::string content_type;              // "text/plain" if the part has none (RFC 7578, 4.4)
 };
 
 class MultipartParser {
  public:
   enum class Event {
-    need_more,   // everything fed is used up
+    need_more,   // all bytes fed are consumed
     part_begin,  // part() describes it
     data,        // data() is the next piece of content, never empty
     part_end,
-    finished,   // the closing delimiter, once; what is fed from now on is the epilogue, ignored
-    malformed,  // problem() says why; stays so
+    finished,   // the closing delimiter, once; bytes after it (the epilogue) are ignored
+    malformed,  // problem() says why; permanent
   };
 
   // `boundary` as multipart_boundary() returns it.
   explicit MultipartParser(std::string boundary, MultipartLimits limits = {});
-  // Stays where it is: data() may point into it.
+  // Not movable: data() may point into it.
   MultipartParser(const MultipartParser&) = delete;
   MultipartParser& operator=(const MultipartParser&) = delete;
 
-  // Only at first and after need_more. The bytes must stay valid until need_more is answered again.
+  // Call only at first and after need_more. `bytes` must stay valid until next() returns need_more.
   void feed(std::string_view bytes);
 
-  // A line that starts with the delimiter and goes on with something else than "--", blanks or CR
-  // is content. Blanks or CR that no line end follows are malformed.
+  // A line that starts with the delimiter and continues with anything but "--", a blank or CR is
+  // content. Blanks or a CR without a following line end are malformed.
   Event next();
 
-  // Of the part that part_begin announced last. Valid until the next part_begin.
+  // The part of the last part_begin event. Valid until the next part_begin.
   const PartHead& part() const { return part_; }
 
-  // Of the last data event. Valid until the next call of next().
+  // The content of the last data event. Valid until the next call of next().
   std::string_view data() const { return data_; }
 
   // Empty unless malformed. Static text.
   std::string_view problem() const { return problem_; }
 
-  // Whether the closing delimiter was seen. A body that ends before it is truncated.
+  // Returns true if the closing delimiter was seen. A body that ends before it is truncated.
   bool finished() const { return state_ == State::closing || state_ == State::epilogue; }
 
  private:
   // RFC 2046, 5.1.1. Each state names what comes next.
   enum class State {
-    content,          // or the preamble, unless in_part_
-    after_delimiter,  // "--", padding, a line end, or else the delimiter was content
+    content,          // or the preamble, if not in_part_
+    after_delimiter,  // "--", padding or a line end; otherwise it was content
     second_dash,
     padding,
     line_feed,
@@ -106,17 +106,17 @@ class MultipartParser {
     return std::string_view(look_alike_).substr(0, look_alike_.size() - 1);
   }
 
-  const std::string look_alike_;  // the delimiter, and a dash: the most that may turn out content
+  const std::string look_alike_;  // the delimiter and a dash, the longest text that may be content
   const MultipartLimits limits_;
   State state_ = State::content;
   bool in_part_ = false;
   std::string_view fed_;
   std::size_t position_ = 0;
-  // Bytes of look_alike_ that came in an earlier feed, and how many of them are no content
-  // whatever follows: the line end before the first delimiter, or that of the head.
+  // Bytes of look_alike_ that came in an earlier feed, and how many of them can't be content: the
+  // line end before the first delimiter, or that of the head.
   std::size_t matched_ = 0;
   std::size_t imagined_ = 0;
-  std::string head_;  // from the line end before it
+  std::string head_;  // starts with the line end before it
   PartHead part_;
   std::string_view data_;
   std::string_view problem_;

@@ -16,20 +16,20 @@ namespace h2server::content {
 
 namespace {
 
-// A part of a file system, wherever it is mounted.
+// A subtree of a file system, wherever it is mounted.
 struct Tree {
   std::string device;
   std::string path;  // from the file system's own root
 };
 
-// A line of mountinfo, see proc(5).
+// A line of mountinfo; see proc(5).
 struct Mount {
   std::string number;
   Tree tree;
   std::string point;
 };
 
-// A space in a path is written as \040.
+// mountinfo writes a space in a path as \040.
 std::string unescape(std::string_view text) {
   std::string plain;
   while (!text.empty()) {
@@ -59,7 +59,8 @@ std::vector<Mount> read_mounts() {
   return mounts;
 }
 
-// What follows `outer` in `path`, with its slash; nullopt if it is not the same or below.
+// Returns what follows `outer` in `path`, with its slash, or nullopt if `path` is not `outer` or
+// below.
 std::optional<std::string_view> below(std::string_view path, std::string_view outer) {
   if (outer == "/") outer = {};
   if (!path.starts_with(outer)) return std::nullopt;
@@ -76,7 +77,7 @@ std::string mount_number_of(int directory) {
   return {};
 }
 
-// What can be reached below an open directory.
+// Returns the trees that can be reached from an open directory.
 std::vector<Tree> trees_of(int directory, const std::vector<Mount>& mounts) {
   std::error_code failure;
   const std::string path =

@@ -1,6 +1,6 @@
-// Reads a request with files and has them written, where that holds up nobody: what has arrived is
-// gathered and handed over, and the client is not read from meanwhile, so that a slow disk slows it
-// down (and, over HTTP/2, its window closes).
+// Reads an upload request and writes its files without making other connections wait for the disk.
+// Received bytes are gathered and handed over in batches. The client is not read from meanwhile, so
+// a slow disk causes backpressure (over HTTP/2 the stream's window closes).
 #pragma once
 
 #include "content/upload_receiver.h"
@@ -9,7 +9,7 @@
 
 namespace h2server::content {
 
-// As the public function of that name. An upload that breaks off is removed before this ends, also
+// Same as the public function of that name. Removes an incomplete upload before it returns, also
 // when the server stops.
 Task<Stored> store_uploads(Request& request, UploadPlace place, UploadOptions options);
 

@@ -18,7 +18,8 @@ namespace {
 
 using Directories = std::map<std::pair<dev_t, ino_t>, std::shared_ptr<UploadDirectory>>;
 
-// Kept open for the next request: a program may have one for each of its users.
+// Directories stay open for later requests. At this count the unused ones are closed. A program may
+// have a directory for each of its users.
 constexpr std::size_t directories_max = 64;
 
 std::shared_ptr<UploadDirectory> make(base::Fd directory) {
@@ -42,7 +43,7 @@ Result<std::shared_ptr<UploadDirectory>, int> UploadDirectory::find(const std::s
   struct stat status{};
   if (!directory.valid() || ::fstat(directory.get(), &status) != 0) return std::unexpected(errno);
   static std::mutex mutex;
-  static Directories known;  // an open directory's number is not used again
+  static Directories known;  // an open directory's inode number is not reused
   const std::lock_guard lock(mutex);
   const std::pair key(status.st_dev, status.st_ino);
   if (const auto found = known.find(key); found != known.end()) return found->second;

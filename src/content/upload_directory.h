@@ -1,4 +1,5 @@
-// An upload directory: open, rid of what killed servers left in it, with its account.
+// UploadDirectory: an open upload directory and its account of space. Opening it removes the files
+// that killed servers left in it.
 #pragma once
 
 #include <memory>
@@ -12,11 +13,11 @@ namespace h2server::content {
 
 class UploadDirectory {
  public:
-  // The directory that the descriptor leads to, which is not kept. Waits for the disk. The error is
-  // an errno value, here and below.
+  // Opens the directory that `directory` refers to; the descriptor stays the caller's. May block on
+  // the disk. The error is an errno value, here and below.
   static Result<std::shared_ptr<UploadDirectory>, int> open(int directory);
-  // The one of that path; the same object as long as it is the same directory. Any thread; waits
-  // for the disk, and for others that ask.
+  // Opens the directory at `path`. Returns the existing object if that directory is open already.
+  // Any thread. May block on the disk and on concurrent callers.
   static Result<std::shared_ptr<UploadDirectory>, int> find(const std::string& path);
 
   explicit UploadDirectory(base::Fd directory) : directory_(std::move(directory)) {}

@@ -31,19 +31,19 @@ bool has_name(int file) noexcept {
   return ::fstat(file, &status) == 0 && status.st_nlink > 0;
 }
 
-// Locks a temporary file that was just created. Returns false if somebody took it for abandoned
-// before it was locked.
+// Locks a temporary file that was just created. Returns false if another server took it for
+// abandoned before it was locked.
 bool lock_new_file(const TemporaryNames::Created& created) noexcept {
-  // Other errors: this file system has no locks, so nobody can take it for abandoned either.
+  // Other errors: this file system has no locks, so no server can take the file for abandoned.
   if (::flock(created.file.get(), LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
   return has_name(created.file.get());
 }
 
-// Returns true if the file could be locked, which then stays so, or does not exist.
+// Returns true if the file does not exist or is now locked. `lock` holds the lock.
 bool lock_abandoned(int directory, const std::string& name, base::Fd& lock) noexcept {
   lock =
       base::Fd(::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!lock.valid()) return errno == ENOENT;  // EACCES, ELOOP, EMFILE...: not to be told
+  if (!lock.valid()) return errno == ENOENT;  // EACCES, ELOOP, EMFILE...: unknown
   return ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
@@ -64,7 +64,7 @@ Result<TemporaryNames::Created, int> TemporaryNames::create() {
   }
 }
 
-// Process numbers are used again, also by containers beside each other: O_EXCL sees who was first.
+// Process ids are reused, and containers can have the same ones. O_EXCL decides who was first.
 Result<TemporaryNames::Created, int> TemporaryNames::create_first() {
   for (;;) {
     count_ = 0;
@@ -77,7 +77,7 @@ Result<TemporaryNames::Created, int> TemporaryNames::create_first() {
       continue;
     }
     if (!lock_new_file(created)) continue;
-    // The lock belongs to what both descriptors share, so it outlives the one that is written to.
+    // The lock belongs to the open file description, so it outlives the descriptor written to.
     lock_ = base::Fd(::fcntl(created.file.get(), F_DUPFD_CLOEXEC, 0));
     if (lock_.valid()) return created;
     const int error = errno;
@@ -90,7 +90,7 @@ Result<void, int> remove_abandoned(int directory) {
   return for_each_entry(directory, [directory](const char* entry) {
     const std::string name(entry);
     if (!name.starts_with(temporary_file_prefix)) return true;
-    base::Fd lock;  // held until the file is gone: see lock_new_file()
+    base::Fd lock;  // held until the file is removed; see lock_new_file()
     const std::string first = name.substr(0, name.rfind('_')) + "_0";
     if (lock_abandoned(directory, first, lock)) ::unlinkat(directory, entry, 0);
     return true;
@@ -140,7 +140,7 @@ Result<void, int> UploadFile::close() noexcept {
   return {};
 }
 
-// A second name for the file that is about to lose its own.
+// Gives the file that is about to be replaced a second name.
 Result<std::string, int> UploadFile::keep_replaced() {
   const int directory = names_.directory();
   for (;;) {
@@ -162,8 +162,7 @@ Result<void, int> UploadFile::commit(bool overwrite) {
   const char* const from = temporary_name_.c_str();
   const char* const to = name_.c_str();
   if (overwrite) {
-    // Kept for revoke(). Where a file can't have two names, or not by our hand, there is no way
-    // back.
+    // Kept for revoke(). If the existing file can't be given a second name, revoke() does nothing.
     Result<std::string, int> kept = keep_replaced();
     final_ = !kept && kept.error() != ENOENT;
     std::string replaced = kept.value_or("");
@@ -176,7 +175,7 @@ Result<void, int> UploadFile::commit(bool overwrite) {
     return {};
   }
   if (::syscall(SYS_renameat2, directory, from, directory, to, RENAME_NOREPLACE) != 0) {
-    // Some file systems know no RENAME_NOREPLACE; a link refuses an existing name everywhere.
+    // Some file systems lack RENAME_NOREPLACE; link() refuses an existing name on all of them.
     if (errno != EINVAL && errno != ENOSYS) return std::unexpected(errno);
     if (::linkat(directory, from, directory, to, 0) != 0) return std::unexpected(errno);
     ::unlinkat(directory, from, 0);

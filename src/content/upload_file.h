@@ -1,5 +1,5 @@
-// A file that is being received: under a temporary name, which is gone unless it was committed.
-// Everything here may wait for the disk.
+// A file that is being received, under a temporary name. It is removed on destruction unless it was
+// committed. Everything here may block on the disk.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace h2server::content {
 
-// The temporary names of one request: h2_tmp_<process>_<request>_<number>. Whoever has them holds a
-// lock (flock) on the file with number 0, which the system releases when the process dies, however
-// it dies; see remove_abandoned().
+// The temporary names of one request: h2_tmp_<process>_<request>_<number>. The object holds a lock
+// (flock) on the file with number 0. The system releases it however the process dies; see
+// remove_abandoned().
 class TemporaryNames {
  public:
   struct Created {
@@ -21,13 +21,13 @@ class TemporaryNames {
     std::string name;
   };
 
-  // `directory` outlives this.
+  // `directory` must outlive this.
   explicit TemporaryNames(int directory) noexcept : directory_(directory) {}
 
   [[nodiscard]] int directory() const noexcept { return directory_; }
-  // A new file, open for writing. The error is an errno value.
+  // Creates a file and opens it for writing. The error is an errno value.
   Result<Created, int> create();
-  // For what is no file of ours; may be taken.
+  // Returns the next name, which may be in use.
   std::string next();
 
  private:
@@ -39,30 +39,31 @@ class TemporaryNames {
   base::Fd lock_;
 };
 
-// Removes the temporary files in `directory` that nobody holds a lock for: those of a server that
-// was killed. The error is an errno value.
+// Removes the temporary files in `directory` whose lock is not held: those of a server that was
+// killed. The error is an errno value.
 Result<void, int> remove_abandoned(int directory);
 
 class UploadFile {
  public:
-  // A new temporary file. `names` outlives it. The error is an errno value, here and below.
+  // Creates a temporary file. `names` must outlive it. The error is an errno value, here and below.
   static Result<UploadFile, int> open(TemporaryNames& names, std::string name);
   UploadFile(UploadFile&& other) noexcept;
   UploadFile& operator=(UploadFile&&) = delete;
   ~UploadFile();
 
   [[nodiscard]] Result<void, int> write(std::string_view bytes);
-  // All of it has been written; some file systems find out only now that they can't keep it.
+  // Call when everything is written. Some file systems report only now that they can't store it.
   [[nodiscard]] Result<void, int> close() noexcept;
-  // Gives it its name. EEXIST when that is taken, unless `overwrite`. Of the files of a request the
-  // first goes last, since it has the lock.
+  // Gives the file its final name. Fails with EEXIST if that is taken, unless `overwrite`. A
+  // request's first file must be committed last, since its temporary name carries the lock.
   [[nodiscard]] Result<void, int> commit(bool overwrite);
-  // Undoes commit(): what was replaced gets its name back, if it could be kept.
+  // Undoes commit(). A replaced file gets its name back; if it could not be kept, the new file
+  // stays.
   void revoke() noexcept;
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
-  // Of the file that commit() replaced, if any. Bytes.
+  // Bytes of the file that commit() replaced, or 0.
   [[nodiscard]] std::uint64_t replaced_size() const noexcept { return replaced_size_; }
 
  private:
@@ -71,8 +72,7 @@ class UploadFile {
 
   TemporaryNames& names_;
   std::string name_;
-  std::string
-      temporary_name_;  // before commit() this file's, then that of what it replaced, if any
+  std::string temporary_name_;  // this file's; after commit() the replaced file's, or empty
   base::Fd file_;
   std::uint64_t size_ = 0;
   std::uint64_t replaced_size_ = 0;

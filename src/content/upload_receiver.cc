@@ -31,7 +31,7 @@ std::unexpected<Response> refuse_for(int error, std::string_view name) {
       return refuse(507, "no space is left for the upload");
     case EFBIG:
       return refuse(413, "the file is larger than this file system can hold");
-    default:  // EACCES, EROFS, EMFILE, EIO...: ours to mend
+    default:  // EACCES, EROFS, EMFILE, EIO...: the server's fault
       base::log_error("upload of {} failed: {}", name, std::strerror(error));
       return refuse(500, "the upload can't be stored");
   }
@@ -103,7 +103,7 @@ Result<void, Response> UploadReceiver::store(std::string_view bytes) {
         break;
       }
       case MultipartParser::Event::data: {
-        if (!in_file_) break;  // a form's other fields mean nothing here
+        if (!in_file_) break;  // other fields of a form are ignored
         Result<void, Response> written = write(parser_.data());
         if (!written) return written;
         break;
@@ -124,7 +124,7 @@ Result<void, Response> UploadReceiver::store(std::string_view bytes) {
 
 Result<void, Response> UploadReceiver::begin_part() {
   const PartHead& part = parser_.part();
-  // An empty name is a form that was sent without a file chosen.
+  // An empty name: the form was sent without a file.
   if (!part.file_name || part.file_name->empty()) return {};
   const std::optional<std::string> name = safe_file_name(*part.file_name);
   if (!name) return refuse(400, "not a file name that can be stored");
@@ -152,7 +152,7 @@ Result<void, Response> UploadReceiver::write(std::string_view bytes) {
   return {};
 }
 
-// Before gigabytes are sent in vain; what decides is the rename.
+// Refuses a name before its content is sent in vain. The rename in commit() decides.
 Result<void, Response> UploadReceiver::check_name(const std::string& name) const {
   if (std::ranges::find(files_, name, &UploadFile::name) != files_.end()) {
     return refuse(409, fmt::format("{} is sent twice", name));
@@ -174,12 +174,12 @@ Stored UploadReceiver::commit() {
   std::uint64_t replaced = 0;
   for (const UploadFile& file : files_) replaced += file.replaced_size();
   claim_->keep(replaced);
-  files_.clear();  // removes what was replaced
+  files_.clear();  // removes the replaced files
   names_.reset();
   return stored;
 }
 
-// From the last to the first: that one has the lock of all.
+// Commits the first file last, since it carries the lock for all.
 Stored UploadReceiver::rename_all() {
   if (files_.empty()) return refuse(400, "the form holds no file");
   std::vector<StoredFile> stored;
@@ -198,7 +198,7 @@ Stored UploadReceiver::rename_all() {
 
 void UploadReceiver::discard() noexcept {
   while (!files_.empty()) files_.pop_back();
-  names_.reset();  // the lock's descriptor is the last that keeps the first file's content
+  names_.reset();  // closes the lock's descriptor, the last one of the first file
   claim_.reset();
 }
 

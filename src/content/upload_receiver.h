@@ -1,7 +1,7 @@
-// What the parts of one upload request become: files in a directory, all of them or none.
+// Turns the parts of one upload request into files in a directory: all of them or none.
 //
-// Not a reader of requests: it is given bytes. Everything but the constructor may wait for the
-// disk.
+// Does not read the request; the caller passes the bytes. Everything but the constructor may block
+// on the disk.
 #pragma once
 
 #include <cstddef>
@@ -22,21 +22,21 @@
 namespace h2server::content {
 
 struct UploadLimits {
-  // Of a request: each is a name that is kept until its end.
+  // Files per request; their names are kept until its end.
   static constexpr std::size_t files_max = 1000;
-  // What has arrived is written together, since having it written costs 20 us whatever its size: up
-  // to so many bytes, which stay in the processor's cache...
+  // Received bytes are written in batches, since a hand-over costs 20 us whatever its size. A batch
+  // of this size, which stays in the processor's cache, is written at once.
   static constexpr std::size_t gathered_bytes_max = 256 * 1024;
-  // ...and of a slow client, which should not hold that much memory, from so many on...
+  // A slow client should not occupy that much memory: from this size on, a batch is written if
+  // nothing was written for gathered_ms_max.
   static constexpr std::size_t gathered_bytes_min = 16 * 1024;
-  // ...when nothing was written for so long.
   static constexpr std::int64_t gathered_ms_max = 100;
 };
 
-// Where uploads go: a directory that is open, or one that is to be looked up.
+// Where uploads go: an open directory, or the path of one to look up.
 struct UploadPlace {
   std::shared_ptr<UploadDirectory> directory;
-  std::string path;  // where `directory` is null
+  std::string path;  // used if `directory` is null
 };
 
 using Stored = Result<std::vector<StoredFile>, Response>;
@@ -48,13 +48,14 @@ class UploadReceiver {
   UploadReceiver(const UploadReceiver&) = delete;
   UploadReceiver& operator=(const UploadReceiver&) = delete;
 
-  // Finds out whether there is room for the body. Called by take() unless it was called before.
-  // The error, here and below, is the answer that ends the request: nothing is left of it.
+  // Checks that there is room for the body. Called by take() if it was not called before. The
+  // error, here and below, is the response to send.
   Result<void, Response> begin();
+  // Stores the next bytes of the body. On an error nothing is left of the upload, here and below.
   Result<void, Response> take(std::string_view bytes);
-  // The request is complete: gives the files their names.
+  // Call when the body is complete. Gives the files their names.
   Stored commit();
-  // Removes what has been written.
+  // Removes everything that has been written.
   void discard() noexcept;
 
  private:
@@ -72,10 +73,10 @@ class UploadReceiver {
   std::optional<UploadClaim> claim_;     // once begun
   std::optional<TemporaryNames> names_;  // once begun
   std::vector<UploadFile> files_;
-  bool in_file_ = false;  // the part at hand is the last of files_
+  bool in_file_ = false;  // the current part is the last of files_
 };
 
-// The answer that says why.
+// Returns a plain-text error response.
 Response refuse_upload(int status, std::string_view text);
 
 }  // namespace h2server::content

@@ -40,7 +40,7 @@ Task<Response> download(std::shared_ptr<const Folder> folder, Request& request) 
   co_return response;
 }
 
-// The page as a file that all who ask for it share.
+// Wraps the page in a File, which all its responses share.
 FileRef file_of(const std::string& text) {
   auto page = std::make_shared<File>();
   page->version.size = text.size();
@@ -50,20 +50,20 @@ FileRef file_of(const std::string& text) {
   return page;
 }
 
-// Reading a large directory takes long, so the page is kept on the thread while the directory is
-// the same; for a second only, since its files may grow without it.
+// Reading a large directory takes long, so each thread keeps the page while the directory is
+// unchanged, for a second at most, since files may grow without changing the directory.
 struct KeptPage {
   std::string base;
   FileVersion version;
   std::int64_t made_ms = 0;
   FileRef page;
   bool making = false;
-  std::vector<coro::Event*> waiting;  // for who is making it
+  std::vector<coro::Event*> waiting;  // for the page being made
 };
 constexpr std::int64_t fresh_ms = 1000;
 thread_local KeptPage kept;
 
-// Stands for the one who makes the page; those that wait go on when it goes.
+// Marks the page as being made. Notifies the waiting requests on destruction.
 class MakingPage {
  public:
   MakingPage() noexcept { kept.making = true; }
@@ -106,7 +106,7 @@ Task<Result<FileRef, int>> make_page(int directory, std::string base) {
   co_return kept.page;
 }
 
-// Of those that ask while a page is made, one makes the next and the others wait.
+// One request at a time makes a page. The others wait and use that page if it is fresh.
 Task<Response> list(std::shared_ptr<const Folder> folder, std::string base) {
   while (kept.making) {
     coro::Event made;
@@ -132,14 +132,14 @@ Handler upload_listing(std::shared_ptr<const Folder> folder, std::string base) {
 }
 
 Handler upload_download(std::shared_ptr<const Folder> folder) {
-  // No attempt: nothing that this folder's cache knows is fresh (see its limits).
+  // No attempt: this folder's cache never has a fresh entry (see its limits).
   return Handler(
       [folder = std::move(folder)](Request& request) { return download(folder, request); });
 }
 
 Handler upload_receiver(std::shared_ptr<UploadDirectory> directory, UploadOptions options) {
-  // The coroutine is a function and takes what it needs by value: the lambda's captures belong to
-  // the handler, the frame may not.
+  // receive() takes its arguments by value. A coroutine lambda would refer to its captures, which
+  // the handler owns.
   return Handler([directory = std::move(directory), options](Request& request) {
     return receive(directory, options, request);
   });

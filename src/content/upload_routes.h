@@ -1,4 +1,4 @@
-// The routes of an upload directory: its page, its files, and the way in.
+// Handlers of an upload directory: listing, download and upload.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace h2server::content {
 
-// For GET of the path `base`: the page.
+// For GET of `base`: the listing page.
 Handler upload_listing(std::shared_ptr<const Folder> folder, std::string base);
-// For GET of "base/{file_name}": what others have uploaded is not trusted to run in the reader's
-// browser as part of this site.
+// For GET of "base/{file_name}". Uploaded files are untrusted, so the response keeps browsers from
+// running them as part of this site.
 Handler upload_download(std::shared_ptr<const Folder> folder);
-// For POST of `base`: 201 with a JSON list. Pages of other origins get 403.
+// For POST of `base`: 201 with a JSON list. Requests from pages of other origins get 403.
 Handler upload_receiver(std::shared_ptr<UploadDirectory> directory, UploadOptions options);
 
 }  // namespace h2server::content

@@ -20,12 +20,12 @@ namespace h2server::content {
 namespace {
 
 struct Disk {
-  std::uint64_t free = std::numeric_limits<std::uint64_t>::max();  // bytes, for ordinary users
+  std::uint64_t free = std::numeric_limits<std::uint64_t>::max();  // bytes, for unprivileged users
   std::uint64_t reserve = 0;
 };
 
-// A file system that does not say what it has (EIO, ENOSYS, a size of 0) is not full before a write
-// fails.
+// A file system that does not report its size (EIO, ENOSYS, a size of 0) counts as not full until a
+// write fails.
 Disk look_at_disk(int directory, const UploadOptions& options) {
   if (options.reserve_bytes == 0) return {};
   struct statvfs found{};
@@ -36,14 +36,15 @@ Disk look_at_disk(int directory, const UploadOptions& options) {
   return {std::uint64_t{found.f_bavail} * found.f_frsize, options.reserve_bytes.value_or(usual)};
 }
 
-// Whether `a + b + c` is more than `most`; the sum may not fit.
+// Returns true if `a + b + c` is more than `most`, even if the sum overflows.
 bool exceeds(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t most) noexcept {
   if (a > most) return true;
   most -= a;
   return b > most || c > most - b;
 }
 
-// A counter that does not fit is never raised, not even for a moment: others would be refused.
+// Adds `bytes` if the result fits. Otherwise the counter is not changed even briefly, since that
+// could make other claims fail.
 template <class Fits>
 bool add_if(std::atomic<std::uint64_t>& counter, std::uint64_t bytes, Fits fits) {
   std::uint64_t before = counter.load();
@@ -74,7 +75,7 @@ UploadSpace::Verdict UploadSpace::claim(std::uint64_t bytes, std::uint64_t neede
   return Verdict::disk_full;
 }
 
-// What others claimed before counts, so of two that want the same bytes the first gets them.
+// Earlier claims count, so of two uploads that compete for the same bytes the first gets them.
 bool UploadSpace::claim_in_directory(std::uint64_t bytes, std::uint64_t needed,
                                      std::uint64_t total) {
   const auto fits = [&](std::uint64_t claimed) {
@@ -95,7 +96,8 @@ bool UploadSpace::claim_on_disk(std::uint64_t bytes, std::uint64_t needed,
   });
 }
 
-// An eighth of the reserve is for what files need beside their content, and for other programs.
+// Allows using an eighth of the reserve, for what files need beside their content and for other
+// programs.
 bool UploadSpace::exhausted(const UploadOptions& options) const {
   const Disk disk = look_at_disk(directory_, options);
   return disk.free < disk.reserve - disk.reserve / 8;
@@ -115,7 +117,7 @@ void UploadSpace::keep(std::uint64_t claimed, std::uint64_t written,
   give_back(claimed, written);
 }
 
-// Files may come and go while they are counted.
+// Counts again if uploads were committed meanwhile.
 void UploadSpace::count() {
   constexpr int attempts_max = 3;
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
@@ -128,7 +130,7 @@ void UploadSpace::count() {
       if (S_ISREG(status.st_mode)) sum += static_cast<std::uint64_t>(status.st_size);
       return true;
     });
-    if (!walked) break;  // EMFILE, ENOMEM, EIO: what was known stays
+    if (!walked) break;  // EMFILE, ENOMEM, EIO: keeps the old sum
     shared_->stored = sum;
     if (shared_->changes == before) break;
   }
@@ -138,7 +140,7 @@ void UploadSpace::count() {
 // --- claims -----------------------------------------------------------------------------------
 
 UploadSpace::Verdict UploadClaim::expect(std::uint64_t body_bytes) {
-  // As much of it at least is content. What is missing is claimed when it comes.
+  // At least this much of it is content. cover() claims the rest.
   expected_ = body_bytes - std::min(body_bytes, UploadSpaceLimits::form_bytes);
   const std::uint64_t bytes = std::min(expected_, UploadSpaceLimits::ahead_bytes_max);
   const UploadSpace::Verdict verdict = space_.claim(bytes, expected_, options_);

@@ -18,8 +18,8 @@ namespace content {
 
 namespace {
 
-// What has arrived and is not written yet. Slow clients get by with little memory, fast ones with
-// few hand-overs.
+// Received bytes that are not written yet. Slow clients use little memory, fast ones need few
+// hand-overs.
 class Gathered {
  public:
   explicit Gathered(const io::Engine* engine) noexcept : engine_(engine) {}
@@ -29,8 +29,8 @@ class Gathered {
     total_ += piece.size();
   }
   [[nodiscard]] std::string_view bytes() const noexcept { return bytes_; }
-  [[nodiscard]] std::uint64_t total() const noexcept { return total_; }  // since the beginning
-  // Returns true if it should be written now.
+  [[nodiscard]] std::uint64_t total() const noexcept { return total_; }  // received so far
+  // Returns true if the bytes should be written now.
   [[nodiscard]] bool due() const noexcept {
     if (engine_ == nullptr || !begun_ || bytes_.size() >= UploadLimits::gathered_bytes_max) {
       return true;
@@ -38,7 +38,7 @@ class Gathered {
     return bytes_.size() >= UploadLimits::gathered_bytes_min &&
            engine_->now_ms() - written_ms_ >= UploadLimits::gathered_ms_max;
   }
-  // It has been written.
+  // Call when the bytes have been written.
   void clear() noexcept {
     bytes_.clear();
     begun_ = true;
@@ -50,18 +50,18 @@ class Gathered {
   std::string bytes_;
   std::uint64_t total_ = 0;
   std::int64_t written_ms_ = 0;
-  bool begun_ = false;  // the first names are looked at as soon as they are here
+  bool begun_ = false;  // the first bytes are written at once, which checks names early
 };
 
-// Returns true if the client should learn that there is no room before it sends the body: it waits
-// for that (RFC 9110, 10.1.1), or there is more of it than what comes first.
+// Returns true if room should be checked before the client sends the body: it waits for 100
+// (Continue) (RFC 9110, 10.1.1), or the body is larger than one batch.
 bool asks_before(const Request& request, std::optional<std::uint64_t> body_bytes) {
   return body_bytes && (request.field("expect") || *body_bytes > UploadLimits::gathered_bytes_max);
 }
 
 Response stopping() { return refuse_upload(503, "the server stops"); }
 
-// On a thread that may wait; the engine that ends all has it done here.
+// Discards on a thread that may block, or on this one if the engine is stopping.
 Task<void> discard(io::Engine* engine, UploadReceiver& receiver) {
   const auto work = [&receiver] {
     receiver.discard();
@@ -71,7 +71,7 @@ Task<void> discard(io::Engine* engine, UploadReceiver& receiver) {
   if (!done) receiver.discard();
 }
 
-// The error is the answer; nothing is left of the upload.
+// The error is the response to send; nothing of the upload is left then.
 Task<Result<void, Response>> take(io::Engine* engine, UploadReceiver& receiver,
                                   std::string_view bytes) {
   const auto work = [&receiver, bytes] { return receiver.take(bytes); };
@@ -81,7 +81,7 @@ Task<Result<void, Response>> take(io::Engine* engine, UploadReceiver& receiver,
   co_return std::unexpected(stopping());
 }
 
-// The last bytes, and then the names: one hand-over.
+// Stores the last bytes and commits, in one hand-over.
 Task<Stored> finish(io::Engine* engine, UploadReceiver& receiver, std::string_view bytes) {
   const auto work = [&receiver, bytes]() -> Stored {
     Result<void, Response> taken = receiver.take(bytes);
@@ -119,7 +119,7 @@ Task<Stored> store_uploads(Request& request, UploadPlace place, UploadOptions op
     }
     if (piece->empty()) break;
     gathered.add(*piece);
-    // What is whole is written with the end, which comes at once.
+    // The last bytes of a complete body are left to finish().
     if (!gathered.due() || gathered.total() == body_bytes) continue;
     Result<void, Response> taken = co_await take(engine, receiver, gathered.bytes());
     if (!taken) co_return std::unexpected(std::move(taken.error()));

@@ -1,7 +1,7 @@
-// Something happened, told by one coroutine to one other on the same thread.
+// Event: a notification from one coroutine to one other on the same thread.
 //
-// set() resumes the waiter at once, inside the caller; without a waiter it is remembered for the
-// next wait(). The waiter takes the event with it: the next wait() waits for the next set().
+// set() resumes the waiter inside the call. Without a waiter, the next wait() returns at once. A
+// wait() resets the event; set() calls before it count as one.
 #pragma once
 
 #include <coroutine>
@@ -27,7 +27,7 @@ class Event {
   }
 
   [[nodiscard]] bool awaited() const noexcept { return waiter_ != nullptr; }
-  // Forgets what was set and not waited for.
+  // Discards a set() that no wait() has consumed.
   void clear() noexcept { is_set_ = false; }
 
   auto wait() noexcept {

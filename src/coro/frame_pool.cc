@@ -1,5 +1,5 @@
-// Coroutine frames of a thread, by size class. The sanitizers' builds go to the heap instead, where
-// a use after free is seen.
+// Free lists of coroutine frames, per thread and size class. Sanitizer builds use the heap instead,
+// so that a use after free is detected.
 #include <array>
 #include <cstddef>
 #include <new>
@@ -14,7 +14,7 @@ namespace {
 constexpr bool pooled = !H2SERVER_SANITIZED;
 constexpr std::size_t step_bytes = 32;
 constexpr std::size_t classes = 64;       // frames up to 2 KiB; larger ones are rare
-constexpr std::size_t frames_max = 1024;  // of a class; the rest of a burst goes back to the heap
+constexpr std::size_t frames_max = 1024;  // per class; the rest of a burst is freed
 
 struct FreeFrame {
   FreeFrame* next;

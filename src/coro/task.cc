@@ -8,7 +8,7 @@ namespace h2server::coro {
 
 void destroy_misplaced() noexcept {
   void* const frame = frame_check.newest;
-  // A handle's address is that of two functions: to resume, and to destroy.
+  // The handle points to two function pointers: resume, then destroy.
   const char* const functions = static_cast<char*>(std::exchange(frame_check.wrong, nullptr));
   void (*destroy)(void*) = nullptr;
   std::memcpy(&destroy, functions + sizeof(void*), sizeof destroy);

@@ -1,6 +1,7 @@
-// Tasks that run beside their starter. The group is joined before its owner dies: that is asserted.
+// TaskGroup: tasks that run concurrently with their starter. The destructor asserts that all tasks
+// have ended.
 //
-// One thread. A task that is started runs at once, until it first suspends.
+// One thread. A started task runs at once, until it first suspends.
 #pragma once
 
 #include <coroutine>
@@ -18,7 +19,7 @@ class TaskGroup {
   TaskGroup& operator=(const TaskGroup&) = delete;
   ~TaskGroup() { ASSERT(running_ == 0); }
 
-  // The task must not let an exception out: there is nobody to take it.
+  // The task must not throw: the process aborts.
   void start(Task<void> task) {
     ++running_;
     run(*this, std::move(task));
@@ -26,7 +27,7 @@ class TaskGroup {
 
   [[nodiscard]] std::size_t running() const noexcept { return running_; }
 
-  // co_await group.join(): until every task has ended. One waiter.
+  // co_await group.join() waits until every task has ended. One waiter.
   auto join() noexcept {
     struct Awaiter {
       TaskGroup& group;
@@ -38,7 +39,7 @@ class TaskGroup {
   }
 
  private:
-  // A frame that frees itself when it ends.
+  // A coroutine frame that destroys itself when it ends.
   struct Root {
     struct promise_type {
       TaskGroup& group;

@@ -20,13 +20,13 @@ std::string_view trim(std::string_view text) noexcept {
   return text;
 }
 
-// RFC 9110, 8.8.3: a tag has no spaces, no controls and no escapes, but may have commas.
+// RFC 9110, 8.8.3: a tag has no spaces, controls or escapes, but may have commas.
 bool is_tag_byte(char byte) noexcept {
   const auto value = static_cast<unsigned char>(byte);
   return value == 0x21 || (value >= 0x23 && value != 0x7f);
 }
 
-// Takes one entity tag off the front of `text`.
+// Removes one entity tag from the front of `text`. Returns nullopt if there is none.
 std::optional<EntityTag> take_tag(std::string_view& text) noexcept {
   EntityTag tag;
   auto rest = text;
@@ -55,8 +55,8 @@ std::optional<EntityTag> whole_tag(std::string_view text) noexcept {
   return text.empty() ? tag : std::nullopt;
 }
 
-// Whether "*" or one tag of the list is the representation's. The list is read to its end, so
-// that a broken one never matches.
+// Returns true if the field is "*" or lists the representation's tag. Reads the list to its end, so
+// that a malformed one never matches.
 bool matches(std::string_view field, const Validators& validators, Comparison comparison) noexcept {
   auto rest = trim(field);
   if (rest == "*") return true;
@@ -76,7 +76,7 @@ bool matches(std::string_view field, const Validators& validators, Comparison co
   return found;
 }
 
-// Nothing when the field is absent or its date cannot be read, which both mean: do not evaluate.
+// Returns nullopt (do not evaluate) if the field is absent or its date cannot be parsed.
 std::optional<bool> modified_since(const std::optional<std::string_view>& field,
                                    const Validators& validators, std::int64_t now) noexcept {
   if (!field) return std::nullopt;
@@ -118,8 +118,8 @@ bool range_applies(const Preconditions& preconditions, const Validators& validat
     const auto current = whole_tag(validators.etag);
     return tag && current && equal(*tag, *current, Comparison::strong);
   }
-  // A date only counts when it is exact, and as a strong validator: a representation modified in
-  // the present second may be modified again without its date showing it (RFC 9110, 8.8.2.2).
+  // A date must match exactly and be a strong validator: a representation modified in the current
+  // second may change again without a new date (RFC 9110, 8.8.2.2).
   const auto date = parse_date(value, now);
   return date && *date == validators.modified && validators.modified < now;
 }

@@ -1,4 +1,4 @@
-// What a response's body waits for: its source, or its file in the page cache.
+// Gets what a response's body waits for: a piece of its source, or its file in the page cache.
 #pragma once
 
 #include "h2server/task.h"
@@ -7,10 +7,12 @@
 
 namespace h2server::http {
 
-// Marks as warm what is in the page cache already. False: that is not it, or not so.
+// Marks the next part of the file as warm. Returns false if it is not in the page cache, or if the
+// body does not wait for the page cache.
 bool warm_at_once(OutgoingBody& body);
 
-// Gets what the body waits for, once next_size() is 0. False: it can't be completed.
+// Waits for what the body needs when next_size() is 0. Returns false if the body can't be
+// completed.
 Task<bool> pull(io::Engine& engine, OutgoingBody& body);
 
 }  // namespace h2server::http

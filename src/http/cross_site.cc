@@ -26,7 +26,7 @@ Lines lines_of(const RequestHead& head, std::string_view name) {
   return found;
 }
 
-// Of an origin as RFC 6454, 6.2 writes it. "null" is the origin of nobody.
+// `origin` is serialised as in RFC 6454, 6.2. Returns false for "null".
 bool is_own_origin(std::string_view origin, const RequestHead& head) {
   const std::string_view scheme = head.encrypted ? "https://" : "http://";
   if (!equals_ignoring_case(origin.substr(0, scheme.size()), scheme)) return false;

@@ -27,8 +27,8 @@ void write_text(std::string_view text, std::span<char> out) noexcept {
   std::copy(text.begin(), text.end(), out.begin());
 }
 
-// Days since 1970-01-01. A day past the end of its month runs over into the next one, so that
-// dates can be compared before they are known to exist.
+// Returns days since 1970-01-01. A day past the end of its month overflows into the next one, so
+// that dates can be compared before they are known to exist.
 std::int64_t days_of(int year, unsigned month, unsigned day) noexcept {
   using namespace std::chrono;
   const sys_days first{std::chrono::year{year} / std::chrono::month{month} / 1};
@@ -58,8 +58,8 @@ bool has_right_weekday(const Fields& fields) noexcept {
   return weekday{date}.c_encoding() == fields.weekday;
 }
 
-// Reads a date from the left. The first thing that does not fit makes the reader fail for good;
-// what it returns from then on means nothing.
+// Reads a date from the left. After the first mismatch read_all() stays false, and the returned
+// values are meaningless.
 class DateReader {
  public:
   explicit DateReader(std::string_view text) : rest_(text) {}
@@ -93,7 +93,7 @@ class DateReader {
   unsigned long_day_name() { return name(day_names, std::string_view::npos); }
   unsigned month() { return name(month_names, 3) + 1; }
 
-  // Seconds since midnight of "08:49:37".
+  // Reads "08:49:37" and returns the seconds since midnight.
   std::int64_t time_of_day() {
     const int hour = number(2);
     literal(":");
@@ -161,8 +161,8 @@ int year_of(std::int64_t unix_seconds) noexcept {
   return static_cast<int>(year_month_day{floor<days>(time)}.year());
 }
 
-// "Sunday, 06-Nov-94 08:49:37 GMT". The day name is not held against the date: the century is a
-// guess, and the sender's day belongs to the century that it meant.
+// "Sunday, 06-Nov-94 08:49:37 GMT". The day name is not checked against the date: the century is a
+// guess, and may not be the one that the sender meant.
 std::optional<std::int64_t> parse_rfc850(std::string_view text, std::int64_t now) noexcept {
   DateReader reader(text);
   Fields fields;

@@ -1,4 +1,4 @@
-// The value of Date, formatted once a second. One thread.
+// DateCache: the value of the Date field, formatted once a second. One thread.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace h2server::http {
 
 class DateCache {
  public:
-  // Valid until the next call.
+  // The result is valid until the next call.
   std::string_view at(std::int64_t unix_seconds) noexcept {
     if (unix_seconds != formatted_) {
       format_date(unix_seconds, text_);

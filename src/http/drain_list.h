@@ -1,5 +1,5 @@
-// DrainList: the open connections of a worker, for whoever has to reach all of them: the server
-// stops, or connections run out. One thread.
+// DrainList: the open connections of a worker, to drain all of them when the server stops, or to
+// close the longest idle one when connections run out. Does not own them. One thread.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ namespace h2server::http {
 // A connection as its worker sees it.
 class Drainable {
  public:
-  // The server stops: what is under way ends, nothing new begins.
+  // The server stops: requests in flight are completed, no new ones begin.
   virtual void drain() = 0;
-  // There are too many connections: this one, which is idle, ends at once.
+  // There are too many connections: ends this idle one at once.
   virtual void shed() = 0;
-  // Appends a line for each request whose handler, or whose body's source, has not ended.
+  // Appends a line for each request whose handler or body source has not ended.
   virtual void name_unfinished(std::vector<std::string>& names) const = 0;
 
  protected:
@@ -28,7 +28,7 @@ class Drainable {
  private:
   friend class DrainList;
   Drainable* next_ = nullptr;
-  Drainable** link_ = nullptr;  // what points here
+  Drainable** link_ = nullptr;  // the pointer that points here
 };
 
 class DrainList {
@@ -39,7 +39,7 @@ class DrainList {
 
   [[nodiscard]] bool draining() const noexcept { return draining_; }
 
-  // Members leave in any order, also while they are told something.
+  // Members may be removed in any order, also within their drain() and shed().
   void add(Drainable& member) noexcept {
     ASSERT(member.link_ == nullptr);
     insert(busy_, member);
@@ -50,7 +50,7 @@ class DrainList {
     member.link_ = nullptr;
   }
 
-  // Nothing is under way on the connection from now on; it is the last one to be shed.
+  // Nothing is in flight on the connection from now on. It becomes the last one to be shed.
   void set_idle(Drainable& member) noexcept {
     if (draining_) return;
     unlink(member);
@@ -102,7 +102,7 @@ class DrainList {
     if (idle_end_ == &member.next_) idle_end_ = member.link_;
   }
 
-  // One by one onto a list of those that know: telling one may end it, and others with it.
+  // Moves each member to told_ before its drain(), which may destroy it and other members.
   void drain(Drainable*& first) {
     while (first != nullptr) {
       Drainable& member = *first;
@@ -115,7 +115,7 @@ class DrainList {
   Drainable* busy_ = nullptr;
   Drainable* idle_ = nullptr;  // the longest idle first
   Drainable** idle_end_ = &idle_;
-  Drainable* told_ = nullptr;  // that they drain
+  Drainable* told_ = nullptr;  // drain() was called
   bool draining_ = false;
 };
 

@@ -1,7 +1,7 @@
-// Exchange: one request and its response, used again for the next.
+// Exchange: one request and its response, reused for the next one.
 //
-// The request lives until the last byte of the response's body has been handed over or given up, so
-// the source of a body may keep a reference to it and read the request's body.
+// The request lives until the last byte of the response's body has been handed over or abandoned,
+// so the body's source may keep a reference to the request and read its body.
 #pragma once
 
 #include <optional>
@@ -19,14 +19,14 @@ struct Exchange {
   base::Arena arena;
   RequestHead head;
   PathParams params;
-  const std::string* route = nullptr;  // the pattern of its handler
-  std::optional<Request> request;      // once there is a handler for it
+  const std::string* route = nullptr;  // the pattern of the handler
+  std::optional<Request> request;      // set when a handler has been found
   Response response;
   OutgoingBody outgoing;  // of response
 
   void clear() noexcept {
     outgoing.clear();
-    response.clear();  // before the request, which the source of its body may refer to
+    response.clear();  // before the request, to which the body's source may refer
     request.reset();
     route = nullptr;
     params.clear();

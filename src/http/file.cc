@@ -22,14 +22,14 @@ File::~File() {
 bool File::unchanged() const noexcept {
   if (!mapped) return true;
   struct stat now{};
-  // The descriptor leads to the inode that was opened, whatever its name stands for by now.
+  // The descriptor refers to the inode that was opened, even if its name now refers to another.
   if (::fstat(descriptor, &now) != 0) return false;
   const bool same = static_cast<std::uint64_t>(now.st_size) == version.size &&
                     now.st_mtim.tv_sec == version.modified_s &&
                     now.st_mtim.tv_nsec == version.modified_ns;
   const bool untouched =
       now.st_ctim.tv_sec == version.changed_s && now.st_ctim.tv_nsec == version.changed_ns;
-  // A file that was replaced or removed has lost a name; its content is what it was.
+  // Replacing or removing a file changes its ctime and takes a link away; the content stays.
   return same && (untouched || now.st_nlink < version.links);
 }
 

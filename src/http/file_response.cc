@@ -18,12 +18,12 @@ struct FileFields {
   Preconditions preconditions;
   std::optional<std::string_view> range;
   bool any = false;
-  bool lists_go_on = false;  // If-Match or If-None-Match has several lines: the first is noted
+  bool lists_go_on = false;  // If-Match or If-None-Match has several lines; only the first is kept
 };
 
-// RFC 9110, 5.3: several lines are one list where the field is one. A field that is none must not
-// be repeated; then it says nothing that could be relied upon: a date is ignored (13.1.3, 13.1.4),
-// so is Range (14.2), and If-Range does not match. An empty value has the same effect.
+// RFC 9110, 5.3: several lines of a list field form one list. Any other field must not be repeated;
+// a repeated one is treated as empty: dates (13.1.3, 13.1.4) and Range (14.2) are ignored, and
+// If-Range does not match.
 FileFields find_fields(const Fields& fields) {
   FileFields found;
   const auto is_repeated = [&](const Field& line, std::string_view name,
@@ -120,7 +120,7 @@ Response file_response(const RequestHead& head, FileRef file) {
     case PreconditionResult::proceed:
       break;
   }
-  // RFC 9110, 14.2: Range means something for GET only.
+  // RFC 9110, 14.2: Range is defined for GET only.
   if (head.method != Method::GET || !fields.range ||
       !range_applies(fields.preconditions, validators, now)) {
     return Response(std::move(file));

@@ -1,4 +1,4 @@
-// The answer to a GET of a file: whole, in part, or not needed (RFC 9110, 13 and 14).
+// The response to a GET or HEAD of a file (RFC 9110, 13 and 14).
 #pragma once
 
 #include "h2server/message.h"
@@ -6,7 +6,7 @@
 
 namespace h2server::http {
 
-// 200, 206, 304, 412 or 416, as the request's preconditions and Range say.
+// Returns 200, 206, 304, 412 or 416, depending on the request's preconditions and Range.
 Response file_response(const RequestHead& head, FileRef file);
 
 }  // namespace h2server::http

@@ -36,7 +36,7 @@ struct Phrase {
   int status;
   std::string_view text;
 };
-// RFC 9110, 15, and RFC 6585, RFC 4918 where named.
+// RFC 9110, 15, unless another RFC is named. Sorted by status.
 constexpr std::array phrases = std::to_array<Phrase>({
     {100, "Continue"},
     {200, "OK"},
@@ -69,7 +69,7 @@ constexpr std::array phrases = std::to_array<Phrase>({
     {417, "Expectation Failed"},
     {421, "Misdirected Request"},
     {422, "Unprocessable Content"},
-    {429, "Too Many Requests"},
+    {429, "Too Many Requests"},                // RFC 6585
     {431, "Request Header Fields Too Large"},  // RFC 6585
     {500, "Internal Server Error"},
     {501, "Not Implemented"},

@@ -1,4 +1,4 @@
-// Names of methods and statuses.
+// Names of methods and statuses, and error pages.
 #pragma once
 
 #include <string_view>
@@ -8,20 +8,20 @@
 
 namespace h2server::http {
 
-// Method::unknown for a method that this server does not know. Methods are case-sensitive.
+// Returns Method::unknown for a method that this server does not support. Case-sensitive.
 Method parse_method(std::string_view name) noexcept;
 std::string_view method_name(Method method) noexcept;
 
-// The reason phrase; "Unknown" for a status without one.
+// Returns the reason phrase, or "Unknown" for a status without one.
 std::string_view reason_phrase(int status) noexcept;
 
-// Returns true if a response of that status may have content: not 1xx, 204, 304 (RFC 9110, 6.4.1),
-// nor 205 (15.3.6).
+// Returns true if a response with that status may have content: not 1xx, 204 or 304 (RFC 9110,
+// 6.4.1), nor 205 (15.3.6).
 constexpr bool may_have_content(int status) noexcept {
   return status >= 200 && status != 204 && status != 205 && status != 304;
 }
 
-// A small HTML page that says what went wrong.
+// Returns a small HTML page that names the error.
 Response error_response(int status);
 
 }  // namespace h2server::http

@@ -13,14 +13,14 @@ namespace h2server::http {
 namespace {
 
 constexpr std::size_t last_piece_bytes = 16 * 1024;
-// Of a file that is sent from its descriptor, the last bytes are copied: as many as a connection's
-// send buffer holds (Linux's tcp_wmem), so that what was not copied is acknowledged when they have
-// all been taken, and nobody waits for that.
+// The last bytes of a file that is sent from its descriptor are copied instead: as many as a
+// connection's send buffer holds (Linux's tcp_wmem). When the buffer has accepted them all, the
+// uncopied bytes have been acknowledged, so that settling does not wait.
 constexpr std::uint64_t settling_bytes = 4 * 1024 * 1024;
 constexpr std::size_t prefix_bytes_max = 16;
-constexpr std::uint64_t warm_bytes = 1024 * 1024;  // at once: a question per that many bytes
+constexpr std::uint64_t warm_bytes = 1024 * 1024;  // per FileSpan: one query of the page cache each
 
-// False when the file has fewer bytes there.
+// Returns false if the file has fewer bytes there or reading fails.
 bool read_whole(int descriptor, std::span<char> room, std::uint64_t offset) {
   while (!room.empty()) {
     const ssize_t count = ::pread(descriptor, room.data(), room.size(), static_cast<off_t>(offset));

@@ -13,7 +13,7 @@ std::string_view trim(std::string_view text) noexcept {
   return text;
 }
 
-// What follows "bytes=". Range units are case-insensitive (RFC 9110, 14.1).
+// Returns what follows "bytes=". Range units are case-insensitive (RFC 9110, 14.1).
 std::optional<std::string_view> byte_range_set(std::string_view field) noexcept {
   constexpr std::string_view prefix = "bytes=";
   if (field.size() < prefix.size()) return std::nullopt;
@@ -25,7 +25,8 @@ std::optional<std::string_view> byte_range_set(std::string_view field) noexcept 
   return field.substr(prefix.size());
 }
 
-// The one element of a list, in which empty elements do not count (RFC 9110, 5.6.1.2).
+// Returns the only element of a list, or nullopt if there are none or several. Empty elements do
+// not count (RFC 9110, 5.6.1.2).
 std::optional<std::string_view> only_element(std::string_view list) noexcept {
   std::optional<std::string_view> found;
   while (true) {

@@ -10,7 +10,7 @@ namespace h2server {
 
 namespace {
 
-// Two of these in one head would frame the message in two ways.
+// A handler must not set these: a second length or coding would make the framing ambiguous.
 bool is_set_by_server(std::string_view name) {
   constexpr std::array<std::string_view, 4> names = {"content-length", "transfer-encoding",
                                                      "connection", "date"};
@@ -72,7 +72,7 @@ void Response::set_body(Body body) {
 }
 
 const File* Response::described_by() const noexcept {
-  const auto* const part = std::get_if<FilePart>(&body_);  // body() may have replaced it
+  const auto* const part = std::get_if<FilePart>(&body_);  // body() allows replacing it
   return whole_file_ && part != nullptr ? part->file.get() : nullptr;
 }
 

@@ -6,7 +6,7 @@
 
 namespace h2server::http {
 
-// The end of a pattern: a handler per method, each with its own names for the parameters.
+// The end of a pattern: one handler per method, each with its own parameter names.
 struct Router::Route {
   std::array<std::optional<Handler>, method_count> handlers;
   std::array<std::vector<std::string>, method_count> names;
@@ -25,21 +25,21 @@ struct Router::Node {
   std::unique_ptr<Route> end;
 };
 
-// What is looked for, and what was found on the way.
+// The methods wanted and seen, and the parameter values on the path to the current node.
 struct Router::Search {
-  struct Value {  // not set before it is needed
+  struct Value {  // uninitialised until used
     const char* data;
     std::size_t size;
   };
   explicit Search(std::uint16_t methods_wanted) noexcept : wanted(methods_wanted) {}
 
-  const std::uint16_t wanted;  // methods, of which a route must have one
-  std::uint16_t methods = 0;  // of the routes that match the path, up to the one that is wanted
-  std::array<Value, PathParams::count_max> values;  // of the parameters on the way to the node
+  const std::uint16_t wanted;  // a route must have one of them
+  std::uint16_t methods = 0;   // of the routes seen so far that match the path
+  std::array<Value, PathParams::count_max> values;
   std::size_t count = 0;
 
   void add(std::string_view value) noexcept { values[count++] = {value.data(), value.size()}; }
-  // Returns true if `route` ends the search. Null: the pattern ends nowhere here.
+  // Returns true if `route`, which may be null, ends the search.
   bool accepts(const Route* route) noexcept;
 };
 
@@ -53,7 +53,7 @@ namespace {
 
 struct Segment {
   enum class Kind { fixed, parameter, rest } kind;
-  std::string_view text;  // a parameter's name
+  std::string_view text;  // the name, of a parameter
 };
 
 Result<Segment, std::string> parse_segment(std::string_view text, bool last) {
@@ -116,7 +116,7 @@ Result<void, std::string> Router::add(Method method, std::string_view pattern, H
     if (std::ranges::find(names, segment->text) != names.end()) {
       return std::unexpected("two parameters of one name: " + std::string(segment->text));
     }
-    // Before its node is made: a search has no more room for values.
+    // Checked before the node is created: Search has no room for more values.
     if (names.size() == PathParams::count_max) return std::unexpected("too many parameters");
     names.emplace_back(segment->text);
     if (segment->kind == Segment::Kind::rest) {
@@ -140,7 +140,7 @@ Result<void, std::string> Router::add(Method method, std::string_view pattern, H
 }
 
 const Router::Route* Router::search(const Node& node, Search& state, std::string_view rest) {
-  // "/static" does not match "/static/{path...}": relative links would lead elsewhere.
+  // "/static" does not match "/static/{path...}": relative links would resolve differently.
   if (rest.empty()) return state.accepts(node.end.get()) ? node.end.get() : nullptr;
   std::string_view after = rest;
   const std::string_view segment = take_segment(after);
@@ -162,7 +162,7 @@ Router::Match Router::find(Method method, std::string_view path, PathParams& par
   params.clear();
   if (!path.starts_with('/')) return {};
   const std::uint16_t wanted = method == Method::unknown ? 0 : bit(method);
-  // HEAD is answered by GET's handler where it has none of its own.
+  // HEAD uses GET's handler if it has none of its own.
   Search state(method == Method::HEAD ? wanted | bit(Method::GET) : wanted);
   const Route* const route = search(*root_, state, path);
   if (state.methods == 0) return {};

@@ -1,8 +1,8 @@
-// Router: from a method and a path to a handler.
+// Router: maps a method and a path to a handler.
 //
-// A tree of path segments. At each level a static child goes before the one parameter child, and
-// that before a rest parameter. Where a branch ends without a handler for the method, the next one
-// is tried. Filled before the server starts, read by every worker afterwards.
+// A tree of path segments. At each level a static child is tried first, then the one parameter
+// child, then a rest parameter. If a branch has no handler for the method, the next one is tried.
+// Filled before the server starts, then only read, by all workers.
 #pragma once
 
 #include <array>
@@ -22,10 +22,10 @@ namespace h2server::http {
 class Router {
  public:
   struct Match {
-    const Handler* handler = nullptr;      // null: no such path, or not with this method
-    const std::string* pattern = nullptr;  // of the handler
-    // Bit (1 << Method) for each method that the path has, by whatever pattern, and for OPTIONS,
-    // which needs no handler; 0 if no pattern matches. Complete if `handler` is null.
+    const Handler* handler = nullptr;      // null: no such path, or no such method on it
+    const std::string* pattern = nullptr;  // the handler's
+    // Bit (1 << Method) for each method of the patterns that match, and for OPTIONS, which needs no
+    // handler; 0: no such path. Complete if `handler` is null.
     std::uint16_t methods = 0;
   };
 
@@ -33,10 +33,10 @@ class Router {
   ~Router();
 
   // Patterns: "/files/{name}" matches one segment that is not empty, "/static/{path...}" matches
-  // the rest of the path, which may be empty. The error tells what is wrong with the pattern.
+  // the rest of the path, which may be empty. The error says what is wrong with the pattern.
   Result<void, std::string> add(Method method, std::string_view pattern, Handler handler);
 
-  // HEAD finds GET's handler when it has none of its own. Allocates nothing; `params` point into
+  // HEAD finds GET's handler if it has none of its own. Does not allocate. `params` point into
   // `path` and into the router.
   [[nodiscard]] Match find(Method method, std::string_view path, PathParams& params) const;
 
@@ -50,7 +50,7 @@ class Router {
   std::unique_ptr<Node> root_;
 };
 
-// "GET, HEAD, POST": the value of Allow (RFC 9110, 10.2.1).
+// Returns the value of Allow (RFC 9110, 10.2.1): "GET, HEAD, POST".
 std::string allow_value(std::uint16_t methods);
 
 }  // namespace h2server::http

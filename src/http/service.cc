@@ -32,7 +32,7 @@ Response failed(const std::exception_ptr& failure, const Request& request) noexc
 
 const Handler* find_handler(const Service& service, Exchange& exchange) {
   RequestHead& head = exchange.head;
-  // Before its target, whose form depends on it: CONNECT's is none of the others.
+  // Checked before the target, whose form depends on the method: CONNECT has one of its own.
   if (head.method == Method::unknown) {
     exchange.response = error_response(501);
     return nullptr;
@@ -44,7 +44,7 @@ const Handler* find_handler(const Service& service, Exchange& exchange) {
   }
   head.path = target->path;
   head.query = target->query;
-  // RFC 9112, 3.2.2: the absolute form's authority goes before Host.
+  // RFC 9112, 3.2.2: the absolute form's authority overrides Host.
   if (!target->authority.empty()) head.authority = target->authority;
   if (head.path == "*") {  // RFC 9110, 9.3.7: about the server as a whole
     exchange.response = head.method == Method::OPTIONS ? Response(204) : error_response(400);

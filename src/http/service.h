@@ -1,4 +1,4 @@
-// Service: what the connections of one worker share, and who answers their requests.
+// Service: what the connections of one worker share, and how they call handlers. One thread.
 #pragma once
 
 #include <atomic>
@@ -6,10 +6,10 @@
 #include <string>
 
 #include "base/counter.h"
+#include "h2server/limits.h"
 #include "http/date_cache.h"
 #include "http/drain_list.h"
 #include "http/exchange.h"
-#include "http/limits.h"
 #include "http/router.h"
 
 namespace h2server::http {
@@ -21,23 +21,24 @@ struct Service {
   const Limits& limits;
   DateCache date{};
   DrainList connections{};
-  base::Counter* streams = nullptr;  // of HTTP/2 that are open, if anybody wants to know
-  // The pattern of the route that was taken last, for whoever finds the worker stuck; may be null.
+  base::Counter* streams = nullptr;  // open HTTP/2 streams; may be null
+  // The pattern of the last route taken, for reports of a worker that is stuck; may be null.
   std::atomic<const std::string*>* last_route = nullptr;
-  WindowBudget* windows = nullptr;  // by which receive windows may grow; null: they don't
+  WindowBudget* windows = nullptr;  // for the growth of receive windows; null: none
 };
 
-// The handler for the request in `exchange.head`, whose target is parsed here; null when the server
-// answers itself: `exchange.response` says what.
+// Parses the target of `exchange.head` and returns the request's handler. Returns null if the
+// server answers itself; `exchange.response` is the answer.
 const Handler* find_handler(const Service& service, Exchange& exchange);
 
-// Call the handler. What it throws becomes 500 here, and here only. At once: without its coroutine;
-// nullopt: that is needed.
+// Call the handler. Only these two turn what it throws into a 500. answer_at_once() does not use
+// the coroutine; it returns nullopt if that is needed.
 std::optional<Response> answer_at_once(const Handler& handler, Request& request) noexcept;
 Task<Response> call_coroutine(const Handler::Coroutine& handler, Request& request);
-// "GET /slow/1 (route /slow/{n})": a request that has a handler, for the operator.
+// Describes a request for the operator: "GET /slow/1 (route /slow/{n})".
 std::string describe(const Exchange& exchange);
-// Reads the handler's body. What the source throws becomes an error: the head has left already.
+// Reads the next piece of a response's body. What the source throws becomes an error, since the
+// head has been sent.
 Task<Result<std::string_view>> read_source(BodySource& source);
 
 }  // namespace h2server::http

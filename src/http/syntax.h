@@ -1,4 +1,4 @@
-// Characters and comparisons that HTTP's grammar is made of (RFC 9110, 5.6).
+// Characters, comparisons and lists of HTTP's grammar (RFC 9110, 5.6).
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr char to_lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
 
-// The same text in lower case, in the arena.
+// Returns a lower-case copy in the arena.
 inline std::string_view lower_case(std::string_view text, base::Arena& arena) {
   const std::span<char> room = arena.take(text.size());
   std::ranges::transform(text, room.begin(), to_lower);
@@ -46,7 +46,7 @@ constexpr bool is_token(std::string_view text) noexcept {
   return !text.empty() && std::ranges::all_of(text, is_token_character);
 }
 
-// RFC 9110, 5.5: visible characters, spaces, tabs and what lies beyond ASCII.
+// RFC 9110, 5.5: visible characters, spaces, tabs and non-ASCII bytes.
 constexpr bool is_field_value_character(char c) noexcept {
   const auto byte = static_cast<unsigned char>(c);
   return (byte >= 0x20 && byte != 0x7f) || byte == '\t';
@@ -58,7 +58,7 @@ constexpr std::string_view trim(std::string_view text) noexcept {
   return text;
 }
 
-// Digits only; nullopt for anything else and for what does not fit.
+// Accepts digits only. Returns nullopt for anything else and on overflow.
 constexpr std::optional<std::uint64_t> parse_decimal(std::string_view text) noexcept {
   if (text.empty()) return std::nullopt;
   std::uint64_t value = 0;
@@ -71,6 +71,7 @@ constexpr std::optional<std::uint64_t> parse_decimal(std::string_view text) noex
   return value;
 }
 
+// Returns -1 if `c` is not a hexadecimal digit.
 constexpr int hex_digit(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -78,7 +79,7 @@ constexpr int hex_digit(char c) noexcept {
   return -1;
 }
 
-// Calls `each` with every element of a comma-separated list (RFC 9110, 5.6.1).
+// Calls `each` with every non-empty element of a comma-separated list (RFC 9110, 5.6.1).
 template <class Each>
 constexpr void for_each_element(std::string_view list, Each each) {
   while (!list.empty()) {

@@ -12,13 +12,13 @@ namespace h2server::http {
 
 namespace {
 
-// What a character of a target means for how it is taken apart.
+// Properties of a target's character that matter for parsing.
 enum Trait : std::uint8_t {
-  bad = 1,       // may not be there
+  bad = 1,       // not allowed
   encoded = 2,   // '%'
   question = 4,  // '?'
-  dot = 8,       // maybe of a dot segment
-  named = 16,    // of a host's name: "unreserved" and "sub-delims" of RFC 3986, 2
+  dot = 8,       // possibly of a dot segment
+  named = 16,    // allowed in a host name: "unreserved" and "sub-delims" of RFC 3986, 2
 };
 
 constexpr std::array<std::uint8_t, 256> traits = [] {
@@ -35,14 +35,14 @@ constexpr std::array<std::uint8_t, 256> traits = [] {
   return table;
 }();
 
-// Of all characters together.
+// Returns the union of all characters' traits.
 unsigned traits_of(std::string_view raw) noexcept {
   unsigned all = 0;
   for (const char c : raw) all |= traits[static_cast<unsigned char>(c)];
   return all;
 }
 
-// Decodes into `out`, which has room for all of `text`; returns the size, or nullopt.
+// Decodes into `out`, which has at least `text.size()` bytes. Returns the decoded size, or nullopt.
 std::optional<std::size_t> decode(std::string_view text, std::span<char> out) noexcept {
   std::size_t size = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -53,7 +53,7 @@ std::optional<std::size_t> decode(std::string_view text, std::span<char> out) no
       const int low = hex_digit(text[i + 2]);
       if (high < 0 || low < 0) return std::nullopt;
       c = static_cast<char>(high * 16 + low);
-      // A slash that was hidden from the routing must not reach the file system as one.
+      // A slash that the router did not see must not reach the file system.
       if (c == '\0' || c == '/') return std::nullopt;
       i += 2;
     }
@@ -64,7 +64,7 @@ std::optional<std::size_t> decode(std::string_view text, std::span<char> out) no
 
 bool is_named(char c) noexcept { return (traits[static_cast<unsigned char>(c)] & named) != 0; }
 
-// RFC 3986, 3.2.2: reg-name, which every IPv4 address is, too. Not empty: RFC 9110, 4.2.1.
+// RFC 3986, 3.2.2: reg-name, which includes IPv4 addresses. Not empty (RFC 9110, 4.2.1).
 bool is_registered_name(std::string_view text) noexcept {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (is_named(text[i])) continue;
@@ -75,7 +75,7 @@ bool is_registered_name(std::string_view text) noexcept {
   return !text.empty();
 }
 
-// RFC 3986, 3.2.2: what is between the brackets, IPv6address or IPvFuture.
+// RFC 3986, 3.2.2: the text between the brackets, IPv6address or IPvFuture.
 bool is_ip_literal(std::string_view text) noexcept {
   if (text.starts_with('v') || text.starts_with('V')) {
     const std::size_t point = text.find('.');
@@ -96,7 +96,7 @@ bool is_ip_literal(std::string_view text) noexcept {
 
 enum class DotSegments : std::uint8_t { none, current, parent };
 
-// "." and ".." of a decoded path; `parent` if there is any of the latter.
+// Finds "." and ".." segments in a decoded path. Returns `parent` if there is any "..".
 DotSegments find_dot_segments(std::string_view path) noexcept {
   DotSegments found = DotSegments::none;
   while (!path.empty()) {
@@ -110,17 +110,17 @@ DotSegments find_dot_segments(std::string_view path) noexcept {
   return found;
 }
 
-// Removes each "." from a path without "..", in place; returns the size (RFC 3986, 5.2.4).
+// Removes each "." from a path without "..", in place. Returns the new size (RFC 3986, 5.2.4).
 std::size_t remove_current_segments(std::span<char> path) noexcept {
   std::size_t size = 0;
   for (std::size_t i = 0; i < path.size(); ++i) {
     const std::string_view rest(path.data() + i, path.size() - i);
     if (rest == "/.") {
-      path[size++] = '/';  // it names a directory
+      path[size++] = '/';  // the path names a directory
       break;
     }
     if (rest.starts_with("/./")) {
-      ++i;  // to the dot: the slash behind it is looked at next
+      ++i;  // skips to the dot; the slash after it is examined next
     } else {
       path[size++] = path[i];
     }
@@ -128,7 +128,7 @@ std::size_t remove_current_segments(std::span<char> path) noexcept {
   return size;
 }
 
-// From the path as received, which has the traits `found`, to the one that is looked up.
+// Decodes the received path, which has the traits `found`, and removes its "." segments.
 std::optional<std::string_view> normalize_path(std::string_view raw, unsigned found,
                                                base::Arena& arena) {
   if ((found & (encoded | dot)) == 0) return raw;

@@ -1,4 +1,4 @@
-// Request targets: from bytes to a path that is safe to route and to look up (RFC 9112, 3.2).
+// Parses request targets into paths that are safe to route and to look up (RFC 9112, 3.2).
 #pragma once
 
 #include <cstdint>
@@ -9,29 +9,29 @@
 
 namespace h2server::http {
 
-// Whom a URI, Host or ":authority" names (RFC 3986, 3.2). Views into the text that was parsed.
+// Host and port of a URI, of Host or of ":authority" (RFC 3986, 3.2). Views into the parsed text.
 struct Authority {
-  std::string_view host;              // a name, or an address; of IPv6 with its brackets
-  std::optional<std::uint16_t> port;  // none: the scheme's default
+  std::string_view host;              // name or address; IPv6 with brackets
+  std::optional<std::uint16_t> port;  // nullopt: the scheme's default
 };
 
-// Nullopt for what is no authority of http or https: the host must not be empty and there is no
-// user information (RFC 9110, 4.2.1 and 4.2.4). An empty port ("a:") is none. Names are checked by
-// their characters and escapes, addresses in brackets for what they say; RFC 9844 has taken zone
-// identifiers out of URIs.
+// Returns nullopt if `text` is not an authority of http or https: the host must not be empty, and
+// user information is not allowed (RFC 9110, 4.2.1 and 4.2.4). An empty port ("a:") counts as none.
+// Checks the characters and escapes of names, and the syntax of addresses in brackets. Refuses zone
+// identifiers, which RFC 9844 removed from URIs.
 std::optional<Authority> parse_authority(std::string_view text) noexcept;
 
 struct Target {
   // Percent-decoded once, without "." segments (RFC 3986, 5.2.4); begins with '/', or is "*".
   std::string_view path;
   std::string_view query;      // as received, without '?'
-  std::string_view authority;  // of the absolute form, else empty
+  std::string_view authority;  // of the absolute form; else empty
 };
 
-// Origin form, absolute form of http and https, and "*". Nullopt (400) for anything else and for a
-// path with a ".." segment, a NUL, an encoded slash, a wrong escape or a byte that must be escaped:
-// no client that resolved its references sends "..", and to follow it would hide what is asked for.
-// The views point into `raw` or into the arena.
+// Accepts origin form, absolute form of http and https, and "*". Returns nullopt (400) for anything
+// else and for a path with a ".." segment, a NUL, an encoded slash, an invalid escape or a byte
+// that must be escaped. Clients resolve ".." themselves; following it would hide the requested
+// resource. The views point into `raw` or into the arena.
 std::optional<Target> parse_target(std::string_view raw, base::Arena& arena);
 
 }  // namespace h2server::http

@@ -1,5 +1,5 @@
-// What the receive windows of all connections of a process may have beyond what each begins with:
-// so much may be waiting for handlers that have stopped reading. Any thread.
+// WindowBudget: how far the receive windows of all connections of a process may grow beyond their
+// initial sizes, and so how much data can wait for handlers that stopped reading. Any thread.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@ class WindowBudget {
  public:
   explicit WindowBudget(std::int64_t bytes) noexcept : left_(bytes) {}
 
-  // False: that is more than an eighth of what is left, and nothing was taken. So nobody takes it
-  // all, and many still get a little when few have got much.
+  // Returns false and takes nothing if `bytes` is more than an eighth of what is left. So no caller
+  // takes everything, and many still get a little after a few got much.
   [[nodiscard]] bool take(std::uint32_t bytes) noexcept {
     std::int64_t left = left_.load(std::memory_order_relaxed);
     do {
@@ -20,6 +20,8 @@ class WindowBudget {
     } while (!left_.compare_exchange_weak(left, left - bytes, std::memory_order_relaxed));
     return true;
   }
+  // Refills it. No connection may hold a part of it.
+  void reset(std::int64_t bytes) noexcept { left_.store(bytes, std::memory_order_relaxed); }
   void give_back(std::uint32_t bytes) noexcept {
     left_.fetch_add(bytes, std::memory_order_relaxed);
   }

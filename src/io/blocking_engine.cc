@@ -28,7 +28,7 @@ bool BlockingEngine::start(Op& op) {
   op.state.phase = Op::State::Phase::pending;
   current_ = &op;
   const bool reads = op.kind == Op::Kind::receive;
-  if (reads) op.socket->state.reader = &op;  // to be found by who wants to cancel it
+  if (reads) op.socket->state.reader = &op;  // lets Stream::cancel_read() find it
   op.state.result = cancelling_ ? -ECANCELED : perform(op);
   if (reads) op.socket->state.reader = nullptr;
   current_ = nullptr;
@@ -69,7 +69,8 @@ int BlockingEngine::perform(Op& op) {
   return -EOPNOTSUPP;
 }
 
-// A count, or a negative errno value; -EAGAIN: it has to wait. Sockets may be in either mode.
+// Returns a count or a negative errno value; -EAGAIN if the operation has to wait. Sockets may be
+// blocking or non-blocking.
 int BlockingEngine::attempt(Op& op) {
   if (op.kind == Op::Kind::receive) return attempt_receive(static_cast<ReceiveOp&>(op));
   SendOp& send = static_cast<SendOp&>(op);
@@ -83,7 +84,7 @@ int BlockingEngine::attempt(Op& op) {
   return count < 0 ? -errno : static_cast<int>(count);
 }
 
-// A receive that did not fill its buffer emptied the socket: the next one begins by waiting.
+// A receive that did not fill its buffer emptied the socket, so the next one waits first.
 int BlockingEngine::attempt_receive(ReceiveOp& op) {
   Socket::State& state = op.socket->state;
   if (!state.readable) return -EAGAIN;
@@ -106,7 +107,7 @@ int BlockingEngine::attempt_receive(ReceiveOp& op) {
 
 // --- waiting ----------------------------------------------------------------------------------
 
-// Until `fd` is ready: 0. Else why not, a negative errno value.
+// Waits until `fd` is ready and returns 0, or returns the reason to stop, a negative errno value.
 int BlockingEngine::wait(const Op& op, int fd, short events, std::int64_t due_ms) {
   for (;;) {
     const std::int64_t now = now_ms();
@@ -118,14 +119,14 @@ int BlockingEngine::wait(const Op& op, int fd, short events, std::int64_t due_ms
   }
 }
 
-// Whether `fd` is ready. Does what is asked for meanwhile.
+// Polls for at most `ms`. Returns true if `fd` is ready. Handles requests to drain or cancel.
 bool BlockingEngine::poll(int fd, short events, std::int64_t ms) {
   std::array<pollfd, 3> watched{{{.fd = fd, .events = events, .revents = 0},
                                  {.fd = interrupts_.drain, .events = POLLIN, .revents = 0},
                                  {.fd = interrupts_.cancel, .events = POLLIN, .revents = 0}}};
   constexpr std::int64_t ms_max = std::numeric_limits<int>::max();
   const int count = ::poll(watched.data(), watched.size(), ms > ms_max ? -1 : static_cast<int>(ms));
-  // EINTR and ENOMEM: whoever waits asks again. The others (EFAULT, EINVAL) would be ours.
+  // EINTR and ENOMEM: the caller polls again. The others (EFAULT, EINVAL) would be our bugs.
   ASSERT(count >= 0 || errno == EINTR || errno == ENOMEM);
   look_due_ms_ = now_ms() + limits_.look_ms;
   if (count <= 0) return false;

@@ -1,8 +1,9 @@
-// An engine for a thread that does one thing at a time: every operation completes inside start(),
-// which waits for its descriptor in poll(2). So nobody who awaits is ever suspended, and there is
-// no loop to run.
+// BlockingEngine: for a thread that does one operation at a time. Every operation completes inside
+// start(), which waits for the descriptor in poll(2). An awaiting coroutine never suspends, and
+// there is no loop to run.
 //
-// It neither accepts nor reads and writes at the same time: HTTP/2 needs another one.
+// It does not accept connections and cannot read and write at the same time, so HTTP/2 needs
+// another engine.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +17,17 @@
 namespace h2server::io {
 
 struct BlockingLimits {
-  // A receive's buffer: as EpollLimits.
+  // Size of a receive buffer, as in EpollLimits.
   std::size_t buffer_bytes = 64 * 1024;
-  // Kept warm: TLS uses two at once, for what arrived and for what that means.
+  // Free buffers kept for reuse. TLS uses two at once: one for ciphertext, one for plaintext.
   std::size_t buffers_kept_max = 2;
-  // A peer that always has more to say would never let us wait, and so not notice who stops us.
+  // Interval in ms at which the interrupts are polled while operations complete without waiting. A
+  // peer that always has more to send could otherwise prevent a drain or cancel.
   std::uint32_t look_ms = 50;
 };
 
-// Descriptors that become readable, and stay so, when somebody asks for something. They are polled
-// and never read, so any number of threads and processes may share them. -1: nobody will ask.
+// Descriptors that become readable, and stay readable, to request a drain or a cancel. They are
+// polled and never read, so any number of threads and processes may share them. -1: not used.
 struct Interrupts {
   int drain = -1;
   int cancel = -1;
@@ -33,8 +35,8 @@ struct Interrupts {
 
 class BlockingEngine final : public Engine {
  public:
-  // `on_drain` is called once, inside of start(), when `drain` was asked for: it may cancel the
-  // operation at hand. `cancel` cancels that and all that follow.
+  // Calls `on_drain` once, inside start(), after `drain` becomes readable. It may cancel the
+  // current operation. `cancel` cancels the current operation and all later ones.
   BlockingEngine(const Interrupts& interrupts, std::function<void()> on_drain,
                  const BlockingLimits& limits = {});
   ~BlockingEngine() override;
@@ -42,7 +44,7 @@ class BlockingEngine final : public Engine {
   bool start(Op& op) override;
   void cancel(Op& op) override;
   void cancel_all() override { cancelling_ = true; }
-  // cancel_all() when now_ms() will be that.
+  // Has the effect of cancel_all() on waits at or after `due_ms`, a time of now_ms().
   void cancel_all_at(std::int64_t due_ms) noexcept { cancel_due_ms_ = due_ms; }
   void run() override {}
   void stop() noexcept override {}

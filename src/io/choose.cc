@@ -11,12 +11,9 @@ std::string_view name_of(EngineKind kind) noexcept {
   return kind == EngineKind::epoll ? "epoll" : "io_uring";
 }
 
-Result<EngineChoice, std::string> choose_engine(std::string_view wanted) {
-  if (wanted == "epoll") return EngineChoice{EngineKind::epoll, ""};
-  const bool open_to_all = wanted == "auto";
-  if (!open_to_all && wanted != "io_uring") {
-    return std::unexpected(fmt::format("there is no I/O engine {}", wanted));
-  }
+Result<EngineChoice, std::string> choose_engine(IoEngine wanted) {
+  if (wanted == IoEngine::epoll) return EngineChoice{EngineKind::epoll, ""};
+  const bool open_to_all = wanted == IoEngine::automatic;
   const std::string obstacle = UringEngine::obstacle();
   if (obstacle.empty()) {
     return EngineChoice{EngineKind::io_uring,

@@ -1,4 +1,4 @@
-// Which engine: what was asked for, as far as this kernel has and allows it.
+// Chooses an engine: the requested one, if this kernel has and allows it.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "h2server/options.h"
 #include "h2server/result.h"
 #include "io/engine.h"
 
@@ -15,16 +16,16 @@ enum class EngineKind : std::uint8_t { epoll, io_uring };
 
 struct EngineChoice {
   EngineKind kind = EngineKind::epoll;
-  std::string reason;  // why it and not the other, in a few words; empty when it was asked for
+  std::string reason;  // why it was chosen, in a few words; empty if it was requested
 };
 
 [[nodiscard]] std::string_view name_of(EngineKind kind) noexcept;
 
-// `wanted`: "epoll", "io_uring", or "auto" for the better one that works here. The error is a line
-// for the operator.
-Result<EngineChoice, std::string> choose_engine(std::string_view wanted);
+// Returns the engine that is `wanted`, which is not `blocking`; the better one that works here if
+// that is `automatic`. The error is a line for the operator.
+Result<EngineChoice, std::string> choose_engine(IoEngine wanted);
 
-// On the thread that will run it.
+// Must be called on the thread that will run the engine.
 Result<std::unique_ptr<Engine>> open_engine(EngineKind kind);
 
 }  // namespace h2server::io

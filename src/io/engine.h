@@ -1,8 +1,8 @@
 // Engine: does I/O for the coroutines of one thread. Callers ask for work, never for readiness.
 //
-// An operation (Op) lives in the frame of the coroutine that awaits it. Started, it completes
-// exactly once; until then its memory belongs to the engine, and destroying it is a bug that is
-// asserted. Everything but wake() belongs to the engine's thread.
+// An operation (Op) lives in the frame of the coroutine that awaits it. Once started, it completes
+// exactly once. Until then the engine uses its memory; destroying a pending operation fails an
+// assertion. All members except wake() and ring_descriptor() must be called on the engine's thread.
 #pragma once
 
 #include <cstdint>
@@ -20,41 +20,41 @@ class Engine : public Lender {
   Engine& operator=(const Engine&) = delete;
   virtual ~Engine() = default;
 
-  // True: it completed already, do not suspend.
+  // Returns true if `op` has completed already; the caller then does not suspend.
   [[nodiscard]] virtual bool start(Op& op) = 0;
   virtual void cancel(Op& op) = 0;
-  // Cancels what is pending, and from now on every operation as it starts.
+  // Cancels all pending operations, and from now on every operation as it starts.
   virtual void cancel_all() = 0;
-  // Submits, waits and resumes what completed, until stop().
+  // Submits operations, waits, and resumes the coroutines of completed ones, until stop().
   virtual void run() = 0;
   virtual void stop() noexcept = 0;
-  // The only member that other threads may call; also a signal handler.
+  // Wakes the engine. May be called on any thread and in a signal handler.
   virtual void wake() noexcept = 0;
 
-  // Whether SendOp::file may be used.
+  // Returns true if SendOp::file may be used.
   [[nodiscard]] virtual bool sends_files() const noexcept { return false; }
 
-  // An empty buffer for the caller to fill.
+  // Returns an empty buffer for the caller to fill.
   [[nodiscard]] virtual Lease borrow() = 0;
-  // Of this turn; see base/clock.h.
+  // The clocks of this turn; see base/clock.h.
   [[nodiscard]] virtual std::int64_t now_ms() const noexcept = 0;
   [[nodiscard]] virtual std::int64_t unix_seconds() const noexcept = 0;
 
-  // Hands a descriptor to another thread's engine, through the kernel, by the end of the turn;
-  // false: not from this engine to that one, and nothing happened. The other is woken and takes it.
+  // Passes a descriptor to another thread's engine through the kernel, at the end of the turn. That
+  // engine wakes and takes it by take_passed(). Returns false, without effect, if not supported.
   [[nodiscard]] virtual bool pass(Engine& /*to*/, base::Fd& /*descriptor*/) { return false; }
-  // One that was passed to this engine, or none.
+  // Returns a descriptor that was passed to this engine, or an invalid one if there is none.
   [[nodiscard]] virtual base::Fd take_passed() { return {}; }
-  // Where others send what they pass on; -1: nowhere. Any thread.
+  // Returns the ring to which other engines pass descriptors, or -1 if there is none. Any thread.
   [[nodiscard]] virtual int ring_descriptor() const noexcept { return -1; }
 
-  // The engine that runs the coroutines of this thread, or null.
+  // Returns the engine that runs this thread's coroutines, or null.
   [[nodiscard]] static Engine* current() noexcept;
   static void set_current(Engine* engine) noexcept;
 
  private:
   friend class Socket;
-  // The socket is going away; it has no operation pending.
+  // Called when `socket` is destroyed or moved to another engine. It has no pending operation.
   virtual void forget(Socket& socket) noexcept = 0;
 };
 

@@ -15,7 +15,7 @@ namespace h2server::io {
 
 namespace {
 
-constexpr std::uint64_t event_key = ~std::uint64_t{0};  // of the eventfd
+constexpr std::uint64_t event_key = ~std::uint64_t{0};  // key of the eventfd
 
 std::uint64_t key_of(int fd, std::uint32_t generation) {
   return std::uint64_t{generation} << 32 | static_cast<std::uint32_t>(fd);
@@ -68,7 +68,7 @@ bool EpollEngine::retry(Op& op) {
 
 void EpollEngine::interrupt(Op&) { ASSERT(!"the kernel has no operation of ours"); }
 
-// Whether this socket may do one more thing before the others get their turn.
+// Returns true if this socket may try one more operation at once in this turn.
 bool EpollEngine::spend_inline(Socket& socket) noexcept {
   Socket::State& state = socket.state;
   if (state.turn != turn_) {
@@ -80,7 +80,7 @@ bool EpollEngine::spend_inline(Socket& socket) noexcept {
   return true;
 }
 
-// An errno value, or 0.
+// Returns 0 or an errno value.
 int EpollEngine::watch(Socket& socket, bool output) {
   if (output ? socket.state.watched_for_output : socket.state.watched) return 0;
   const auto index = static_cast<std::size_t>(socket.fd());
@@ -94,9 +94,9 @@ int EpollEngine::watch(Socket& socket, bool output) {
                        .data = {.u64 = key_of(socket.fd(), generation)}};
   const int operation = first ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
   if (::epoll_ctl(epoll_.get(), operation, socket.fd(), &interest) != 0) {
-    // ENOMEM or ENOSPC (max_user_watches): the system's fault, and the connection's end. A listener
-    // tries again, so nothing may say that it is watched. The others (EBADF, EEXIST, ENOENT, EPERM,
-    // EINVAL, ELOOP) would be our fault.
+    // ENOMEM or ENOSPC (max_user_watches) is a system limit and ends the connection. A listener
+    // retries, so the socket must not be marked as watched. The others (EBADF, EEXIST, ENOENT,
+    // EPERM, EINVAL, ELOOP) would be our bugs.
     const int error = errno;
     ASSERT(error == ENOMEM || error == ENOSPC);
     return error;
@@ -109,7 +109,7 @@ int EpollEngine::watch(Socket& socket, bool output) {
 
 // --- trying -----------------------------------------------------------------------------------
 
-// True when the operation completed; its result is set then.
+// Returns true if the operation completed and its result is set.
 bool EpollEngine::attempt(Op& op) {
   switch (op.kind) {
     case Op::Kind::accept:
@@ -134,8 +134,8 @@ bool EpollEngine::attempt_accept(Op& op) {
     if (errno == EAGAIN) {
       listener.state.readable = false;
     } else if (!concerns_one_connection(errno)) {
-      op.state.result =
-          -errno;  // EMFILE, ENFILE, ENOBUFS, ENOMEM: still readable, the caller waits
+      // EMFILE, ENFILE, ENOBUFS, ENOMEM: the listener stays readable; the caller waits.
+      op.state.result = -errno;
       return true;
     }
   }
@@ -192,7 +192,7 @@ bool EpollEngine::attempt_send(SendOp& op) {
 void EpollEngine::forget(Socket& socket) noexcept {
   disarm(socket);
   if (!socket.state.watched) return;
-  // Closing the descriptor takes it out of the epoll set; stale events fail the generation test.
+  // Closing the descriptor removes it from the epoll set. Stale events fail the generation check.
   slots_[static_cast<std::size_t>(socket.fd())].socket = nullptr;
 }
 
@@ -208,7 +208,7 @@ void EpollEngine::wait(int ms) {
 }
 
 void EpollEngine::dispatch(const epoll_event& event) {
-  if (event.data.u64 == event_key) return;  // edge-triggered; wait() has seen to it
+  if (event.data.u64 == event_key) return;  // edge-triggered; wait() handles it
   const auto index = static_cast<std::size_t>(event.data.u64 & 0xffffffffU);
   const auto generation = static_cast<std::uint32_t>(event.data.u64 >> 32);
   const auto live = [&] {
@@ -220,7 +220,7 @@ void EpollEngine::dispatch(const epoll_event& event) {
   if (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) socket->state.ended = true;
   if (Op* const reader = socket->state.reader; reader != nullptr && !reader->state.queued) {
     if (!spend_inline(*socket)) {
-      enqueue(*reader);  // the edge is spent: the next turn has to try again
+      enqueue(*reader);  // the edge is consumed, so run_queued() must retry
     } else if (attempt(*reader)) {
       resume(*reader, reader->state.result);
     }

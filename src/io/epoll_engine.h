@@ -1,9 +1,9 @@
-// The engine on edge-triggered epoll.
+// EpollEngine: the engine on edge-triggered epoll.
 //
 // An operation is tried first and waits only after EAGAIN. A socket is watched for input from its
-// first wait on, and for output from the first time its send buffer was full, so that an ordinary
-// connection costs one epoll_ctl. A receive that did not fill its buffer emptied the socket: the
-// next one waits for the edge instead of asking the kernel again.
+// first wait on, and for output from the first time its send buffer is full, so that an ordinary
+// connection costs one epoll_ctl. A receive that does not fill its buffer has emptied the socket,
+// so the next one waits for the edge without another system call.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,11 @@ struct epoll_event;
 namespace h2server::io {
 
 struct EpollLimits {
-  // A receive's buffer: large enough for an upload at full speed, four TLS records.
+  // Size of a receive buffer: about four TLS records, large enough for an upload at full speed.
   std::size_t buffer_bytes = 64 * 1024;
-  // Buffers kept warm; the rest of a burst goes back to the heap.
+  // Free buffers kept for reuse; the rest of a burst is freed.
   std::size_t buffers_kept_max = 16;
-  // Operations of one socket that complete at once in a turn, before the others get theirs.
+  // Operations that one socket may try at once in a turn, so that other sockets get theirs.
   std::uint8_t inline_operations_max = 16;
 };
 
@@ -32,7 +32,7 @@ class EpollEngine final : public LoopEngine {
   bool sends_files() const noexcept override { return true; }
 
  private:
-  // Whose events an epoll key names; the generation tells a reused descriptor's from stale ones.
+  // The socket of an epoll key. The generation tells a reused descriptor's events from stale ones.
   struct Slot {
     Socket* socket = nullptr;
     std::uint32_t generation = 0;

@@ -10,7 +10,7 @@
 #include <array>
 #include <cerrno>
 
-// Of Linux 6.5, newer than the headers of Debian 12.
+// Since Linux 6.5, newer than the headers of Debian 12.
 #ifndef SYS_cachestat
 #define SYS_cachestat 451
 #endif
@@ -34,7 +34,7 @@ struct CacheState {
   std::uint64_t recently_evicted;
 };
 
-// Asks by reading, into one page again and again, for kernels without cachestat().
+// For kernels without cachestat(): reads the range without waiting, repeatedly into one page.
 bool reads_without_waiting(int file, std::uint64_t offset, std::size_t size) {
   std::array<char, page_bytes> page;
   std::array<iovec, 64> pieces;
@@ -43,7 +43,7 @@ bool reads_without_waiting(int file, std::uint64_t offset, std::size_t size) {
     const std::size_t count = std::min(pieces.size(), (size + page_bytes - 1) / page_bytes);
     const ssize_t got = ::preadv2(file, pieces.data(), static_cast<int>(count),
                                   static_cast<off_t>(offset), RWF_NOWAIT);
-    if (got <= 0) return got == 0;  // 0: the file ends here, which is for others to deal with
+    if (got <= 0) return got == 0;  // 0: end of file, nothing to wait for
     size -= std::min(size, static_cast<std::size_t>(got));
     offset += static_cast<std::uint64_t>(got);
   }
@@ -66,7 +66,7 @@ int read_now(const FileCall& call) noexcept {
   const iovec piece{call.memory, call.size};
   const int result =
       result_of(::preadv2(call.descriptor, &piece, 1, static_cast<off_t>(call.offset), RWF_NOWAIT));
-  // A file system that can't tell, as overlayfs: to be on the safe side it is the slow way.
+  // The file system can't tell, e.g. overlayfs: assumes that the read would wait.
   return result == -EOPNOTSUPP ? -EAGAIN : result;
 }
 
@@ -114,7 +114,7 @@ int FileCall::make(bool may_wait) const noexcept {
     case Action::populate: {
       if (!may_wait) return is_cached(descriptor, offset, size) ? 0 : -EAGAIN;
       const int result = result_of(::madvise(memory, size, MADV_POPULATE_READ));
-      return result == -EINVAL ? 0 : result;  // before Linux 5.14: then the disk is waited for
+      return result == -EINVAL ? 0 : result;  // before Linux 5.14: later accesses wait
     }
     case Action::run:
       return may_wait ? function(memory) : -EAGAIN;

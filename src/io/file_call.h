@@ -1,4 +1,4 @@
-// Calls on files that may have to wait for the disk.
+// FileCall: a call on a file that may have to wait for the disk.
 #pragma once
 
 #include <linux/openat2.h>
@@ -12,23 +12,24 @@ namespace h2server::io {
 struct FileCall {
   enum class Action : std::uint8_t { open, read, populate, run };
 
-  // As openat2(2). `path` stays as it is until the call is done.
+  // As openat2(2). `path` must stay valid until the call completes.
   static FileCall open(int directory, const char* path, const open_how& how) noexcept;
   // As pread(2).
   static FileCall read(int file, std::span<char> room, std::uint64_t offset) noexcept;
-  // Brings a part of a mapped file into the page cache, so that using it does not wait for the
-  // disk. `mapping` is where the file's first byte is mapped.
+  // Reads a part of a mapped file into the page cache, so that access to it does not wait for the
+  // disk. `mapping` is the address of the file's first byte.
   static FileCall populate(int file, const char* mapping, std::uint64_t offset,
                            std::size_t size) noexcept;
-  // function(argument), for all else that may wait for the disk. Its result is not -EAGAIN.
+  // Calls function(argument), for anything else that may wait for the disk. It must not return
+  // -EAGAIN.
   static FileCall run(int (*function)(void*) noexcept, void* argument) noexcept;
 
-  // A descriptor, a count or 0; or a negative errno value. `may_wait` false: -EAGAIN instead of
-  // waiting for the disk.
+  // Returns a descriptor, a count or 0, or a negative errno value. If `may_wait` is false, returns
+  // -EAGAIN instead of waiting for the disk.
   [[nodiscard]] int make(bool may_wait) const noexcept;
 
   Action action;
-  int descriptor;  // a directory's for open, else the file's
+  int descriptor;  // the directory for open, else the file
   const char* path = nullptr;
   open_how how{};
   int (*function)(void*) noexcept = nullptr;

@@ -1,6 +1,6 @@
-// A call on a file as an operation. It is tried at once and completes when the page cache has what
-// it wants; else it goes where waiting for the disk holds up nobody: io_uring's workers, or
-// FileThreads on epoll and for what io_uring has no operation for.
+// FileOp: a FileCall as an operation. A loop engine tries it at once; it completes if it need not
+// wait for the disk. Otherwise it runs on io_uring's workers, or on FileThreads with epoll and for
+// calls that io_uring has no operation for, so the engine's thread does not wait.
 #pragma once
 
 #include "h2server/task.h"
@@ -13,13 +13,13 @@ class FileOp final : public Op {
  public:
   FileOp(Engine& where, const FileCall& what) noexcept
       : Op(Kind::file, where, nullptr, 0), call(what) {}
-  // As FileCall::make().
+  // Returns as FileCall::make().
   int await_resume() const noexcept { return state.result; }
 
   const FileCall call;
 };
 
-// By the engine; without one the caller waits.
+// Makes `call` through `engine`. If `engine` is null, blocks the calling thread.
 inline Task<int> make_call(Engine* engine, FileCall call) {
   if (engine == nullptr) co_return call.make(true);
   FileOp op(*engine, call);

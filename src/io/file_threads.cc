@@ -48,7 +48,7 @@ void FileThreads::add_thread() {
     free->working = true;
     lacks_threads_ = false;
   } catch (const std::system_error&) {  // EAGAIN: the limit on threads
-    // One that works takes what waits before it ends.
+    // A running thread takes the waiting operations before it ends.
     lacks_threads_ = std::ranges::find(workers_, true, &Worker::working) == workers_.end();
   }
 }

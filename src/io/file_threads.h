@@ -1,8 +1,7 @@
-// Threads that wait for the disk, so that an engine need not.
+// FileThreads: threads that wait for the disk, so that an engine need not.
 //
-// A thread is started when there is something to do and ends when there has been nothing for a
-// while: reads that miss the page cache are rare, but an upload's writes follow each other. One
-// engine's thread uses it.
+// A thread starts when there is work and ends after idle_max without any: reads that miss the page
+// cache are rare, but an upload's writes follow each other. Used on one engine's thread.
 #pragma once
 
 #include <array>
@@ -20,28 +19,28 @@ namespace h2server::io {
 
 struct FileThreadsLimits {
   static constexpr unsigned threads_max = 4;  // a disk does several reads at once, but not many
-  // Longer than an upload takes to bring what its next write needs; starting a thread costs 50 us.
+  // Longer than an upload takes to deliver the data of its next write. A thread start costs 50 us.
   static constexpr std::chrono::milliseconds idle_max{200};
 };
 
 class FileThreads {
  public:
-  // `engine` is woken when something is finished.
+  // Wakes `engine` when an operation is finished.
   explicit FileThreads(Engine& engine) : engine_(engine) {}
   FileThreads(const FileThreads&) = delete;
   FileThreads& operator=(const FileThreads&) = delete;
-  // Waits for what has been begun; nothing may be waiting or untaken.
+  // Joins the threads. Every operation must have been taken or withdrawn.
   ~FileThreads();
 
-  // `op` must not be touched until take_finished() yields it or withdraw() gives it back.
+  // `op` must not be touched until take_finished() returns it or withdraw() returns true for it.
   void start(FileOp& op);
-  // Returns true if no thread had begun with it, and none will.
+  // Returns true if no thread has begun `op`; none will then.
   [[nodiscard]] bool withdraw(FileOp& op);
-  // Returns true if there is work and the system refused the only thread for it (EAGAIN: a limit).
-  // Then retry() is due now and again: the caller must not wait for the disk itself.
+  // Returns true if work waits and the system refused to start the only thread (EAGAIN: a limit).
+  // The caller must then call retry() periodically, since it must not wait for the disk itself.
   [[nodiscard]] bool lacks_threads() const noexcept { return lacks_threads_; }
   void retry();
-  // Those that are finished, with their results.
+  // Returns the finished operations, with their results.
   [[nodiscard]] std::vector<FileOp*> take_finished();
 
  private:
@@ -49,15 +48,15 @@ class FileThreads {
   void work(bool& working);
 
   Engine& engine_;
-  std::mutex mutex_;  // for all below
+  std::mutex mutex_;  // guards the members below, except lacks_threads_
   std::condition_variable changed_;
   std::deque<FileOp*> waiting_;
   std::vector<FileOp*> finished_;
-  std::size_t idle_ = 0;  // threads that wait for something to do
+  std::size_t idle_ = 0;  // threads that wait for work
   bool ending_ = false;
   struct Worker {
     std::thread thread;
-    bool working = false;  // else it has ended, or is about to, and may be joined
+    bool working = false;  // false: the thread has ended or is about to, and may be joined
   };
   std::array<Worker, FileThreadsLimits::threads_max> workers_;
   bool lacks_threads_ = false;  // the engine's thread only

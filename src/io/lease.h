@@ -1,5 +1,5 @@
-// Bytes in a buffer that an engine lends. The buffer goes back when the lease ends, so whoever
-// keeps a lease over a suspension keeps a buffer: a connection keeps one at most.
+// Lease: bytes in a buffer that an engine lends. The buffer goes back to the engine when the lease
+// ends. A lease that is kept over a suspension keeps its buffer.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace h2server::io {
 
-// Who lends. An engine's part; outlives every lease.
+// The owner of the buffers; a base of Engine. Must outlive every lease.
 class Lender {
  public:
   virtual void take_back(char* buffer) noexcept = 0;

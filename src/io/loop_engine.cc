@@ -12,7 +12,7 @@ namespace {
 
 thread_local Engine* current_engine = nullptr;
 
-// No engine has an operation for it, so it goes to a thread.
+// Returns true if `op` must run on a thread, because no engine has an operation for it.
 bool runs(const Op& op) noexcept {
   return op.kind == Op::Kind::file &&
          static_cast<const FileOp&>(op).call.action == FileCall::Action::run;
@@ -124,7 +124,7 @@ void LoopEngine::resume(Op& op, int result) {
   op.state.waiter.resume();
 }
 
-// The kernel, or a thread that waits for the disk, is done with the operation's memory.
+// Called when the kernel or a file thread no longer uses the operation's memory.
 void LoopEngine::complete(Op& op, int result) {
   op.state.in_kernel = op.state.on_thread = false;
   if (result == -ECANCELED && op.state.ending != 0) result = op.state.ending;
@@ -143,7 +143,7 @@ FileThreads& LoopEngine::threads_for(const FileOp& op) noexcept {
   return runs(op) ? call_threads_ : file_threads_;
 }
 
-// Completes what the threads have done.
+// Completes the operations that the threads have finished.
 void LoopEngine::finish_files() {
   if (files_out_ == 0) return;
   for (FileThreads* const threads : {&file_threads_, &call_threads_}) {
@@ -154,14 +154,14 @@ void LoopEngine::finish_files() {
   }
 }
 
-// A thread that waits for the disk can't be called back: what it has begun ends with it.
+// A call that a thread has begun can't be cancelled; it completes when the thread is done.
 void LoopEngine::withdraw(FileOp& op) {
   if (!threads_for(op).withdraw(op)) return;
   --files_out_;
   complete(op, -ECANCELED);
 }
 
-// How long to wait for the kernel, with nothing to do; the system is asked for threads it refused.
+// Returns how long to wait for the kernel if nothing is queued. Short if threads must be retried.
 int LoopEngine::wait_ms() noexcept {
   constexpr int thread_pause_ms = 10;
   const int ms = timers_.wait_ms(now_ms_);
@@ -180,7 +180,7 @@ void LoopEngine::run_queued() {
   running_queue_.swap(queued_);
   for (Op* const op : running_queue_) {
     op->state.queued = false;
-    if (op->state.finished) {  // before it could be ended early
+    if (op->state.finished) {  // completed before it could be ended early
       resume(*op, op->state.result);
     } else if (op->state.on_thread) {
       withdraw(static_cast<FileOp&>(*op));
@@ -197,7 +197,7 @@ void LoopEngine::run_queued() {
 
 // --- ending early -----------------------------------------------------------------------------
 
-// In a turn of its own: who asks may be in the middle of something.
+// Queues `op` instead of resuming it, because the caller may be in the middle of other work.
 void LoopEngine::end_early(Op& op, int error) {
   if (op.state.ending == 0) op.state.ending = error;
   enqueue(op);
@@ -236,7 +236,7 @@ void LoopEngine::arm(Op& op) {
   timers_.arm(timer, op.state.due_ms);
 }
 
-// The socket's timer fired: whose deadline was it, if anybody's?
+// The socket's timer fired: ends the operations that are due and rearms it for the others.
 void LoopEngine::expire(Socket& socket) {
   for (Op* const op : {socket.state.reader, socket.state.writer}) {
     if (op == nullptr || op->state.due_ms == 0) continue;
@@ -281,15 +281,16 @@ void LoopEngine::woken() {
 }
 
 void LoopEngine::wake() noexcept {
-  // One write wakes for all that was handed over until the engine looks, and none is needed while
-  // it does: either it sees here that it was asked, before it sleeps, or we see that it sleeps.
+  // One write serves all calls until the engine resets wake_asked_. A running engine needs none:
+  // either it sees wake_asked_ before it sleeps, or this thread sees sleeping_.
   if (wake_asked_.exchange(true, std::memory_order_seq_cst)) return;
   if (!sleeping_.load(std::memory_order_seq_cst)) return;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
 }
 
-// By an exchange: a store would not see what was written before a wake() that found the flag set.
+// Uses an exchange. With a store, data written before a wake() that found the flag set might not be
+// visible.
 bool LoopEngine::awake() noexcept {
   sleeping_.store(false, std::memory_order_seq_cst);
   return wake_asked_.load(std::memory_order_relaxed) &&

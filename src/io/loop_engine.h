@@ -1,5 +1,5 @@
-// What the engines with an event loop have in common: operations that are pending, deadlines,
-// cancelling, clocks and buffers. Those that come after it say how to wait for the kernel.
+// LoopEngine: the common base of the engines with an event loop. Has pending operations, deadlines,
+// cancellation, clocks and buffers. Derived classes implement waiting for the kernel.
 #pragma once
 
 #include <atomic>
@@ -27,36 +27,35 @@ class LoopEngine : public Engine {
   std::int64_t unix_seconds() const noexcept final { return unix_seconds_; }
 
  protected:
-  // `event`: an eventfd, for wake(). Of `buffers_kept_max` buffers the memory is kept for use
-  // again.
+  // `event` is an eventfd for wake(). Keeps up to `buffers_kept_max` free buffers for reuse.
   LoopEngine(base::Fd event, std::size_t buffer_bytes, std::size_t buffers_kept_max);
 
-  // It is never read: each write is an event of its own.
+  // Never read: each write triggers a new event.
   [[nodiscard]] int event() const noexcept { return event_.get(); }
-  // The wait is over: from here on wake() costs no system call. True: somebody called it, so that
-  // woken() is due.
+  // Called after the wait: from here on wake() costs no system call. Returns true if wake() was
+  // called; woken() is then due.
   [[nodiscard]] bool awake() noexcept;
 
-  // Gets an operation on a socket or a file under way. True: it completed, its result is set.
+  // Starts an operation on a socket or a file. Returns true if it completed and its result is set.
   virtual bool begin(Op& op) = 0;
-  // Tries once more an operation that was queued. True: as begin().
+  // Retries a queued operation. Returns as begin().
   virtual bool retry(Op& op) = 0;
-  // For an operation whose memory the kernel may use: asks the kernel to end it.
+  // Asks the kernel to end an operation whose memory it may be using.
   virtual void interrupt(Op& op) = 0;
-  // Submits what has gathered, waits for at most that long (-1: for ever) and deals with whatever
-  // completed; calls awake() and refreshes the clocks after the wait.
+  // Submits queued operations, waits for at most `ms` (-1: no limit) and handles completions. Calls
+  // awake() and read_clocks() after the wait.
   virtual void wait(int ms) = 0;
 
-  // Makes it pending; from now on it is resumed when it completes.
+  // Makes `op` pending; its waiter is resumed when it completes.
   void suspend(Op& op);
   void resume(Op& op, int result);
-  // For an operation that was state.in_kernel.
+  // Completes an operation that was state.in_kernel.
   void complete(Op& op, int result);
-  // Has a thread make the call, which may wait for the disk.
+  // Makes the call on a thread, because it may wait for the disk.
   void begin_on_thread(FileOp& op);
-  // For the next turn.
+  // Queues `op` for the next run_queued().
   void enqueue(Op& op);
-  // Somebody called wake().
+  // Handles a wake(): completes file operations and resumes the WokenOp.
   void woken();
 
   void read_clocks() noexcept;
@@ -78,7 +77,7 @@ class LoopEngine : public Engine {
 
   const base::Fd event_;
   std::atomic<bool> wake_asked_{false};
-  std::atomic<bool> sleeping_{false};  // only then a wake needs the event
+  std::atomic<bool> sleeping_{false};  // wake() writes to the event only if true
   const std::size_t buffer_bytes_;
   const std::size_t buffers_kept_max_;
   std::vector<std::unique_ptr<char[]>> buffers_;
@@ -92,13 +91,13 @@ class LoopEngine : public Engine {
   bool stopping_ = false;
   bool cancelling_ = false;
   bool was_woken_ = false;
-  std::size_t files_out_ = 0;  // with the threads below
+  std::size_t files_out_ = 0;  // operations with the threads below
   FileThreads file_threads_{*this};
-  // Apart from them, since a disk that can't be written to may hold these for long.
+  // For FileCall::run. Separate, because a blocked disk write may occupy these for long.
   FileThreads call_threads_{*this};
 };
 
-// accept(2): errors of the connection that was to be accepted, not of the listener.
+// Returns true for an accept(2) error of the connection to be accepted, not of the listener.
 [[nodiscard]] bool concerns_one_connection(int error) noexcept;
 
 }  // namespace h2server::io

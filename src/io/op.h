@@ -1,4 +1,4 @@
-// What an engine is asked to do, and the sockets it does it on. Used through io/engine.h.
+// Op: an operation of an engine, and Socket: what most operations work on. Include io/engine.h.
 #pragma once
 
 #include <sys/socket.h>
@@ -21,8 +21,8 @@ class Engine;
 class Op;
 struct UringSlot;
 
-// A socket as its engine knows it: at most one operation that reads or accepts and one that writes.
-// Not movable: operations keep its address. Closes the descriptor.
+// A socket of an engine, with at most one pending operation that reads or accepts and one that
+// writes. Owns the descriptor. Not movable, because operations keep its address.
 class Socket {
  public:
   Socket(Engine& owner, base::Fd descriptor) noexcept;
@@ -32,21 +32,21 @@ class Socket {
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   [[nodiscard]] Engine& engine() const noexcept { return *engine_; }
-  // To another engine of this thread. No operation is pending, and nothing that has arrived is
-  // still with the old one: only a blocking engine gives a socket away.
+  // Moves the socket to another engine of this thread. No operation may be pending, and the old
+  // engine must hold no received data, so the old engine must be a BlockingEngine.
   void move_to(Engine& engine) noexcept;
 
-  // The engine's part; nobody else looks.
+  // For the engine only, except `reader`, which Stream::cancel_read() uses.
   struct State {
     Op* reader = nullptr;
     Op* writer = nullptr;
-    base::Timer timer;          // stands at or before the earlier deadline of the two
-    UringSlot* slot = nullptr;  // io_uring: what outlives the socket
+    base::Timer timer;          // set no later than the earlier deadline of the two
+    UringSlot* slot = nullptr;  // io_uring: the part that may outlive the socket
     std::uint32_t turn = 0;
     std::uint8_t inline_left = 0;  // operations that may complete at once in this turn
-    bool readable = true;          // as far as we know: only trying tells
-    bool ended = false;            // the peer hung up: every read from now on answers at once
-    bool watched = false;          // for input
+    bool readable = true;          // a guess; only a read tells for certain
+    bool ended = false;            // the peer hung up: no later read waits
+    bool watched = false;          // for input; epoll
     bool watched_for_output = false;
   };
   State state;
@@ -63,41 +63,41 @@ class Op {
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;
 
-  // co_await: true when it completed at once.
+  // For co_await. Returns true if the operation completed at once.
   bool await_ready();
   void await_suspend(std::coroutine_handle<> waiter) noexcept { state.waiter = waiter; }
 
   [[nodiscard]] bool pending() const noexcept { return state.phase == State::Phase::pending; }
-  // Asks the engine to complete it sooner, with ECANCELED.
+  // Asks the engine to complete the operation early, with ECANCELED.
   void cancel();
 
   Engine& engine;
-  Socket* const socket;  // null: it is not about a socket
+  Socket* const socket;  // null: the operation needs no socket
   const std::uint32_t timeout_ms;
   const Kind kind;
-  // cancel_all() leaves it alone: it ends what would not end by itself.
+  // True if cancel_all() does not cancel this operation.
   const bool outlasts_cancel_all;
 
-  // The engine's part; nobody else looks.
+  // For the engine only.
   struct State {
     enum class Phase : std::uint8_t { idle, pending, complete };
 
-    Op* next = nullptr;  // of those that are pending
+    Op* next = nullptr;  // in the list of pending operations
     Op* previous = nullptr;
     std::coroutine_handle<> waiter;
     std::int64_t due_ms = 0;
-    int result = 0;  // a count or a descriptor; negative: an errno value
-    int ending = 0;  // why it is to end early: a negative errno value
+    int result = 0;  // a count or a descriptor, or a negative errno value
+    int ending = 0;  // why it must end early: a negative errno value; else 0
     Phase phase = Phase::idle;
-    bool queued = false;     // for the engine's next turn
-    bool in_kernel = false;  // or with a thread, which may read and write its memory
+    bool queued = false;     // waits for LoopEngine::run_queued()
+    bool in_kernel = false;  // the kernel or a thread may use its memory
     bool on_thread = false;
-    bool finished = false;  // its result came while it was queued
+    bool finished = false;  // its result arrived while it was queued
   };
   State state;
 
  protected:
-  // `timeout` in milliseconds; 0: no deadline.
+  // `timeout` is in milliseconds; 0: no deadline.
   Op(Kind what, Engine& where, Socket* about, std::uint32_t timeout, bool outlasts = false) noexcept
       : engine(where),
         socket(about),
@@ -118,7 +118,7 @@ class AcceptOp : public Op {
   }
 };
 
-// Yields what has arrived, at least a byte; an empty lease at the end of the stream.
+// Yields at least one received byte, or an empty lease at the end of the stream.
 class ReceiveOp : public Op {
  public:
   ReceiveOp(Socket& from, std::uint32_t timeout) noexcept
@@ -128,10 +128,10 @@ class ReceiveOp : public Op {
     return std::move(lease);
   }
 
-  Lease lease;  // the engine fills it in
+  Lease lease;  // set by the engine
 };
 
-// Sends some of `pieces`, at least a byte, and yields how many. The bytes stay unchanged meanwhile.
+// Sends at least one byte of `what` and yields the count. The bytes must not change meanwhile.
 class SendOp : public Op {
  public:
   SendOp(Socket& to, std::span<const iovec> what, std::uint32_t timeout) noexcept
@@ -145,20 +145,20 @@ class SendOp : public Op {
   }
 
   msghdr message{};
-  base::FileRange file;  // sent instead of the pieces, where Engine::sends_files(); see send_file()
-  bool more = false;     // comes at once: the kernel need not send a packet that is not full
+  base::FileRange file;  // if not empty, sent instead; needs Engine::sends_files()
+  bool more = false;     // more follows at once: the kernel may hold back a partial packet
 };
 
-// Waits. False when it was cancelled.
+// Waits for `ms`. Yields false if cancelled.
 class SleepOp : public Op {
  public:
   SleepOp(Engine& where, std::uint32_t ms) noexcept : Op(Kind::sleep, where, nullptr, ms) {}
   bool await_resume() const noexcept { return state.result == 0; }
 
-  base::Timer timer;  // the engine's
+  base::Timer timer;  // for the engine only
 };
 
-// Waits until wake() has been called since the last time. False when it was cancelled.
+// Waits for Engine::wake(); a call since the last WokenOp counts. Yields false if cancelled.
 class WokenOp : public Op {
  public:
   explicit WokenOp(Engine& where, bool outlasts = false) noexcept

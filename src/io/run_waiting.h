@@ -1,4 +1,4 @@
-// Runs a function where waiting for the disk holds up nobody.
+// Runs a function that may wait for the disk, without blocking an event loop.
 #pragma once
 
 #include <concepts>
@@ -11,7 +11,7 @@
 
 namespace h2server::io {
 
-// What run_waiting() hands over; lives in its frame.
+// State shared with the thread that runs the work. Lives in run_waiting()'s frame.
 template <std::invocable Work>
 struct WaitingWork {
   Work work;
@@ -29,9 +29,9 @@ struct WaitingWork {
   }
 };
 
-// What `work` returns; on an engine with an event loop it is called on another thread. Once begun
-// it is not cancelled. Returns nullopt if it was not called, since the engine ends all that starts.
-// What it throws is thrown here. Without an engine the caller waits for the disk.
+// Calls `work` and returns its result. An engine with an event loop calls it on another thread;
+// otherwise, or if `engine` is null, the calling thread blocks. Once begun, `work` is not
+// cancelled. Returns nullopt if it was cancelled before it began. Rethrows what `work` throws.
 template <std::invocable Work>
 Task<std::optional<std::invoke_result_t<Work&>>> run_waiting(Engine* engine, Work work) {
   WaitingWork<Work> waiting{std::move(work), std::nullopt, nullptr};

@@ -11,10 +11,10 @@ namespace h2server::io {
 
 namespace {
 
-// A result is an int, and others want their turn too.
+// The result must fit an int, and other connections need their turn.
 constexpr std::size_t part_bytes_max = 1024 * 1024;
 
-// sendfile() has no MSG_NOSIGNAL. Blocked, the signal stays pending and is nobody's.
+// sendfile() has no MSG_NOSIGNAL, so SIGPIPE is blocked on this thread and stays pending.
 bool block_broken_pipe() noexcept {
   sigset_t signals;
   sigemptyset(&signals);
@@ -24,13 +24,13 @@ bool block_broken_pipe() noexcept {
 
 int result_of(int error) noexcept {
   switch (error) {
-    case EINVAL:  // the file system or the kernel can't
+    case EINVAL:  // not supported by the file system or the kernel
     case ENOSYS:
     case ESPIPE:  // a file without offsets
       return -EOPNOTSUPP;
     default:
       // EAGAIN. ECONNRESET, EPIPE...: the peer left. EIO: the disk failed. ENOMEM, ENOBUFS: the
-      // system is short of memory. Each but the first is this connection's end.
+      // system is short of memory. All except EAGAIN end the connection.
       return -error;
   }
 }
@@ -40,7 +40,7 @@ int result_of(int error) noexcept {
 int send_file(int socket, const base::FileRange& part) noexcept {
   thread_local const bool blocked = block_broken_pipe();
   if (!blocked) return -EOPNOTSUPP;
-  // It has no MSG_DONTWAIT either: 2 system calls of 0.1 us for a part of 256 KiB.
+  // sendfile() has no MSG_DONTWAIT. The ioctl() calls cost 2 x 0.1 us for a part of 256 KiB.
   int waits_never = 1;
   ::ioctl(socket, FIONBIO, &waits_never);
   auto offset = static_cast<off_t>(part.offset);

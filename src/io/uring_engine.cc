@@ -17,9 +17,9 @@
 
 namespace h2server::io {
 
-// One multishot operation, to which the kernel may refer when its socket has gone.
+// One multishot operation. The kernel may refer to it after its socket is destroyed.
 struct UringSlot {
-  // What a completion brought that nobody has taken.
+  // Received data or an accepted connection that no operation has taken.
   struct Arrived {
     char* buffer;  // null: an accepted connection
     int result;    // bytes, or a descriptor
@@ -29,13 +29,13 @@ struct UringSlot {
   Socket* socket = nullptr;  // null: forgotten
   UringSlot* next_free = nullptr;
   std::vector<Arrived> arrived;
-  std::size_t first = 0;  // of arrived; those before it were taken
-  int ending = open;      // what ended the input: 0, or a negative errno value
+  std::size_t first = 0;  // index into arrived; earlier items were taken
+  int ending = open;      // open, or why the input ended: 0 or a negative errno value
   Op::Kind kind = Op::Kind::receive;
   bool armed = false;     // in the kernel
-  bool stopping = false;  // which has been asked to end it
-  bool starved = false;   // there was no buffer
-  bool slow = false;      // more came than was read: no multishot any more
+  bool stopping = false;  // the kernel has been asked to end it
+  bool starved = false;   // the kernel had no buffer
+  bool slow = false;      // more arrived than was read: no multishot any more
 
   [[nodiscard]] std::size_t unread() const noexcept { return arrived.size() - first; }
 };
@@ -43,10 +43,10 @@ struct UringSlot {
 namespace {
 
 constexpr std::uint16_t buffer_group = 0;
-constexpr std::uint8_t inline_files_max = 8;      // parts of a file that leave at once: 2 MiB
-constexpr std::uint8_t inline_receives_max = 16;  // of a slow socket, before the others get theirs
+constexpr std::uint8_t inline_files_max = 8;      // parts of a file sent at once: 2 MiB
+constexpr std::uint8_t inline_receives_max = 16;  // of a slow socket before other sockets run
 
-// What the user data of a completion points to, in the low bits.
+// The kind of object that a completion's user data points to; in the low bits.
 enum class Tag : std::uint64_t { op, slot, event, ignored, passing, passed };
 constexpr std::uint64_t tag_mask = 7;
 
@@ -54,7 +54,7 @@ std::uint64_t key_of(const void* object, Tag tag) noexcept {
   return reinterpret_cast<std::uintptr_t>(object) | static_cast<std::uint64_t>(tag);
 }
 
-// A descriptor on its way to a ring, for trying again: no memory to keep until it has arrived.
+// Encodes a descriptor in transit to a ring, so that a retry needs no allocated state.
 std::uint64_t key_of_passing(int ring, int descriptor) noexcept {
   return std::uint64_t(static_cast<std::uint32_t>(descriptor)) << 32 |
          std::uint64_t(static_cast<std::uint32_t>(ring)) << 3 |
@@ -87,7 +87,7 @@ UringEngine::UringEngine(const UringLimits& limits, base::Fd event)
 Result<void> UringEngine::set_up() {
   auto ring = std::make_unique<io_uring>();
   io_uring_params params{};
-  // The completions of a turn are worked off when we ask for them, and by nobody else.
+  // The kernel processes completions only when this thread asks for them.
   params.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL |
                  IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE;
   params.cq_entries = limits_.submissions * 4;
@@ -158,8 +158,9 @@ bool UringEngine::retry(Op&) {
   return false;
 }
 
-// sendfile() is no operation of io_uring's, but that the socket has room again is one. Now and then
-// that is asked for in between, so that the others get their turn. True: it completed.
+// io_uring has no sendfile() operation, so this calls sendfile() and polls for room through the
+// ring. Also polls after inline_files_max parts, so that other sockets get their turn. Returns true
+// if `op` completed.
 bool UringEngine::attempt_file(SendOp& op) {
   std::uint8_t& left = op.socket->state.inline_left;
   if (left > 0) {
@@ -179,7 +180,7 @@ void UringEngine::on_operation(Op& op, int result) {
       op.kind == Op::Kind::send && result >= 0 && static_cast<SendOp&>(op).file.size > 0;
   if (!has_room) {
     complete(op, result);
-  } else if (op.state.ending != 0) {  // asked for while it was on its way: nobody asks again
+  } else if (op.state.ending != 0) {  // the poll was too late to interrupt; nothing asks again
     complete(op, op.state.ending);
   } else if (attempt_file(static_cast<SendOp&>(op))) {
     complete(op, op.state.result);
@@ -225,7 +226,7 @@ void UringEngine::cancel_in_kernel(std::uint64_t key) {
   io_uring_sqe& entry = next_entry();
   ::io_uring_prep_cancel64(&entry, key, 0);
   entry.flags |= IOSQE_CQE_SKIP_SUCCESS;
-  entry.user_data = key_of(nullptr, Tag::ignored);  // ENOENT, EALREADY: it is completing by itself
+  entry.user_data = key_of(nullptr, Tag::ignored);  // ENOENT, EALREADY: it completes by itself
 }
 
 void UringEngine::interrupt(Op& op) { cancel_in_kernel(key_of(&op, Tag::op)); }
@@ -244,16 +245,16 @@ UringSlot& UringEngine::slot_of(Socket& socket, Op::Kind kind) {
   slot->kind = kind;
   socket.state.slot = slot;
   if (kind == Op::Kind::accept) {
-    // io_uring waits for a socket only where the caller of a system call would.
+    // io_uring waits for a socket only if it is in blocking mode.
     const int flags = ::fcntl(socket.fd(), F_GETFL);
     ::fcntl(socket.fd(), F_SETFL, flags & ~O_NONBLOCK);
   }
   return *slot;
 }
 
-// A socket's first receive: a new connection's request is often there already, and whoever asks for
-// one thing and leaves needs no multishot operation, which would have to be cancelled again (of a
-// short connection's 29 us, 4).
+// Tries a socket's first receive directly. A new connection's request has often arrived already,
+// and a connection with one request then needs no multishot operation, which would have to be
+// cancelled (4 us of a short connection's 29 us).
 bool UringEngine::receive_at_once(ReceiveOp& op) {
   if (!std::exchange(op.socket->state.readable, false)) return false;
   op.lease = borrow();
@@ -284,8 +285,8 @@ bool UringEngine::begin_multishot(Op& op) {
   return false;
 }
 
-// A socket that brings more than is read gets no multishot operation any more. A turn for each of
-// its buffers would cost more than asking: an upload to a disk, a third of the CPU time.
+// Receives on a slow socket, which has no multishot operation any more. A turn for each of its
+// buffers would cost more than a system call: for an upload to disk, a third of the CPU time.
 bool UringEngine::receive_directly(ReceiveOp& op) {
   Socket::State& state = op.socket->state;
   if (state.inline_left == 0) {
@@ -297,12 +298,12 @@ bool UringEngine::receive_directly(ReceiveOp& op) {
   return receive_at_once(op);
 }
 
-// Completes `op` with what has arrived, if anything has.
+// Sets the result of `op` from what has arrived. Returns false if nothing has.
 bool UringEngine::take_arrived(UringSlot& slot, Op& op) {
   if (slot.unread() == 0) {
     if (slot.ending == UringSlot::open) return false;
     op.state.result = slot.ending;
-    // An accept may be tried again, when descriptors have become free.
+    // An accept may be retried once descriptors are free.
     if (op.kind == Op::Kind::accept) slot.ending = UringSlot::open;
     return true;
   }
@@ -361,19 +362,19 @@ void UringEngine::keep_arrived(UringSlot& slot, const Completion& completion) {
   }
   if (buffer != nullptr) take_back(buffer);
   if (accepted) {
-    ::close(result);  // the listener was given up meanwhile
+    ::close(result);  // the listener was destroyed meanwhile
   } else if (result == -ENOBUFS && slot.kind == Op::Kind::receive) {
     slot.starved = true;
     starved_.push_back(&slot);
   } else if (result == -ECANCELED || result == -EAGAIN ||
              (slot.kind == Op::Kind::accept && concerns_one_connection(-result))) {
-    // It is armed again when somebody waits.
+    // Armed again when a reader waits.
   } else {
     slot.ending = result;
   }
 }
 
-// Gives what has arrived to whoever waits for it.
+// Gives what has arrived to the waiting reader, or stops the multishot operation if too much has.
 void UringEngine::deliver(UringSlot& slot) {
   Op* const reader = slot.socket->state.reader;
   if (reader == nullptr || reader->state.queued) {
@@ -433,8 +434,8 @@ void UringEngine::provide_buffers() {
   if (added > 0) ::io_uring_buf_ring_advance(buffer_ring_, added);
 }
 
-// Only in the next turn, behind fresh buffers: armed at once it would be starved at once, and a
-// turn with many such sockets would never end.
+// Arms starved slots again, one turn later and after providing buffers. Armed at once, a slot would
+// starve again, and a turn with many such sockets would never end.
 void UringEngine::feed_starved() {
   if (starved_.empty()) return;
   wanted_ = std::min(wanted_ * 2, limits_.buffers_max);
@@ -448,11 +449,11 @@ void UringEngine::feed_starved() {
 // --- the loop ---------------------------------------------------------------------------------
 
 void UringEngine::run() {
-  // Saves a look at the descriptor table a turn; it is this thread's, so it is given back here.
-  // Without it all works too.
+  // Saves a lookup in the descriptor table per turn. The registration belongs to this thread, so it
+  // is undone below. A failure is harmless.
   ::io_uring_register_ring_fd(ring_.get());
   LoopEngine::run();
-  do {  // what was passed on at last
+  do {  // submits descriptors that were passed last
     passed_on_again_ = false;
     wait(0);
   } while (passed_on_again_ || submissions_.held_back());
@@ -460,7 +461,7 @@ void UringEngine::run() {
   ::io_uring_unregister_ring_fd(ring_.get());
 }
 
-// Whatever the kernel still holds of forgotten sockets, before our memory goes.
+// Waits for the operations of forgotten sockets, before the memory they refer to is freed.
 void UringEngine::get_back() {
   while (forgotten_ > 0) wait(-1);
 }
@@ -472,8 +473,8 @@ void UringEngine::wait(int ms) {
   const bool asked = awake();
   read_clocks();
   if (asked) woken();
-  // Copied out, since whoever is resumed may make us submit, which brings more; that is the next
-  // turn's.
+  // Entries are copied first, because a resumed coroutine may submit, which may add completions.
+  // Those belong to the next turn.
   unsigned left = ::io_uring_cq_ready(ring_.get());
   std::array<io_uring_cqe*, 128> entries;
   std::array<Completion, 128> batch;
@@ -500,8 +501,8 @@ void UringEngine::dispatch(const Completion& completion) {
       return;
     case Tag::event:
       if ((completion.flags & IORING_CQE_F_MORE) == 0) watch_event();
-      return;             // wait() has seen to it
-    case Tag::passing: {  // it failed: EAGAIN, ENOMEM, EOVERFLOW; the other engine outlives this
+      return;             // wait() handles it
+    case Tag::passing: {  // failed: EAGAIN, ENOMEM, EOVERFLOW; the other engine outlives this one
       ASSERT(completion.result != -EBADF && completion.result != -EBADFD);
       const auto ring = static_cast<int>(completion.key >> 3 & 0x1fffffff);
       send_descriptor(ring, static_cast<int>(completion.key >> 32));

@@ -1,9 +1,10 @@
-// The engine on io_uring: operations are queued and go to the kernel together, once a turn.
+// UringEngine: the engine on io_uring. Operations are queued and submitted together, once per turn.
 //
-// A listener is accepted from and a socket received from by one multishot operation each, which
-// stays in the kernel between requests; what arrives lies in buffers that the kernel takes from a
-// ring, so an idle connection holds none. Only a socket's first receive is tried at once. Sends and
-// file operations work on the memory of their Op, which the kernel gives back with the completion.
+// One multishot operation per listener accepts, and one per socket receives; they stay in the
+// kernel between requests. The kernel takes receive buffers from a ring, so an idle connection
+// holds none. A socket's first receive is tried at once, as are those of a socket whose peer sends
+// more than is read. The kernel uses the memory of a send's or file operation's Op until it
+// completes.
 #pragma once
 
 #include <deque>
@@ -22,22 +23,22 @@ struct io_uring_sqe;
 namespace h2server::io {
 
 struct UringLimits {
-  unsigned submissions = 1024;  // queued before they go to the kernel ahead of the turn's end
-  // A receive's buffer: a TLS record and a half.
+  unsigned submissions = 1024;  // queue size; a full queue is submitted early
+  // Size of a receive buffer: almost two TLS records.
   std::size_t buffer_bytes = 32 * 1024;
-  // Buffers with the kernel: few, so that they stay in the processor's cache, and more, up to
-  // `buffers_max` (a power of two), each time when they did not suffice.
+  // Buffers provided to the kernel: few at first, so that they stay in the CPU cache. Doubled each
+  // time they run out, up to `buffers_max` (a power of two).
   unsigned buffers = 32;
   unsigned buffers_max = 1024;
-  // What a socket may have received that nobody reads: then the kernel is asked to stop, and from
-  // then on it receives a buffer at a time, when somebody waits. What came in between is a turn's:
-  // the kernel fills 32 buffers of a socket before it goes on to others.
+  // Unread buffers of a socket at which the engine cancels its multishot receive. From then on the
+  // socket receives one buffer at a time, only while a reader waits. Before the cancellation takes
+  // effect, one turn's data may arrive: the kernel fills up to 32 buffers of a socket at a time.
   std::size_t unread_buffers_max = 4;
 };
 
 class UringEngine final : public LoopEngine {
  public:
-  // Why it can't work here, for the operator; empty: it can.
+  // Returns a line for the operator that says why io_uring can't work here; empty if it can.
   static std::string obstacle();
   static Result<std::unique_ptr<UringEngine>> open(const UringLimits& limits = {});
   ~UringEngine() override;
@@ -91,14 +92,14 @@ class UringEngine final : public LoopEngine {
   std::unique_ptr<io_uring> ring_;
   UringSubmissions submissions_;
   io_uring_buf_ring* buffer_ring_ = nullptr;
-  std::vector<char*> provided_;              // by number; null: the number is free
-  std::vector<std::uint16_t> free_numbers_;  // of provided_
-  unsigned wanted_;                          // buffers that the kernel should have
-  std::deque<UringSlot> slots_;              // they do not move
+  std::vector<char*> provided_;              // by buffer number; null: the number is free
+  std::vector<std::uint16_t> free_numbers_;  // indices of provided_
+  unsigned wanted_;                          // number of buffers the kernel should have
+  std::deque<UringSlot> slots_;              // a deque, because slots must not move
   UringSlot* free_slots_ = nullptr;
-  std::vector<UringSlot*> starved_;  // to be armed again when there are buffers
+  std::vector<UringSlot*> starved_;  // to be armed again once there are buffers
   std::size_t forgotten_ = 0;        // sockets whose operation is still in the kernel
-  std::vector<base::Fd> passed_;     // from other engines
+  std::vector<base::Fd> passed_;     // by other engines
   bool passed_on_again_ = false;
 };
 

@@ -1,4 +1,4 @@
-// UringEngine: what stands in its way on this machine.
+// UringEngine::obstacle(): why io_uring does not work on this machine.
 #include <liburing.h>
 
 #include <algorithm>
@@ -33,8 +33,8 @@ std::string explain(int error) {
 }  // namespace
 
 std::string UringEngine::obstacle() {
-  // On a thread of its own: the kernel ends a ring by a signal of a kind to the thread that made
-  // it, and a call that this thread's caller waits in must not fail with EINTR.
+  // Runs on a separate thread. The kernel closes a ring by interrupting the thread that made it, as
+  // by a signal, and a blocking call of the caller's must not fail with EINTR.
   std::string found;
   try {
     std::thread([&] { found = find_obstacle(); }).join();

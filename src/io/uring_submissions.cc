@@ -10,12 +10,12 @@ namespace h2server::io {
 
 namespace {
 
-constexpr int refused_pause_ms = 10;  // before the kernel is asked again for memory
+constexpr int refused_pause_ms = 10;  // before the kernel is asked again
 
-// Null: the kernel takes none of what is queued.
+// Returns null if the queue is full and the kernel takes none of its entries.
 io_uring_sqe* free_entry(io_uring& ring) {
   if (io_uring_sqe* const entry = ::io_uring_get_sqe(&ring)) return entry;
-  ::io_uring_submit(&ring);  // an error is one that enter() will see, too
+  ::io_uring_submit(&ring);  // enter() will see the same error
   return ::io_uring_get_sqe(&ring);
 }
 
@@ -35,7 +35,7 @@ io_uring_sqe& UringSubmissions::next(io_uring& ring) {
   return held_back_.emplace_back();
 }
 
-// A cancellation must follow what it cancels.
+// Keeps the order, because a cancellation must follow what it cancels.
 void UringSubmissions::queue_held_back(io_uring& ring) {
   while (!held_back_.empty()) {
     io_uring_sqe* const entry = free_entry(ring);
@@ -58,8 +58,8 @@ void UringSubmissions::enter(io_uring& ring, int ms) {
         ::io_uring_submit_and_wait_timeout(&ring, &first, 1, ms < 0 ? nullptr : &limit, nullptr);
   }
   if (error == -EAGAIN || error == -EBUSY) {
-    // The kernel has taken nothing and waited for nothing. What it has completed goes first; where
-    // there is none it is asked again after a pause.
+    // The kernel has taken nothing and has not waited. Handles its completions first; if there are
+    // none, retries after a pause.
     __kernel_timespec pause = time_of(refused_pause_ms);
     error = ::io_uring_wait_cqe_timeout(&ring, &first, &pause);
   }

@@ -1,8 +1,8 @@
-// What goes to the kernel through an io_uring, in the order in which it was asked for.
+// UringSubmissions: the entries that go to the kernel through an io_uring, in order.
 //
-// The kernel may refuse to take more (EAGAIN: it is short of memory; EBUSY: too many completions
-// wait). Then entries are held back here until completions have been dealt with: who adds one can't
-// do that, and must not wait.
+// The kernel may refuse entries (EAGAIN: it is short of memory; EBUSY: too many completions wait).
+// They are then held back here until completions have been handled: a caller that adds an entry
+// can't handle them and must not wait.
 #pragma once
 
 #include <deque>
@@ -17,11 +17,11 @@ class UringSubmissions {
   UringSubmissions();
   ~UringSubmissions();
 
-  // An entry to be filled in at once.
+  // Returns an entry, which the caller must fill in before the next call.
   [[nodiscard]] io_uring_sqe& next(io_uring& ring);
-  // Submits what there is and waits for a completion, for at most `ms` (-1: no limit).
+  // Submits all entries and waits for a completion, for at most `ms` (-1: no limit).
   void enter(io_uring& ring, int ms);
-  // Returns true if some are held back; enter() is due again then.
+  // Returns true if entries are held back; enter() is then due again.
   [[nodiscard]] bool held_back() const noexcept { return !held_back_.empty(); }
 
  private:

@@ -1,4 +1,4 @@
-// Addresses under which others reach this machine.
+// The addresses at which other machines reach this one.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace h2server::net {
 
-// The numeric IPv4 addresses of the interfaces that are up, without loopback.
+// Returns the numeric IPv4 addresses of the interfaces that are up, except loopback.
 std::vector<std::string> reachable_addresses();
 
 }  // namespace h2server::net

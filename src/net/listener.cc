@@ -21,7 +21,7 @@ struct FreeAddresses {
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
 void set_flag(int socket, int level, int option, int value) noexcept {
-  // Fails only on a wrong level or option, or a descriptor that is no such socket.
+  // Fails only on a wrong level, option or descriptor type.
   ::setsockopt(socket, level, option, &value, sizeof value);
 }
 
@@ -66,7 +66,7 @@ void set_port(sockaddr* address, std::uint16_t port) {
   }
 }
 
-// Fills in what getsockname() says.
+// Sets the host and the port from getsockname().
 void describe(Listener& listener) {
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;
@@ -92,7 +92,7 @@ Result<Listener, int> open_one(const ListenOptions& options, sockaddr* address, 
   set_flag(fd, SOL_SOCKET, SO_REUSEADDR, 1);
   if (options.reuse_port) set_flag(fd, SOL_SOCKET, SO_REUSEPORT, 1);
   set_no_delay(fd);
-  // The wildcard serves IPv4 too; a named address is only itself.
+  // The wildcard serves IPv4 too; a named address serves only itself.
   if (address->sa_family == AF_INET6) {
     set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY, options.host.empty() ? 0 : 1);
   }
@@ -114,8 +114,8 @@ Result<std::vector<Listener>, std::string> open_listeners(const ListenOptions& o
   for (addrinfo* one = addresses->get(); one != nullptr; one = one->ai_next) {
     Result<Listener, int> listener = open_one(options, one->ai_addr, one->ai_addrlen, port);
     if (!listener) {
-      // A name may resolve to an address of a family that this machine does not have: localhost is
-      // ::1 too. One address is enough.
+      // A name may resolve to an address of a family that this machine does not have: localhost
+      // also resolves to ::1. One address is enough.
       const int error = listener.error();
       if (error != EAFNOSUPPORT && error != EADDRNOTAVAIL) {
         return std::unexpected(explain(options, port, error));

@@ -1,7 +1,7 @@
-// Stream: a connection's bytes in order, both ways, plain or encrypted.
+// Stream: a connection's bytes in order, in both directions, plain or encrypted.
 //
-// One reader and one writer at a time, on the engine's thread. Errors end the connection: after
-// one, only destruction is left.
+// One reader and one writer at a time, on the engine's thread. An error ends the connection; the
+// stream may then only be destroyed.
 #pragma once
 
 #include <coroutine>
@@ -17,7 +17,7 @@
 
 namespace h2server::net {
 
-// A read under way, to be awaited where it is made: a socket's own operation, which costs no frame
+// A read, to be awaited where it is made: a socket's own operation, which needs no coroutine frame
 // while a connection is idle, or a coroutine.
 class [[nodiscard]] Read {
  public:
@@ -54,29 +54,29 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
   virtual ~Stream() = default;
 
-  // What has arrived, at least a byte; an empty lease at the peer's end. ETIMEDOUT when nothing
-  // came in `timeout_ms` (0: no limit), ECANCELED after cancel_read().
+  // Yields at least one received byte, or an empty lease at the end of the peer's data. Fails with
+  // ETIMEDOUT if nothing arrives in `timeout_ms` (0: no limit), ECANCELED after cancel_read().
   virtual Read read(std::uint32_t timeout_ms) = 0;
-  // Sends all of `bytes`. ETIMEDOUT when the peer takes them more slowly than `pace` allows, which
-  // outlives the call.
+  // Sends all of `bytes`. Fails with ETIMEDOUT if the peer is slower than `pace` allows. `pace`
+  // must outlive the call.
   virtual Task<Result<void>> write(base::BufferChain& bytes, base::Pace& pace) = 0;
-  // Tells the peer that no more will come.
+  // Tells the peer that no more data follows.
   virtual Task<void> finish(std::uint32_t timeout_ms) = 0;
 
-  // Whether something has arrived that nobody has asked for yet, as far as the kernel has it.
+  // Returns true if the kernel holds received bytes that have not been read.
   [[nodiscard]] virtual bool has_unread() const noexcept { return false; }
 
-  // Until the peer has acknowledged all but the last `bytes_left` of what was written. False: it
-  // acknowledged nothing for `timeout_ms`, or is gone.
+  // Waits until the peer has acknowledged all but the last `bytes_left` bytes written. Yields false
+  // if it acknowledges nothing for `timeout_ms`, if it left, or if the wait is cancelled.
   virtual Task<bool> acknowledged(std::size_t /*bytes_left*/, std::uint32_t /*timeout_ms*/) {
     co_return true;
   }
 
-  // Ends a read that waits; without one it does nothing.
+  // Cancels a waiting read, if there is one.
   virtual void cancel_read() = 0;
 
-  // Bytes that are only read by the kernel may lie in a mapping that shrinks meanwhile; a stream
-  // that reads them itself must be given bytes that stay.
+  // Returns true if only the kernel reads the bytes to write. They may then lie in a mapping that
+  // shrinks meanwhile. Otherwise this process reads them, and they must stay valid.
   [[nodiscard]] virtual bool bytes_go_to_kernel() const noexcept = 0;
 
   [[nodiscard]] virtual io::Engine& engine() const noexcept = 0;
@@ -84,8 +84,9 @@ class Stream {
   virtual void move_to(io::Engine& engine) noexcept = 0;
 };
 
-// Reads and drops what the peer still sends, for `timeout_ms` at most, so that it can read our last
-// words: closing on unread bytes would send a reset, which destroys them (RFC 9112, 9.6).
+// Calls finish(), then reads and drops the peer's data for at most `timeout_ms`, so that the peer
+// can read our last output: a close with unread data sends a reset, which destroys that output
+// (RFC 9112, 9.6).
 Task<void> linger(Stream& stream, std::uint32_t timeout_ms);
 
 }  // namespace h2server::net

@@ -32,15 +32,15 @@ Task<Result<void>> TcpStream::write(base::BufferChain& bytes, base::Pace& pace) 
   co_return {};
 }
 
-// Nobody tells when the peer acknowledges, so it is asked for now and then. Who sends what may
-// change meanwhile sends enough behind it that there is nothing to wait for (see OutgoingBody).
+// Polls, because nothing notifies of acknowledgements. Usually there is nothing to wait for: enough
+// bytes follow those of a file that may change (see OutgoingBody).
 Task<bool> TcpStream::acknowledged(std::size_t bytes_left, std::uint32_t timeout_ms) {
-  constexpr std::uint32_t pause_ms = 1;  // the timers' precision is all that it waits
+  constexpr std::uint32_t pause_ms = 1;  // rounded up to the timers' precision
   std::int64_t until_ms = engine().now_ms() + timeout_ms;
   int least = -1;
   for (;;) {
     int left = 0;
-    // Fails on what is no connection.
+    // Fails if the socket is no connection.
     if (::ioctl(socket_.fd(), SIOCOUTQ, &left) != 0) co_return false;
     if (static_cast<std::size_t>(left) <= bytes_left) co_return true;
     pollfd state{.fd = socket_.fd(), .events = 0, .revents = 0};

@@ -1,4 +1,4 @@
-// A TCP connection as a Stream.
+// TcpStream: a TCP connection as a Stream.
 #pragma once
 
 #include "net/stream.h"
@@ -24,7 +24,7 @@ class TcpStream final : public Stream {
 
  private:
   io::Socket socket_;
-  bool sends_files_ = true;  // from their descriptors, if the engine does
+  bool sends_files_ = true;  // sends from file descriptors, if the engine can
 };
 
 }  // namespace h2server::net

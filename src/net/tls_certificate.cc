@@ -44,7 +44,7 @@ bool add_extension(X509* certificate, int kind, const std::string& value) {
   return extension != nullptr && X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
-// Only a name that DNS would take goes into the certificate; OpenSSL parses the list by commas.
+// Only a valid DNS name goes into the certificate, because OpenSSL splits the list at commas.
 bool is_dns_name(const std::string& name) {
   return !name.empty() && name.size() <= 63 &&
          name.find_first_not_of(
@@ -87,13 +87,14 @@ std::filesystem::path folder_of(const std::string& file) {
   return folder.empty() ? "." : folder;
 }
 
-// Where a file is written before it gets its name.
+// Returns the name under which a file is written before it gets its own.
 std::string unfinished(const std::string& file) { return file + ".new"; }
 
 bool exists(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
 
-// Held while a pair is made: another server may be about to do the same. It ends with its process.
-// Where a folder can't be locked (some network file systems), servers must not start at once.
+// Locks the folder while a pair is made, because another server may be making one. The lock ends
+// with the process. If a folder can't be locked (some network file systems), servers must not start
+// at the same time.
 base::Fd lock_folder(const std::string& file) {
   base::Fd folder(::open(folder_of(file).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   while (folder.valid() && ::flock(folder.get(), LOCK_EX) != 0 && errno == EINTR) {
@@ -111,7 +112,8 @@ int write_all(int target, std::string_view bytes) {
   return 0;
 }
 
-// Under its unfinished name, in place of what a killed run has left there. 0, or an errno value.
+// Writes a file under its unfinished name and replaces what a killed run left there. Returns 0 or
+// an errno value.
 int write_unfinished(const std::string& file, BIO* content, mode_t mode) {
   std::error_code failure;
   std::filesystem::create_directories(folder_of(file), failure);
@@ -126,17 +128,17 @@ int write_unfinished(const std::string& file, BIO* content, mode_t mode) {
   return ::fsync(target.get()) == 0 ? 0 : errno;
 }
 
-// Gives it its name, unless there is a file of that name. 0, or an errno value.
+// Gives a file its name, unless a file of that name exists. Returns 0 or an errno value.
 int publish(const std::string& file) {
   const std::string name = unfinished(file);
   if (::renameat2(AT_FDCWD, name.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0) {
     if (errno != EINVAL) return errno;
-    // A file system that can't do that: then by a second name.
+    // The file system does not support RENAME_NOREPLACE.
     if (::link(name.c_str(), file.c_str()) != 0) return errno;
     ::unlink(name.c_str());
   }
   const base::Fd folder(::open(folder_of(file).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.valid()) ::fsync(folder.get());  // a failure concerns a crash of the machine only
+  if (folder.valid()) ::fsync(folder.get());  // matters only if the machine crashes
   return 0;
 }
 
@@ -146,9 +148,9 @@ struct File {
   mode_t mode;
 };
 
-// Both or none.
+// Writes both files or neither.
 Result<void, std::string> write_pair(const File& key, const File& certificate) {
-  const File* at = &key;  // the one that fails
+  const File* at = &key;  // the file whose write fails
   int error = write_unfinished(key.name, key.content, key.mode);
   if (error == 0) {
     at = &certificate;
@@ -159,10 +161,10 @@ Result<void, std::string> write_pair(const File& key, const File& certificate) {
     error = publish(key.name);
   }
   if (error == 0) {
-    // finish_self_signed() goes on from here when this process is killed now.
+    // finish_self_signed() continues from here if this process is killed now.
     at = &certificate;
     error = publish(certificate.name);
-    if (error != 0) ::unlink(key.name.c_str());  // half a pair would stand in the next try's way
+    if (error != 0) ::unlink(key.name.c_str());  // half a pair would block the next try
   }
   if (error == 0) return {};
   ::unlink(unfinished(key.name).c_str());
@@ -200,7 +202,7 @@ bool finish_self_signed(const std::string& certificate_file, const std::string& 
   const Bio key_text(BIO_new_file(key_file.c_str(), "r"));
   const Bio certificate_text(BIO_new_file(unfinished(certificate_file).c_str(), "r"));
   if (key_text == nullptr || certificate_text == nullptr) return false;
-  char no_passphrase[] = "";  // ours are not encrypted; without one OpenSSL would ask
+  char no_passphrase[] = "";  // our keys are not encrypted; with null OpenSSL would prompt
   const Key key(PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, no_passphrase));
   const Certificate certificate(
       PEM_read_bio_X509(certificate_text.get(), nullptr, nullptr, nullptr));

@@ -15,13 +15,13 @@ namespace {
 // RFC 7301: length-prefixed names, the server's preference first.
 constexpr std::string_view protocols = "\x02h2\x08http/1.1";
 
-// RFC 9113, 9.2.2 asks for these under TLS 1.2; TLS 1.3 has no others.
+// TLS 1.2 suites that RFC 9113, 9.2.2 permits. All TLS 1.3 suites are permitted.
 constexpr const char* ciphers_of_tls_1_2 =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"
     "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
     "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
 
-// Offered without overlap is fatal: no_application_protocol, 120 (RFC 7301, 3.2).
+// An offer without a match is fatal: no_application_protocol, 120 (RFC 7301, 3.2).
 int select_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size,
                     const unsigned char* offered, unsigned offered_size, void*) {
   unsigned char* selected = nullptr;
@@ -56,7 +56,7 @@ Result<std::shared_ptr<const TlsContext>, std::string> TlsContext::open(
                                    SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  // Tickets carry the session; a cache in the process would be locked by every handshake.
+  // Tickets carry the session. Every handshake would lock a session cache.
   made->tickets_.install(context);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_session_id_context(context, reinterpret_cast<const unsigned char*>("h2server"), 8);

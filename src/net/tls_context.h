@@ -1,7 +1,7 @@
-// What all TLS connections of the server share: certificate, key, ciphers, ALPN.
+// TlsContext: what all TLS connections of the server share: certificate, key, ciphers, ALPN.
 //
 // TLS 1.2 and 1.3, ECDHE with AEAD ciphers only; session tickets on, 0-RTT and renegotiation off.
-// Immutable once made, so every worker may use it.
+// Immutable once made, so any worker may use it.
 #pragma once
 
 #include <functional>
@@ -17,17 +17,17 @@ namespace h2server::net {
 
 class TlsContext {
  public:
-  // Yields the passphrase of an encrypted key, or says why there is none.
+  // Returns the passphrase of an encrypted key, or the reason why there is none.
   using Passphrase = std::function<Result<std::string, std::string>(const std::string& key_file)>;
 
-  // Both files are PEM; the certificate file may hold a chain. An encrypted key needs a passphrase,
-  // which is asked for once. The error is a line for the operator.
+  // Both files are PEM; the certificate file may hold a chain. Calls `passphrase` at most once, if
+  // the key is encrypted. The error is a line for the operator.
   static Result<std::shared_ptr<const TlsContext>, std::string> open(
       const std::string& certificate_file, const std::string& key_file,
       const Passphrase& passphrase = {});
 
   [[nodiscard]] ssl_ctx_st* get() const noexcept { return context_.get(); }
-  // A line for the operator: clients will not accept the certificate. Empty: it is valid today.
+  // Returns a line for the operator if clients will not accept the certificate; else empty.
   [[nodiscard]] const std::string& warning() const noexcept { return warning_; }
 
  private:

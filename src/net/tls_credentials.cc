@@ -26,7 +26,7 @@ std::string last_error() {
   return reason != nullptr ? reason : "unknown error";
 }
 
-// Empty when the file can be read.
+// Returns an error line, or an empty string if the file can be read.
 std::string unreadable(std::string_view what, std::string_view option, const std::string& file) {
   if (::access(file.c_str(), R_OK) == 0) return {};
   return fmt::format("can't read the {} {}: {}; name it with {}, make one with --self-signed, or "
@@ -34,7 +34,7 @@ std::string unreadable(std::string_view what, std::string_view option, const std
                      what, file, std::strerror(errno), option);
 }
 
-// OpenSSL asks for each way in which it tries to read a key; the operator is asked once.
+// Caches the passphrase: OpenSSL asks once per way to read a key, the operator is asked once.
 class Asked {
  public:
   Asked(const TlsContext::Passphrase& passphrase, const std::string& key_file)
@@ -52,7 +52,7 @@ class Asked {
     return static_cast<int>(answer->size());
   }
 
-  // Why the key could not be read, if the reason is that it is encrypted.
+  // Returns why an encrypted key could not be read, or nullopt if no passphrase was needed.
   [[nodiscard]] std::optional<std::string> problem() const {
     if (!answer_) return std::nullopt;
     return *answer_ ? "the passphrase does not fit" : answer_->error();
@@ -115,7 +115,7 @@ Result<void, std::string> load_credentials(ssl_ctx_st* context, const std::strin
   }
   const Result<Key, std::string> key = read_key(key_file, passphrase);
   if (!key) return std::unexpected(key.error());
-  // By itself OpenSSL takes a key of another algorithm for one whose certificate is still to come.
+  // OpenSSL alone accepts a key of another algorithm, for a certificate that is loaded later.
   if (X509_check_private_key(SSL_CTX_get0_certificate(context), key->get()) != 1 ||
       SSL_CTX_use_PrivateKey(context, key->get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
     return std::unexpected(fmt::format("the private key {} does not belong to the certificate {} "

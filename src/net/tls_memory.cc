@@ -11,23 +11,23 @@ namespace h2server::net {
 
 namespace {
 
-// A record with its head, its padding and OpenSSL's slack for alignment fits (RFC 8446, 5.2).
+// buffer_bytes fits a record with header, padding and OpenSSL's alignment slack (RFC 8446, 5.2).
 constexpr std::size_t record_bytes = 16 * 1024;
 constexpr std::size_t buffer_bytes = 17 * 1024;
-constexpr std::size_t rounding_bytes = 64;  // by which malloc may exceed what was asked for
+constexpr std::size_t rounding_bytes = 64;  // by which malloc may exceed the requested size
 constexpr unsigned buffers_max = 4;         // a connection uses two at once
 
 struct Free {
   Free* next;
 };
 
-// Trivial, so that it may be used while the thread's other objects are destroyed.
+// Trivial types, so that they may be used while the thread's other objects are destroyed.
 thread_local Free* first = nullptr;
 thread_local unsigned count = 0;
 
 struct Release {
   ~Release() {
-    count = buffers_max;  // what comes later goes to free()
+    count = buffers_max;  // later releases go to free()
     while (first != nullptr) {
       Free* const buffer = first;
       first = buffer->next;
@@ -47,7 +47,7 @@ void* allocate(std::size_t size, const char*, int) {
 }
 
 void release(void* memory, const char*, int) {
-  const std::size_t size = ::malloc_usable_size(memory);  // 0 of null
+  const std::size_t size = ::malloc_usable_size(memory);  // 0 for null
   if (size < buffer_bytes || size >= buffer_bytes + rounding_bytes || count == buffers_max) {
     std::free(memory);
     return;

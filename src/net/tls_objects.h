@@ -1,4 +1,4 @@
-// OpenSSL's objects with their owners.
+// Owning pointers to OpenSSL objects.
 #pragma once
 
 #include <openssl/bio.h>

@@ -16,26 +16,26 @@ namespace h2server::net {
 
 namespace {
 
-constexpr std::size_t record_bytes = 16 * 1024;  // RFC 8446, 5.1: the largest plaintext of a record
-// A record is of use only when all of it is there. While the peer's window is still small, and
-// after a pause, which shrinks it again, a record fills a packet: of 1500 bytes, less 72 for IPv6,
-// TCP and its timestamps, and 29 for a record's own.
+constexpr std::size_t record_bytes = 16 * 1024;  // RFC 8446, 5.1: largest plaintext of a record
+// The peer can use a record only when all of it has arrived. While the congestion window is small,
+// and after a pause, which shrinks it again, a record fits in one packet: 1500 bytes, less 72 for
+// IPv6, TCP and its timestamps, and 29 for the record's overhead.
 constexpr std::size_t small_record_bytes = 1390;
 constexpr std::size_t small_records_bytes = 64 * 1024;  // the window after a few round trips
 constexpr std::int64_t pause_ms = 1000;
-// Encrypted before it is sent: enough for one system call to be cheap beside the encryption, little
+// Bytes encrypted per send: enough to make the system call cheap relative to the encryption, few
 // enough to stay in the cache (100 MB: eight records cost 14 % more CPU time than four, two 8 %).
 constexpr std::size_t batch_bytes = 4 * record_bytes;
-// What may wait for a writer: a batch, and OpenSSL's own answers to a peer that asks for new keys
-// again and again (RFC 8446, 4.6.3) without reading them.
+// Maximum unsent output: a batch, and OpenSSL's own answers to a peer that requests new keys
+// repeatedly (RFC 8446, 4.6.3) without reading them.
 constexpr std::size_t answers_bytes_max = 2 * batch_bytes;
 
-// Somebody left out the "s": an alert would leave them with an empty page.
+// For a client that used http:// by mistake. After an alert it would show an empty page.
 constexpr std::string_view answer_to_plain_http =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 62\r\n"
     "Connection: close\r\n\r\nThis port speaks HTTPS: put https:// in front of the address.\n";
 
-// OpenSSL's reason for the failure of the last call. Its queue of errors is empty then.
+// Returns OpenSSL's reason for the failure of the last call, and clears its error queue.
 int reason_of_failure() {
   const int reason = ERR_GET_REASON(ERR_peek_error());
   ERR_clear_error();
@@ -97,11 +97,11 @@ TlsStream::~TlsStream() = default;
 
 Task<Result<void>> TlsStream::handshake(std::uint32_t timeout_ms, std::uint32_t linger_ms) {
   linger_ms_ = linger_ms;
-  // One deadline for the whole handshake: a byte now and then does not prolong it.
+  // One deadline for the whole handshake: single bytes do not prolong it.
   const std::int64_t until_ms = engine().now_ms() + timeout_ms;
   base::Pace pace = base::Pace::deadline(timeout_ms);
   for (;;) {
-    ERR_clear_error();  // what the last one left behind would be taken for this one's
+    ERR_clear_error();  // SSL_get_error() would report an old error for this call
     const int verdict = SSL_do_handshake(ssl_.get());
     const int error = verdict == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), verdict);
     const int reason = error == SSL_ERROR_SSL ? reason_of_failure() : 0;
@@ -126,11 +126,11 @@ Task<Result<void>> TlsStream::handshake(std::uint32_t timeout_ms, std::uint32_t 
   }
 }
 
-// Sends the alert, and gives the peer time to read it (RFC 9112, 9.6).
+// Sends the alert and lingers, so that the peer can read it (RFC 9112, 9.6).
 Task<void> TlsStream::tell_why() {
-  input_ = {};  // nobody reads it any more
+  input_ = {};  // no longer read
   lease_.end();
-  if (flushing_ || encrypted_.empty()) co_return;  // by the writer, who then ends with an error
+  if (flushing_ || encrypted_.empty()) co_return;  // the writer sends it, then fails
   flushing_ = true;
   base::Pace pace = base::Pace::deadline(linger_ms_);
   const Result<void> written = co_await tcp_.write(encrypted_, pace);
@@ -150,9 +150,9 @@ bool TlsStream::has_input() const noexcept {
   return !input_.empty() || SSL_has_pending(ssl_.get()) != 0;
 }
 
-// As much as there is and fits; notes why there is no more. OpenSSL's queue of errors, which is
-// costly to clear (2 % of a small request), is empty before and after; that it wants to read more
-// is no error and needs no look at it.
+// Decrypts as much as is available and fits into `room`; sets ending_ if no more follows. OpenSSL's
+// error queue, which is costly to clear (2 % of a small request), is empty before and after. That
+// OpenSSL wants to read more is no error and does not touch the queue.
 std::size_t TlsStream::decrypt(std::span<char> room) {
   std::size_t filled = 0;
   do {
@@ -171,7 +171,7 @@ std::size_t TlsStream::decrypt(std::span<char> room) {
 }
 
 Task<Result<io::Lease>> TlsStream::read_plain(std::uint32_t timeout_ms) {
-  // Records without content and bytes of an incomplete one do not prolong the wait.
+  // Empty records and bytes of an incomplete record do not prolong the wait.
   const std::int64_t until_ms = engine().now_ms() + timeout_ms;
   for (;;) {
     if (encrypted_.size() > answers_bytes_max) ending_ = Ending::broken;
@@ -188,7 +188,7 @@ Task<Result<io::Lease>> TlsStream::read_plain(std::uint32_t timeout_ms) {
       }
       if (ending_ != Ending::none) continue;
     }
-    // OpenSSL's own answers: to a KeyUpdate, to an attempt at renegotiation.
+    // OpenSSL's own answers, to a KeyUpdate or an attempt at renegotiation.
     if (!encrypted_.empty() && !flushing_) {
       flushing_ = true;
       base::Pace pace = base::Pace::deadline(timeout_ms == 0 ? UINT32_MAX : timeout_ms);
@@ -200,14 +200,14 @@ Task<Result<io::Lease>> TlsStream::read_plain(std::uint32_t timeout_ms) {
     const std::int64_t left_ms = timeout_ms == 0 ? 0 : until_ms - engine().now_ms();
     if (timeout_ms != 0 && left_ms <= 0) co_return std::unexpected(Error{ETIMEDOUT, "TLS"});
     Result<io::Lease> lease = co_await tcp_.read(static_cast<std::uint32_t>(left_ms));
-    // An end without close_notify ends the bytes too: HTTP knows by itself what is whole.
+    // An end without close_notify is an end too: HTTP detects truncation itself.
     if (!lease || lease->empty()) co_return std::move(lease);
     lease_ = *std::move(lease);
     input_ = lease_.bytes();
   }
 }
 
-// How large the next record may be.
+// Returns the maximum size of the next record.
 std::size_t TlsStream::record_bytes_max() noexcept {
   const std::int64_t now_ms = engine().now_ms();
   if (now_ms - encrypted_ms_ > pause_ms) small_records_left_ = small_records_bytes;
@@ -215,7 +215,7 @@ std::size_t TlsStream::record_bytes_max() noexcept {
   return small_records_left_ > 0 ? small_record_bytes : record_bytes;
 }
 
-// Moves plaintext into encrypted_, in full records as long as there is enough, up to a batch.
+// Encrypts up to a batch of plaintext into encrypted_, in full records while there is enough.
 Result<void> TlsStream::encrypt(base::BufferChain& bytes) {
   std::array<char, record_bytes> staged;
   while (!bytes.empty() && encrypted_.size() < batch_bytes) {
@@ -247,7 +247,7 @@ Task<Result<void>> TlsStream::write(base::BufferChain& bytes, base::Pace& pace) 
   while (!bytes.empty() || !encrypted_.empty()) {
     const Result<void> done = encrypt(bytes);
     if (!done) co_return std::unexpected(done.error());
-    // One at a time: the bytes of whoever comes second leave with the first one's.
+    // Only one flush at a time. A flush by the reader also sends the bytes added here.
     while (flushing_) co_await flushed_.wait();
     flushing_ = true;
     const Result<void> written = co_await tcp_.write(encrypted_, pace);
@@ -259,7 +259,7 @@ Task<Result<void>> TlsStream::write(base::BufferChain& bytes, base::Pace& pace) 
 
 Task<void> TlsStream::finish(std::uint32_t timeout_ms) {
   ERR_clear_error();
-  SSL_shutdown(ssl_.get());  // queues close_notify; the peer's own is not waited for
+  SSL_shutdown(ssl_.get());  // queues close_notify; does not wait for the peer's
   ERR_clear_error();
   if (!encrypted_.empty()) {
     base::Pace pace = base::Pace::deadline(timeout_ms);

@@ -1,7 +1,7 @@
-// TLS over a TCP connection as a Stream (OpenSSL, server side).
+// TlsStream: TLS over a TCP connection as a Stream (OpenSSL, server side).
 //
-// OpenSSL does no I/O here: it reads from the lease that the engine gave and writes into a chain
-// that one send takes to the kernel, so all responses of a turn leave together.
+// OpenSSL does no I/O here. It reads from the engine's lease and writes to a chain that one send
+// passes to the kernel, so all responses of a turn leave together.
 #pragma once
 
 #include <memory>
@@ -17,14 +17,14 @@ namespace h2server::net {
 
 class TlsStream final : public Stream {
  public:
-  // `context` outlives the stream.
+  // `context` must outlive the stream.
   TlsStream(io::Engine& engine, base::Fd connection, const TlsContext& context);
   ~TlsStream() override;
 
-  // Before anything else. After an error the peer has been told why, and had `linger_ms` to read
-  // it; so it is later when what it sends can't be decrypted.
+  // Must complete before any other call. After a TLS error, sends the alert and gives the peer up
+  // to `linger_ms` to read it. Later reads do the same if they can't decrypt the peer's data.
   Task<Result<void>> handshake(std::uint32_t timeout_ms, std::uint32_t linger_ms);
-  // What ALPN chose: "h2", "http/1.1", or empty when the client offered nothing.
+  // Returns the ALPN result: "h2", "http/1.1", or empty if the client offered nothing.
   [[nodiscard]] std::string_view protocol() const noexcept;
 
   Read read(std::uint32_t timeout_ms) override { return read_plain(timeout_ms); }
@@ -37,7 +37,7 @@ class TlsStream final : public Stream {
   void move_to(io::Engine& engine) noexcept override { tcp_.move_to(engine); }
 
  private:
-  friend struct TlsBio;  // OpenSSL's way to input_ and encrypted_
+  friend struct TlsBio;  // gives OpenSSL access to input_ and encrypted_
 
   Task<void> tell_why();
   Task<Result<io::Lease>> read_plain(std::uint32_t timeout_ms);
@@ -50,15 +50,15 @@ class TlsStream final : public Stream {
 
   TcpStream tcp_;
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
-  io::Lease lease_;                      // encrypted bytes that arrived
-  std::string_view input_;               // of lease_: those OpenSSL has not read
-  base::BufferChain encrypted_;          // on their way out
-  std::size_t small_records_left_ = 0;   // bytes that are to leave in small records
-  std::int64_t encrypted_ms_ = -60'000;  // when bytes left last
+  io::Lease lease_;                      // received ciphertext
+  std::string_view input_;               // part of lease_ that OpenSSL has not read
+  base::BufferChain encrypted_;          // output not yet sent
+  std::size_t small_records_left_ = 0;   // bytes still to be sent in small records
+  std::int64_t encrypted_ms_ = -60'000;  // when data was last encrypted
   std::uint32_t linger_ms_ = 0;
-  coro::Event flushed_;  // by the reader, for the writer
+  coro::Event flushed_;  // set by the reader, awaited by the writer
   bool flushing_ = false;
-  Ending ending_ = Ending::none;  // of what the peer sends
+  Ending ending_ = Ending::none;  // how the input ended
 };
 
 }  // namespace h2server::net

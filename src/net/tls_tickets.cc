@@ -32,16 +32,16 @@ std::atomic<std::uint64_t> made{0};
 
 }  // namespace
 
-// As it comes from the derivation.
+// Filled by derive() as raw bytes.
 struct TicketKeys::Key {
   std::array<unsigned char, name_bytes> name;
   std::array<unsigned char, 32> encryption;      // AES-256-CBC
   std::array<unsigned char, 32> authentication;  // HMAC-SHA-256
 };
 
-// Each thread derives them once an epoch, so a handshake takes no lock.
+// Each thread derives its keys once per epoch, so a handshake takes no lock.
 struct TicketKeys::KeysOfThread {
-  std::uint64_t number = 0;  // whose they are; 0: nobody's
+  std::uint64_t number = 0;  // number_ of the TicketKeys; 0: none
   std::int64_t epoch = 0;
   Key current;
   Key previous;
@@ -56,7 +56,7 @@ TicketKeys::TicketKeys(Clock clock) : clock_(clock), number_(made.fetch_add(1) +
 
 TicketKeys::~TicketKeys() { OPENSSL_cleanse(secret_.data(), secret_.size()); }
 
-// RFC 5869: HKDF, the epoch's number being what it is for.
+// HKDF (RFC 5869) with the epoch's number in the info field.
 bool TicketKeys::derive(std::int64_t epoch, Key& key) const {
   static_assert(sizeof(Key) == name_bytes + 64, "no padding");
   char purpose[] = "h2server ticket key 01234567";
@@ -86,7 +86,7 @@ const TicketKeys::KeysOfThread* TicketKeys::keys() const {
 }
 
 struct TicketKeys::Callback {
-  // As SSL_CTX_set_tlsext_ticket_key_evp_cb(3) has it.
+  // Results as in SSL_CTX_set_tlsext_ticket_key_evp_cb(3).
   static constexpr int failed = -1;
   static constexpr int unknown = 0;  // a full handshake, with a new ticket
   static constexpr int good = 1;
@@ -110,7 +110,7 @@ struct TicketKeys::Callback {
         EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), nullptr, key->encryption.data(), iv) != 1) {
       return failed;
     }
-    // RFC 8446, C.4: a client uses a ticket once, so that observers can't tell it by that.
+    // RFC 8446, C.4: a client uses a ticket once, so that observers can't recognise it.
     return key == &keys->previous || SSL_version(ssl) >= TLS1_3_VERSION ? renew : good;
   }
 

@@ -1,15 +1,14 @@
-// The keys that session tickets are encrypted with (RFC 5077, 4; RFC 8446, 4.6.1).
+// TicketKeys: the keys that encrypt session tickets (RFC 5077, 4; RFC 8446, 4.6.1).
 //
-// There is a key for each epoch of twelve hours. A ticket of the epoch before is still accepted,
-// and replaced by a new one; a ticket is valid for two hours (OpenSSL's default), so none is lost
-// by the change. All keys are derived from one secret that is made at the start, by the number of
-// the epoch: threads and processes that share the secret agree on the keys without sharing any
-// state.
+// There is one key for each epoch of twelve hours. A ticket of the previous epoch is still accepted
+// and replaced by a new one. A ticket is valid for two hours (OpenSSL's default), so the change of
+// epoch loses none. All keys are derived from one secret, made at construction, and the epoch's
+// number. Threads and processes that share the secret agree on the keys without shared state.
 //
-// That bounds what is encrypted with one key. It is no forward secrecy against who reads the
-// process's memory: the secret is there as long as the process, as is the certificate's key. TLS
-// 1.3 has it all the same, since each resumption exchanges keys anew (psk_dhe_ke); TLS 1.2 has it
-// when the process has ended.
+// This bounds the data encrypted with one key. It gives no forward secrecy against a reader of the
+// process's memory: the secret lives as long as this object, as does the certificate's key. TLS 1.3
+// has forward secrecy anyway, since each resumption exchanges new keys (psk_dhe_ke). TLS 1.2 has it
+// only after the process has ended.
 #pragma once
 
 #include <array>
@@ -21,17 +20,17 @@ namespace h2server::net {
 
 class TicketKeys {
  public:
-  static constexpr std::int64_t epoch_s = 12 * 3600;  // RFC 5077, 5.5: keys are changed regularly
+  static constexpr std::int64_t epoch_s = 12 * 3600;  // RFC 5077, 5.5: change keys regularly
 
   using Clock = std::int64_t (*)();  // seconds; never goes back
 
-  // With a secret of its own.
+  // Makes a new random secret.
   explicit TicketKeys(Clock clock = now_s);
   TicketKeys(const TicketKeys&) = delete;
   TicketKeys& operator=(const TicketKeys&) = delete;
   ~TicketKeys();
 
-  // Every connection of `context` uses them from now on. They outlive it.
+  // Makes all later connections of `context` use these keys. Must outlive `context`.
   void install(ssl_ctx_st* context) const;
 
  private:
@@ -40,12 +39,13 @@ class TicketKeys {
   struct Callback;
 
   static std::int64_t now_s();
-  // For this epoch and the one before; null if OpenSSL can't derive them. Any thread.
+  // Returns the keys of this epoch and the previous one, or null if OpenSSL can't derive them. Any
+  // thread.
   [[nodiscard]] const KeysOfThread* keys() const;
   [[nodiscard]] bool derive(std::int64_t epoch, Key& key) const;
 
   const Clock clock_;
-  const std::uint64_t number_;  // of no other TicketKeys of this process
+  const std::uint64_t number_;  // unique among the TicketKeys of this process
   std::array<unsigned char, 32> secret_;
 };
 

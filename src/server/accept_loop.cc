@@ -6,8 +6,8 @@ namespace h2server::server {
 
 namespace {
 
-constexpr std::uint32_t room_pause_ms = 1;  // the timers' precision is all that it waits
-constexpr std::uint32_t shed_pause_ms = 5;  // for a connection to end; with none idle, 200 a second
+constexpr std::uint32_t room_pause_ms = 1;  // the precision of the timers
+constexpr std::uint32_t shed_pause_ms = 5;  // for a close; with none idle: 200 tries a second
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The loop of whoever accepts connections from a listener.
+// AcceptLoop: accepts connections from one listener on an engine. One thread.
 #pragma once
 
 #include <functional>
@@ -12,18 +12,18 @@ namespace h2server::server {
 
 class AcceptLoop {
  public:
-  // `take` is offered each connection. False: it has no room for it now, and will be offered it
-  // again; meanwhile none is accepted. `shed` is called when the system has no descriptor for
-  // another connection: it is to end one that is idle.
+  // `engine` outlives this. `take` gets each connection. It returns false if it has no room now: it
+  // is called again with the same connection, and no other one is accepted meanwhile. `shed` is
+  // called if there is no descriptor for another connection, and should close an idle one.
   AcceptLoop(io::Engine& engine, base::Fd listener, std::function<bool(base::Fd&)> take,
              std::function<void()> shed);
 
-  // Until stop().
+  // Runs until stop().
   Task<void> run();
   void stop();
 
  private:
-  Task<bool> pause(std::uint32_t time_ms);  // false: stopped
+  Task<bool> pause(std::uint32_t time_ms);  // returns false if stopped
 
   io::Socket listener_;
   std::function<bool(base::Fd&)> take_;

@@ -41,11 +41,12 @@ Task<void> Acceptor::run(io::Engine& engine) {
   co_await accepting.join();
 }
 
-// While every inbox is full, connections wait in the listener's backlog.
+// Returns false if every inbox is full: connections then wait in the listener's backlog.
 bool Acceptor::place(base::Fd& connection) {
   return balancer_
-      .place(connection.get(),
-             [&](unsigned worker) { return workers_[worker].hand_over(connection); })
+      .place(
+          connection.get(), [&](unsigned worker) { return workers_[worker].load(); },
+          [&](unsigned worker) { return workers_[worker].hand_over(connection); })
       .has_value();
 }
 

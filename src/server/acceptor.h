@@ -1,4 +1,4 @@
-// Acceptor: a thread that accepts connections and has the balancer choose a worker for each.
+// Acceptor: a thread that accepts connections and hands each to the worker the balancer chooses.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace h2server::server {
 
 class Acceptor {
  public:
-  // All outlive the acceptor.
+  // `shared` and `workers` outlive the acceptor.
   Acceptor(const SharedContext& shared, std::vector<base::Fd> listeners,
            std::deque<Worker>& workers);
 

@@ -19,7 +19,7 @@ std::size_t Admission::Hash::operator()(const Address& address) const noexcept {
   return std::hash<std::string_view>{}({bytes.data(), bytes.size()});
 }
 
-// A socket that has no address of either kind, or has been reset, counts for the empty one.
+// A socket without an IP address, or one that was reset, counts for the empty address.
 Admission::Address Admission::address_of(int connection) noexcept {
   Address address;
   sockaddr_storage peer{};
@@ -30,7 +30,7 @@ Admission::Address Admission::address_of(int connection) noexcept {
     std::memcpy(address.host.data(), &reinterpret_cast<const sockaddr_in&>(peer).sin_addr, 4);
   } else if (peer.ss_family == AF_INET6) {
     const in6_addr& ip = reinterpret_cast<const sockaddr_in6&>(peer).sin6_addr;
-    // A client has a network of 64 bits to itself (RFC 4291, 2.5.4).
+    // One client may own a network of 64 bits (RFC 4291, 2.5.4).
     if (IN6_IS_ADDR_V4MAPPED(&ip)) {
       std::memcpy(address.host.data(), ip.s6_addr + 12, 4);
     } else {
@@ -77,7 +77,7 @@ bool Admission::Ticket::is_over() const noexcept {
 }
 
 void Admission::report(Refusal refusal, std::int64_t now_ms) {
-  constexpr std::int64_t gap_ms = 10'000;  // one line tells it all
+  constexpr std::int64_t gap_ms = 10'000;  // between two log lines
   std::int64_t from_ms = report_from_ms_.load();
   if (now_ms < from_ms || !report_from_ms_.compare_exchange_strong(from_ms, now_ms + gap_ms)) {
     return;

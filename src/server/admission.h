@@ -1,6 +1,6 @@
-// Admission: how many connections there may be, in all and from one address. Any thread.
+// Admission: limits the open connections, in all and per address. Any thread.
 //
-// A ticket stands for an admitted connection and gives its place back when it goes.
+// A ticket stands for an admitted connection; its destructor releases the place.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@
 namespace h2server::server {
 
 struct AdmissionLimits {
-  unsigned connections_max = 0;  // 0: as many as the system has descriptors for
-  unsigned per_address_max = 0;  // of an IPv4 address, or of an IPv6 network of 64 bits; 0: any
-  // While idle connections end to make room for new ones, there may be so many more.
+  unsigned connections_max = 0;  // 0: no limit
+  unsigned per_address_max = 0;  // of an IPv4 address, or an IPv6 network of 64 bits; 0: no limit
+  // How many connections are allowed beyond connections_max while idle ones close to make room.
   unsigned shedding_max = 0;
 };
 
@@ -25,20 +25,20 @@ class Admission {
   class Ticket;
   enum class Refusal : std::uint8_t { full, address_full };
 
-  // Before the first call of admit().
+  // Must be called before the first admit().
   void set_limits(const AdmissionLimits& limits) noexcept { limits_ = limits; }
   [[nodiscard]] const AdmissionLimits& limits() const noexcept { return limits_; }
 
-  // For a connected socket.
+  // Admits a connected socket. The ticket must not outlive this.
   [[nodiscard]] std::expected<Ticket, Refusal> admit(int connection);
-  // Tells the operator, now and then.
+  // Logs a refusal, at most once in 10 seconds.
   void report(Refusal refusal, std::int64_t now_ms);
 
   [[nodiscard]] unsigned connections() const noexcept { return total_.load(); }
 
  private:
   struct Address {
-    std::array<std::uint8_t, 8> network{};  // of IPv6; IPv4 is mapped into it
+    std::array<std::uint8_t, 8> network{};  // of IPv6
     std::array<std::uint8_t, 4> host{};     // of IPv4
     bool operator==(const Address&) const = default;
   };
@@ -58,7 +58,7 @@ class Admission {
   AdmissionLimits limits_;
   std::atomic<unsigned> total_{0};
   std::atomic<std::int64_t> report_from_ms_{0};
-  std::array<Shard, 16> shards_;  // many workers accept at once
+  std::array<Shard, 16> shards_;  // reduces contention between workers
 };
 
 class Admission::Ticket {
@@ -71,7 +71,7 @@ class Admission::Ticket {
     if (admission_ != nullptr) admission_->leave(count_);
   }
 
-  // Returns true if there are more connections than there should be: an idle one is to end.
+  // Returns true if more than connections_max are open: an idle connection should close.
   [[nodiscard]] bool is_over() const noexcept;
 
  private:
@@ -80,7 +80,7 @@ class Admission::Ticket {
       : admission_(&admission), count_(count) {}
 
   Admission* admission_ = nullptr;
-  Counts::value_type* count_ = nullptr;  // of its address; null: addresses are not counted
+  Counts::value_type* count_ = nullptr;  // of its address; null if addresses are not counted
 };
 
 }  // namespace h2server::server

@@ -1,14 +1,17 @@
-// Balancer: which worker gets a new connection.
+// Balancer: chooses the worker for a new connection.
 //
-// The descriptor modulo the table's size indexes the indirection table, which names a worker. While
-// that worker's queue has room the connection goes there; when it is full, the next worker in turn
-// with room gets it, and the entry names that worker from then on. Used by the acceptor's thread
-// alone; the counters may be read by others.
+// The descriptor modulo the table's size selects an entry of the indirection table, which names a
+// worker. The connection goes to that worker, and the entry is rewritten in two cases:
+// - The worker's queue is full: to the next worker in turn whose queue is not.
+// - The worker has clearly more live connections than the least loaded one: to the latter. The
+//   table alone spreads arrivals, not load, since connections live for different times.
+// Only the acceptor's thread uses it. Any thread may read the counters.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "base/assert.h"
@@ -19,17 +22,28 @@ namespace h2server::server {
 class Balancer {
  public:
   static constexpr std::size_t entries = 256;
+  // Beyond a quarter and these more connections than the least loaded worker, a worker's load is
+  // clearly greater.
+  static constexpr std::uint64_t slack = 16;
 
   explicit Balancer(unsigned workers) : workers_(workers) {
     ASSERT(workers > 0);
     for (std::size_t i = 0; i < entries; ++i) table_[i] = static_cast<unsigned>(i % workers);
   }
 
-  // `offer(worker)` hands the connection over, false when that worker's queue is full. Nullopt: all
-  // are full.
-  template <class Offer>
-  std::optional<unsigned> place(int descriptor, Offer offer) {
+  // `load(worker)` returns its live connections. `offer(worker)` hands the connection over, or
+  // returns false if that worker's queue is full. Returns nullopt if all queues are full.
+  template <class Load, class Offer>
+  std::optional<unsigned> place(int descriptor, Load load, Offer offer) {
     unsigned& entry = table_[static_cast<std::size_t>(descriptor) % entries];
+    find_least(load);
+    const bool overloaded = load(entry) > least_load_ + least_load_ / 4 + slack;
+    if (overloaded && offer(least_)) {
+      ++least_load_;
+      entry = least_;
+      rewrites_.up();
+      return entry;
+    }
     if (offer(entry)) {
       hits_.up();
       return entry;
@@ -52,9 +66,27 @@ class Balancer {
   [[nodiscard]] std::uint64_t full() const noexcept { return full_.get(); }
 
  private:
+  // Looks at all workers, but only once in as many connections as there are workers: the counters
+  // are on cache lines that other processors write.
+  template <class Load>
+  void find_least(Load load) {
+    if (until_search_-- > 0) return;
+    until_search_ = workers_ - 1;
+    least_load_ = std::numeric_limits<std::uint64_t>::max();
+    for (unsigned worker = 0; worker < workers_; ++worker) {
+      const std::uint64_t own = load(worker);
+      if (own >= least_load_) continue;
+      least_load_ = own;
+      least_ = worker;
+    }
+  }
+
   const unsigned workers_;
   std::array<unsigned, entries> table_;
   unsigned next_ = 0;
+  unsigned until_search_ = 0;
+  unsigned least_ = 0;  // the least loaded worker at the last search
+  std::uint64_t least_load_ = 0;
   base::Counter hits_;
   base::Counter rewrites_;
   base::Counter full_;

@@ -1,4 +1,4 @@
-// BlockingPool: threads that each take a connection, serve it to its end, and take the next.
+// BlockingPool: threads that each take a connection, serve it until it ends, and take the next.
 #pragma once
 
 #include <atomic>
@@ -17,19 +17,19 @@ namespace h2server::server {
 
 class BlockingPool {
  public:
-  // Waits for a connection; nullopt: there will be none. Called by all threads.
+  // Waits for a connection; returns nullopt when the server stops. Called by all threads.
   using Take = std::function<std::optional<base::Fd>()>;
 
-  // All outlive the pool.
+  // `shared` and `stop` outlive the pool.
   BlockingPool(const SharedContext& shared, const StopSignal& stop, Take take);
 
-  // After an error some may run: they end when `take` says so.
+  // After an error some threads may run; they end when `take` returns nullopt.
   Result<void, std::string> start(unsigned threads);
-  // Returns false if it gave up, and said what has not ended: then the pool and what it uses must
-  // never be destroyed.
+  // Waits for the threads. Returns false if it gave up and logged the threads that still run: the
+  // pool and what it uses must then never be destroyed.
   [[nodiscard]] bool join();
 
-  // A line for each thread.
+  // Returns a line for each thread.
   [[nodiscard]] std::string report() const;
 
  private:

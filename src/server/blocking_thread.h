@@ -1,5 +1,5 @@
-// A thread that serves connections by blocking calls: there are many of them, so their stacks are
-// small.
+// BlockingThread: a thread that serves connections by blocking calls. There are many, so the stacks
+// are small.
 #pragma once
 
 #include <pthread.h>
@@ -14,10 +14,10 @@ namespace h2server::server {
 
 class BlockingThread {
  public:
-  // Coroutines live on the heap and TLS stages a record of 16 KiB; the rest is for handlers.
+  // Coroutine frames are on the heap, and TLS needs a record of 16 KiB; the rest is for handlers.
   static constexpr std::size_t stack_bytes = 512 * 1024;
 
-  // EAGAIN: the system has no more threads to give.
+  // Returns EAGAIN if the system has no more threads.
   static Result<BlockingThread> start(std::function<void()> life);
 
   BlockingThread() = default;
@@ -31,9 +31,9 @@ class BlockingThread {
   }
   ~BlockingThread() { ASSERT(!started_); }
 
-  // Waits for its end, if it was started.
+  // Waits until the thread has ended, if it was started.
   void join() noexcept;
-  // The thread runs on, if it was started. What it uses must never be destroyed.
+  // Detaches the thread, if it was started. What it uses must never be destroyed.
   void leave_behind() noexcept;
 
  private:

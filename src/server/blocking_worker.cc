@@ -17,12 +17,12 @@ namespace {
 
 base::Fd copy_of(int descriptor) { return base::Fd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)); }
 
-// Waits until one of the stop signal's descriptors is readable. False: there was no need to.
+// Waits until one of the stop signal's descriptors is readable. Returns false if cancelled.
 Task<bool> asked(io::Engine& engine, base::Fd descriptor) {
   io::Socket socket(engine, std::move(descriptor));
   io::ReceiveOp receive(socket, 0);
   const Result<io::Lease> end = co_await receive;
-  // ENOMEM and ENOSPC: it can't be watched. To stop too early is better than never.
+  // ENOMEM, ENOSPC: it can't be watched. Stopping too early is better than never.
   co_return end || end.error().code != ECANCELED;
 }
 
@@ -54,8 +54,8 @@ void BlockingWorker::serve(base::Fd connection, Admission::Ticket ticket) {
   constexpr std::chrono::milliseconds pause{100};
   coro::TaskGroup serving;
   serving.start(serve_connection(context_, std::move(connection), std::move(ticket)));
-  if (serving.running() > 0) {  // what waits is on the loop, or waits for something of its own
-    // A coroutine that waits can't be given up: a loop is tried for until there is one.
+  if (serving.running() > 0) {  // it waits on the loop, or for an event of its own
+    // A suspended coroutine can't be abandoned, so making a loop is retried until it succeeds.
     while (loop_.engine == nullptr && make_loop() == nullptr) std::this_thread::sleep_for(pause);
     coro::TaskGroup watching;
     watching.start(watch(serving));
@@ -65,7 +65,7 @@ void BlockingWorker::serve(base::Fd connection, Admission::Ticket ticket) {
   loop_ = {};
 }
 
-// What is under way has a limit from now on.
+// From the first call on, requests in flight have a time limit.
 void BlockingWorker::drain() {
   if (drain_due_ms_ == 0) {
     drain_due_ms_ = engine_.now_ms() + context_.shared.drain_ms_max;

@@ -1,7 +1,7 @@
-// BlockingWorker: serves connections, one after the other, on the thread that made it.
+// BlockingWorker: serves connections in sequence on the thread that made it.
 //
-// Reads and writes are calls that block. A connection that speaks HTTP/2 needs both at the same
-// time: it goes on with an event loop that is made for it and serves nobody else.
+// Reads and writes are blocking calls. An HTTP/2 connection needs both at the same time, so it
+// switches to an event loop of its own.
 #pragma once
 
 #include <memory>
@@ -18,18 +18,18 @@ namespace h2server::server {
 
 class BlockingWorker {
  public:
-  // All outlive the worker.
+  // All must outlive the worker.
   BlockingWorker(const SharedContext& shared, const StopSignal& stop, WorkerCounters& counters);
   ~BlockingWorker();
 
-  // Until the connection is done with. There may be too many of them: then it is closed at once.
+  // Serves the connection until it ends. Closes it at once if Admission refuses it.
   void serve(base::Fd connection);
-  // The same where the connection was admitted before.
+  // Serves a connection that was admitted before.
   void serve(base::Fd connection, Admission::Ticket ticket);
 
  private:
-  // Of the connection at hand. It watches copies of the stop signal's descriptors, since sockets
-  // own theirs.
+  // Of the current connection. `drain` and `cancel` are copies of the stop signal's descriptors,
+  // since an io::Socket owns its descriptor.
   struct Loop {
     std::unique_ptr<io::EpollEngine> engine;
     base::Fd drain;
@@ -46,7 +46,7 @@ class BlockingWorker {
   io::BlockingEngine engine_;
   WorkerContext context_;
   Loop loop_;
-  std::int64_t drain_due_ms_ = 0;  // once it drains
+  std::int64_t drain_due_ms_ = 0;  // 0 until it drains
 };
 
 }  // namespace h2server::server

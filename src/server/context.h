@@ -1,4 +1,5 @@
-// What all workers of a server share, and what one worker's connections share.
+// SharedContext: what all workers of a server share. WorkerContext: what one worker's connections
+// share.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +8,9 @@
 
 #include "base/pool.h"
 #include "content/folder.h"
+#include "h2server/limits.h"
 #include "http/h1/connection.h"
 #include "http/h2/session.h"
-#include "http/limits.h"
 #include "http/router.h"
 #include "http/service.h"
 #include "http/window_budget.h"
@@ -25,18 +26,18 @@ namespace h2server::server {
 // Immutable while the server runs.
 struct SharedContext {
   http::Router router;
-  http::Limits limits;
-  mutable http::WindowBudget windows{http::Limits::windows_gain_bytes_max};  // any thread's
+  Limits limits;
+  mutable http::WindowBudget windows{0};  // thread-safe; filled by start()
   std::shared_ptr<const net::TlsContext> tls;                                // null: cleartext
-  std::shared_ptr<const content::Folder> root;  // of load_file_from_filecache(), or null
+  std::shared_ptr<const content::Folder> root;  // of load_file_from_filecache(); may be null
   std::uint32_t drain_ms_max = 10'000;
-  mutable Admission admission;  // any thread's
-  mutable GiveUp give_up;       // any thread's
-  http::h2::Implementation h2 = http::h2::Implementation::native;
+  mutable Admission admission;  // thread-safe
+  mutable GiveUp give_up;       // thread-safe
+  Http2Implementation http2 = Http2Implementation::native;
   io::EngineKind engine = io::EngineKind::epoll;  // of workers that have an event loop
 };
 
-// Of one worker, on its thread.
+// Used only by the thread of its worker.
 struct WorkerContext {
   WorkerContext(const SharedContext& all, io::Engine& own, WorkerCounters& counted)
       : shared(all),
@@ -50,8 +51,8 @@ struct WorkerContext {
 
   const SharedContext& shared;
   io::Engine& engine;
-  // Makes an engine with a loop, on which the connection goes on once it reads and writes at the
-  // same time; null: the system has none to give. Empty where `engine` has a loop.
+  // Makes an engine with an event loop, to which an HTTP/2 connection moves; returns null if the
+  // system lacks descriptors. Empty if `engine` has a loop.
   std::function<io::Engine*()> make_loop;
   WorkerCounters& counters;
   http::Service service;

@@ -1,4 +1,4 @@
-// What the operator is told about the load of a worker.
+// Counters of the load of a worker, and their text for the operator.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,12 +10,12 @@
 
 namespace h2server::server {
 
-// Written by the worker's thread; on a cache line of its own.
+// Written by the worker's thread, read by any. On a cache line of its own.
 struct alignas(64) WorkerCounters {
-  base::Counter accepted;     // connections that there ever were
-  base::Counter connections;  // that are open
-  base::Counter streams;      // of HTTP/2 that are open
-  // The pattern of the last request's route; null: there was none.
+  base::Counter accepted;     // connections since the start
+  base::Counter connections;  // open connections
+  base::Counter streams;      // open HTTP/2 streams
+  // The pattern of the last request's route; null if there was none.
   std::atomic<const std::string*> last_route{nullptr};
 };
 
@@ -32,7 +32,7 @@ struct WorkerTotals {
   }
 };
 
-// For a thread that does not end: what it may be at.
+// Describes what a thread that does not end may be doing.
 inline std::string describe_last_route(const WorkerCounters& counters) {
   const std::string* const route = counters.last_route.load();
   return route == nullptr ? "no request yet" : fmt::format("last a request for {}", *route);

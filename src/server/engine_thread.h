@@ -1,4 +1,4 @@
-// A thread with an engine, for a coroutine that is its life.
+// EngineThread: a thread that runs one coroutine, its life, on an engine of its own.
 #pragma once
 
 #include <atomic>
@@ -23,17 +23,18 @@ class EngineThread {
   EngineThread& operator=(const EngineThread&) = delete;
   ~EngineThread();
 
-  // Returns when `life` has begun on the new thread, or can't. The thread ends with it; all else
-  // that it started must have ended by then. `give_up`, which outlives the thread, is notified.
+  // Returns when the new thread has its engine, or has failed to open one. The thread ends when
+  // `life` ends; everything that `life` started must have ended by then. `give_up` is notified of
+  // the end and must outlive the thread.
   Result<void, std::string> start(io::EngineKind kind, std::function<Task<void>(io::Engine&)> life,
                                   GiveUp& give_up);
-  // Any thread, between start() and join().
+  // Any thread, once start() succeeded; also after join().
   void wake() noexcept { engine_->wake(); }
-  // Only for what any thread may ask of it.
+  // Only for the engine's thread-safe functions.
   [[nodiscard]] io::Engine& engine() noexcept { return *engine_; }
   [[nodiscard]] bool ended() const noexcept { return ended_.load(); }
   void join();
-  // The thread runs on. All that it uses, this object too, must never be destroyed.
+  // Detaches the thread. What it uses, including this object, must never be destroyed.
   void leave_behind() { thread_.detach(); }
 
  private:

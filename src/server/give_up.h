@@ -1,8 +1,7 @@
-// GiveUp: how long whoever stops a server waits for its threads.
+// GiveUp: limits how long stopping a server waits for its threads. Any thread.
 //
-// A handler may never end, and a call on a file may hang. At the drain limit, and at the second
-// request to stop, what waits is cancelled; what has not ended a little later is left behind. Any
-// thread.
+// A handler may never end, and a file operation may hang. At the drain limit, or at the second
+// stop(), waiting operations are cancelled; threads that do not end shortly after are left behind.
 #pragma once
 
 #include <algorithm>
@@ -15,26 +14,26 @@ namespace h2server::server {
 class GiveUp {
  public:
   using Clock = std::chrono::steady_clock;
-  // For coroutines to end by ECANCELED, and for their destructors.
+  // Time for coroutines to end after ECANCELED, and for their destructors.
   static constexpr std::chrono::milliseconds unwinding{1000};
 
-  // Nobody waits beyond `due`, or beyond what an earlier call said.
+  // wait() gives up at `due`, or at the time of an earlier call if that is sooner.
   void at(Clock::time_point due) {
     const std::lock_guard lock(mutex_);
     due_ = std::min(due_, due);
     changed_.notify_all();
   }
-  // For another start.
+  // Removes the limit, for another start.
   void reset() {
     const std::lock_guard lock(mutex_);
     due_ = Clock::time_point::max();
   }
-  // What somebody waits for may have happened.
+  // Makes waiting threads check their conditions again.
   void notify() {
     const std::lock_guard lock(mutex_);
     changed_.notify_all();
   }
-  // Waits until `ended()`; returns false if it gave up. `ended` is called with the lock held.
+  // Waits until `ended()`. Returns false if it gave up. `ended` is called with the lock held.
   template <class Ended>
   [[nodiscard]] bool wait(Ended ended) {
     std::unique_lock lock(mutex_);
@@ -48,12 +47,12 @@ class GiveUp {
       }
     }
   }
-  // Returns true if the time to give up was so long ago.
+  // Returns true if at least `grace` has passed since the time to give up.
   [[nodiscard]] bool is_past(Clock::duration grace) {
     const std::lock_guard lock(mutex_);
     return due_ != Clock::time_point::max() && Clock::now() >= due_ + grace;
   }
-  // As wait(), for at most `time` whatever was said before.
+  // As wait(), but for at most `time` instead of the limit of at().
   template <class Ended>
   bool wait_for(std::chrono::milliseconds time, Ended ended) {
     std::unique_lock lock(mutex_);

@@ -15,14 +15,14 @@ namespace h2server::server {
 
 namespace {
 
-// Nullopt: something but `stop`, which is the first of them, is ready; or the time is over.
+// The first of `watched` is `stop`. Returns nullopt if another one is ready or the time is over.
 std::optional<ListenerSet::Ending> wait_for(std::span<pollfd> watched, int ms,
                                             const sigset_t* mask) {
   const timespec time{.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1'000'000L};
   for (;;) {
     const int count = ::ppoll(watched.data(), watched.size(), ms < 0 ? nullptr : &time, mask);
     if (count >= 0) break;
-    // ENOMEM: whoever waits asks again. The others (EFAULT, EINVAL) would be ours.
+    // ENOMEM: retried. EFAULT and EINVAL would be bugs of the caller.
     ASSERT(errno == EINTR || errno == ENOMEM);
     if (errno == EINTR && mask != nullptr) return ListenerSet::Ending::interrupted;
   }
@@ -49,15 +49,15 @@ std::expected<base::Fd, ListenerSet::Ending> ListenerSet::accept(const sigset_t*
     if (connection.valid()) return connection;
     const int error = errno;
     if (error == EAGAIN || io::concerns_one_connection(error)) continue;
-    if (error == EINVAL) return std::unexpected(Ending::stopped);  // refuse() has shut it down
+    if (error == EINVAL) return std::unexpected(Ending::stopped);  // shut down by refuse()
     shortage_.report({error, "accept"}, base::monotonic_ms());  // EMFILE, ENFILE, ENOBUFS, ENOMEM
     ending = pause(Shortage::pause_ms, mask);
     if (ending) return std::unexpected(*ending);
   }
 }
 
-// Of those that are ready; the one that was asked first is asked last the next time. Without a
-// connection, errno says why.
+// Accepts from the first ready listener, which then becomes the last. If it returns no connection,
+// errno is set.
 base::Fd ListenerSet::try_listeners() {
   errno = EAGAIN;
   for (std::size_t i = 1; i < watched_.size(); ++i) {
@@ -76,7 +76,7 @@ std::optional<ListenerSet::Ending> ListenerSet::pause(int ms, const sigset_t* ma
 }
 
 void ListenerSet::refuse() noexcept {
-  // ENOTCONN: it was shut down before.
+  // ENOTCONN: shut down before.
   for (const base::Fd& listener : listeners_) ::shutdown(listener.get(), SHUT_RDWR);
 }
 

@@ -1,9 +1,9 @@
 // ListenerSet: listeners that threads accept from by blocking calls, one thread at a time.
 //
-// One thread waits for a connection, the others for their turn. So a connection wakes one thread,
-// however many there are; there may be several listeners; and a thread that waits takes no
-// descriptor, as accept(2) would as soon as it is called. Handing the turn on costs about 5 us of
-// processor time a connection, a tenth of one that has a single request.
+// One thread polls the listeners, the others wait for a mutex. So a connection wakes only one
+// thread; there may be several listeners; and a waiting thread takes no descriptor, unlike one that
+// blocks in accept(2). Passing the mutex on costs about 5 us of processor time a connection, a
+// tenth of one with a single request.
 #pragma once
 
 #include <poll.h>
@@ -24,16 +24,16 @@ class ListenerSet {
  public:
   enum class Ending : std::uint8_t { stopped, interrupted /* by a signal */ };
 
-  // The listeners don't block. Every wait ends when `stop` is readable; it outlives this.
+  // The listeners are non-blocking. Waits end when `stop` is readable. `stop` outlives this.
   ListenerSet(std::vector<base::Fd> listeners, int stop);
 
-  // The next connection. Any thread. With a mask, a signal that it lets through ends the wait.
+  // Waits for a connection. Any thread. A signal that `mask` unblocks ends the wait.
   std::expected<base::Fd, Ending> accept(const sigset_t* mask = nullptr);
-  // Waits for `ms` (-1: for ever) and leaves connections to wait. Nullopt: the time is over.
+  // Waits for `ms` (-1: no limit) without accepting. Returns nullopt if the time is over.
   std::optional<Ending> pause(int ms, const sigset_t* mask = nullptr) const;
-  // After `stop` was made readable: from now on connections are refused. Any thread.
+  // Refuses connections from now on. Called once `stop` is readable. Any thread.
   void refuse() noexcept;
-  // For a process that was forked and does not accept.
+  // Closes the listeners in a forked process that does not accept.
   void close() noexcept { listeners_.clear(); }
 
  private:

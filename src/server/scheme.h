@@ -1,4 +1,5 @@
-// Scheme: who accepts connections, who serves them, and how one gets to the other.
+// Scheme: which threads or processes accept connections, which serve them, and how connections are
+// handed over.
 #pragma once
 
 #include <memory>
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "h2server/options.h"
 #include "h2server/result.h"
 #include "net/listener.h"
 #include "server/context.h"
@@ -16,12 +18,12 @@ namespace h2server::server {
 struct SchemeOptions {
   net::ListenOptions listen;
   unsigned workers = 1;
-  unsigned connections_max = 1;  // at once, with a thread or a process for each
-  unsigned queue_size = 1;       // accepted and not taken by a worker yet
+  unsigned connections_max = 1;  // open at once; only with a thread or a process for each
+  unsigned queue_size = 1;       // connections that wait for a worker
   bool refuse_when_full = false;
 };
 
-// Used by the thread that owns it.
+// For the thread that owns it. Another may call stop() during join(), one call at a time.
 class Scheme {
  public:
   Scheme() = default;
@@ -31,65 +33,59 @@ class Scheme {
 
   // Listens and starts the threads; the error is a line for the operator.
   virtual Result<void, std::string> start() = 0;
-  // Stops accepting and drains; the second call ends what still runs. Once start() succeeded.
+  // Stops accepting and drains; a second call cancels what still runs. Once started.
   virtual void stop() noexcept = 0;
-  // Until everything has ended, after stop(). Returns false if it gave up (see GiveUp), and said
-  // what has not ended: then neither the scheme nor what it uses may ever be destroyed.
+  // Waits until everything has ended after stop(). Returns false if it gave up (see GiveUp) and
+  // logged what still runs: the scheme and what it uses must then never be destroyed.
   [[nodiscard]] virtual bool join() = 0;
-  // Whether it can't serve any more, though nobody stopped it. Asked when a child process ended.
+  // Returns true if it cannot serve any more without having been stopped. Called after SIGCHLD.
   virtual bool failed() { return false; }
 
   struct Address {
     std::string host;
     std::uint16_t port;
   };
-  // Where it listens, once started.
+  // Where it listens. Valid once started.
   [[nodiscard]] const std::vector<Address>& addresses() const noexcept { return addresses_; }
-  // Lines for the operator: who has how much to do. Any thread, once started.
+  // Lines for the operator on the load. Any thread, once started.
   [[nodiscard]] virtual std::string report() const = 0;
   // A line for the operator on what was noteworthy, or empty.
   [[nodiscard]] virtual std::string summary() const { return {}; }
 
  protected:
-  // Listens, and notes where if nobody has yet.
+  // Opens the listeners. The first call notes the addresses.
   Result<std::vector<base::Fd>, std::string> listen(const net::ListenOptions& options);
 
  private:
   std::vector<Address> addresses_;
 };
 
-// What the command line and the documentation say about a scheme.
 struct SchemeKind {
+  ServerScheme scheme;
   std::string_view name;
-  std::string_view accepts;   // who does
-  std::string_view hand_off;  // how a connection gets to who serves it
-  // Whoever serves has one connection at a time, and blocks; else many, on an event loop.
+  // A worker serves one connection at a time by blocking calls; otherwise many, on an event loop.
   bool blocking;
-  // Nobody waits for connections: a thread or a process is made for each.
+  // A thread or a process is made for each connection.
   bool per_connection;
-  bool queues;       // of SchemeOptions::queue_size
+  bool queues;       // uses SchemeOptions::queue_size
   unsigned workers;  // by default
-  std::string_view sentence;
   std::unique_ptr<Scheme> (*make)(const SharedContext& shared, const SchemeOptions& options);
 };
 
+// In the order of ServerScheme.
 std::span<const SchemeKind> scheme_kinds() noexcept;
-// Null when there is no scheme of that name.
-const SchemeKind* find_scheme(std::string_view name) noexcept;
-// For people to read.
-std::string scheme_table();
+// Aborts on a value that is none of ServerScheme's.
+const SchemeKind& kind_of(ServerScheme scheme) noexcept;
 
-// "auto", and those that a scheme may run on.
-std::span<const std::string_view> engine_names() noexcept;
-// The error is a line for the operator.
-Result<void, std::string> check_engine(const SchemeKind& scheme, std::string_view engine);
+std::string_view name_of(IoEngine engine) noexcept;
+bool runs_on(const SchemeKind& scheme, IoEngine engine) noexcept;
 
 struct EngineTaken {
   std::string name;
-  std::string reason;                           // empty when it was asked for
-  io::EngineKind kind = io::EngineKind::epoll;  // where the scheme has an event loop
+  std::string reason;                           // empty if it was asked for
+  io::EngineKind kind = io::EngineKind::epoll;  // only if the scheme has an event loop
 };
-// `wanted` is one of engine_names(). The error is a line for the operator.
-Result<EngineTaken, std::string> take_engine(const SchemeKind& scheme, std::string_view wanted);
+// Chooses the engine. The error is a line for the operator.
+Result<EngineTaken, std::string> take_engine(const SchemeKind& scheme, IoEngine wanted);
 
 }  // namespace h2server::server

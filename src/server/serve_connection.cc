@@ -13,8 +13,7 @@ namespace h2server::server {
 
 namespace {
 
-// A connection that has not chosen its protocol yet has nothing under way that the drain must wait
-// for.
+// A connection that has not chosen its protocol yet. It counts as idle: a drain cancels its read.
 class Undecided final : private http::Drainable {
  public:
   Undecided(net::Stream& stream, http::DrainList& list) : stream_(stream), list_(list) {
@@ -34,12 +33,12 @@ class Undecided final : private http::Drainable {
 
 struct Opening {
   bool http2 = false;
-  std::string early;  // a part of the preface that came by itself
+  std::string early;  // a part of the preface, received before `first`
   io::Lease first;
 };
 
-// Reads until the bytes differ from HTTP/2's preface or are all of it (RFC 9113, 3.3). Null: the
-// connection ended, or took too long.
+// Reads until the bytes differ from HTTP/2's preface or complete it (RFC 9113, 3.3). Returns null
+// if the connection ended or timed out.
 Task<std::unique_ptr<Opening>> read_opening(WorkerContext& worker, net::Stream& stream) {
   const Undecided undecided(stream, worker.service.connections);
   constexpr std::string_view preface = http::h2::preface;
@@ -76,7 +75,7 @@ Task<void> serve_http2(WorkerContext& worker, net::Stream& stream, std::unique_p
     if (loop == nullptr) co_return;
     stream.move_to(*loop);
   }
-  http::h2::Connection connection(stream, worker.service, worker.transfers, worker.shared.h2,
+  http::h2::Connection connection(stream, worker.service, worker.transfers, worker.shared.http2,
                                   encrypted);
   connection.take(opening->early);
   connection.take(opening->first.bytes());
@@ -84,14 +83,14 @@ Task<void> serve_http2(WorkerContext& worker, net::Stream& stream, std::unique_p
   co_await connection.run();
 }
 
-// The ticket lives as long as the frame.
+// The ticket lives in the coroutine frame, so it is released when the connection ends.
 
 Task<void> serve_tls(WorkerContext& worker, base::Fd connection, Admission::Ticket /*ticket*/) {
   const base::Counted open(worker.counters.connections);
   net::TlsStream stream(worker.engine, std::move(connection), *worker.shared.tls);
   {
     const Undecided undecided(stream, worker.service.connections);
-    const http::Limits& limits = worker.shared.limits;
+    const Limits& limits = worker.shared.limits;
     const Result<void> shaken =
         co_await stream.handshake(limits.handshake_ms_max, limits.linger_ms_max);
     if (!shaken) co_return;

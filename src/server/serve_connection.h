@@ -1,4 +1,4 @@
-// One connection from its first byte to its last, under every scheme and engine.
+// Serves one connection from its first byte to its last, for every scheme and engine.
 #pragma once
 
 #include "base/fd.h"
@@ -7,8 +7,8 @@
 
 namespace h2server::server {
 
-// TLS and ALPN, or the preface, decide between HTTP/1.1 and HTTP/2. Lets no exception out; when it
-// ends, the connection is closed, and `ticket` goes.
+// ALPN, or the preface in cleartext, decides between HTTP/1.1 and HTTP/2. Throws no exception. When
+// it ends, the connection is closed and `ticket` released. `worker` must outlive it.
 Task<void> serve_connection(WorkerContext& worker, base::Fd connection, Admission::Ticket ticket);
 
 }  // namespace h2server::server

@@ -35,8 +35,8 @@ sigset_t set_of(std::initializer_list<int> signals) {
   return set;
 }
 
-// Blocks signals in this thread and those that it starts. At the end its mask is as before; those
-// of `consumed` that came meanwhile are not delivered any more.
+// Blocks signals in this thread and in threads that it starts. The destructor discards pending
+// signals of `consumed` and restores the mask.
 class BlockedSignals {
  public:
   BlockedSignals(const sigset_t& blocked, const sigset_t& consumed) : consumed_(consumed) {
@@ -56,7 +56,7 @@ class BlockedSignals {
   sigset_t consumed_;
 };
 
-// For an engine, to which 0 means "no deadline". At most 49 days.
+// For an engine, where 0 means "no deadline". At most 49 days.
 std::uint32_t deadline_ms(std::chrono::milliseconds time) {
   constexpr std::chrono::milliseconds least{1};
   constexpr std::chrono::milliseconds most{std::numeric_limits<std::uint32_t>::max()};
@@ -78,20 +78,20 @@ server::SchemeOptions scheme_options(const server::SchemeKind& kind, const Serve
           .refuse_when_full = options.refuse_when_full};
 }
 
-// Connections that there are descriptors for, beside files, listeners and engines.
+// Returns how many connections there are descriptors for, beside files, listeners and engines.
 unsigned connections_of_descriptors(unsigned workers) {
   rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);  // fails for a wrong argument only
+  ::getrlimit(RLIMIT_NOFILE, &limit);  // fails only for an invalid argument
   constexpr rlim_t most = 1'000'000;
   const rlim_t descriptors = std::min(limit.rlim_cur, most);
-  const rlim_t files = 64 * (rlim_t{workers} + 1);  // each worker's cache keeps as many open
+  const rlim_t files = 64 * (rlim_t{workers} + 1);  // a worker's cache keeps up to 64 open
   return static_cast<unsigned>(descriptors - std::min(descriptors / 4, files));
 }
 
 server::AdmissionLimits admission_limits(const server::SchemeKind& kind,
                                          const ServerOptions& options) {
   server::AdmissionLimits limits{.per_address_max = options.connections_per_address_max};
-  if (kind.per_connection) return limits;  // the others wait
+  if (kind.per_connection) return limits;  // beyond connections_max, connections wait
   limits.connections_max = options.connections_max;
   if (kind.blocking) return limits;
   if (limits.connections_max == 0) {
@@ -104,8 +104,8 @@ server::AdmissionLimits admission_limits(const server::SchemeKind& kind,
   return limits;
 }
 
-// What a server that gave up has left to its threads. It stays in sight, so that nobody takes it
-// for lost.
+// What threads that were left behind still use. Never freed, but reachable, so that leak checkers
+// accept it.
 struct LeftBehind {
   std::unique_ptr<server::Scheme> scheme;
   std::unique_ptr<server::SharedContext> shared;
@@ -121,8 +121,8 @@ struct Server::State {
   ServerOptions options;
   std::unique_ptr<server::SharedContext> shared = std::make_unique<server::SharedContext>();
   std::unique_ptr<server::Scheme> scheme;  // once started
-  unsigned stops = 0;                      // that were asked for
-  std::mutex mutex;                        // stop() and report() may come from any thread
+  unsigned stops = 0;                      // calls of stop()
+  std::mutex mutex;                        // any thread may call stop() and report()
   std::vector<Address> addresses;
   Engine engine;
 
@@ -138,7 +138,7 @@ void Server::State::print_report() const {
   for (std::string line; std::getline(lines, line);) base::log_info("{}", line);
 }
 
-// Until one of the signals asks to stop. Returns false if the scheme has failed instead.
+// Waits until a signal asks to stop. Returns false if the scheme has failed instead.
 bool Server::State::wait_for_stop(const sigset_t& signals) const {
   for (;;) {
     int signal = 0;
@@ -153,8 +153,8 @@ bool Server::State::wait_for_stop(const sigset_t& signals) const {
   }
 }
 
-// Until the server has ended, or gave up, which is false; another signal ends what is still under
-// way.
+// Waits until the server has ended; another signal cancels what still runs. Returns false if it
+// gave up.
 bool Server::State::join_unless_hurried(Server& server, const sigset_t& signals) const {
   std::atomic<bool> ended{false};
   std::thread second;
@@ -162,7 +162,7 @@ bool Server::State::join_unless_hurried(Server& server, const sigset_t& signals)
     second = std::thread([&] {
       if (wait_for_stop(signals) && !ended.load()) server.stop();
     });
-  } catch (const std::system_error&) {  // EAGAIN: no thread; the drain has a limit of its own
+  } catch (const std::system_error&) {  // EAGAIN: no thread; the drain limit still holds
   }
   const bool all_ended = scheme->join();
   ended.store(true);
@@ -176,7 +176,7 @@ void Server::State::check_usable() const {
   if (shared == nullptr) throw std::logic_error("a server that left handlers behind is used again");
 }
 
-// Once the scheme was joined.
+// Called once the scheme was joined.
 void Server::State::end(bool all_ended) {
   const std::string summary = scheme->summary();
   if (!summary.empty()) base::log_warning("{}", summary);
@@ -202,7 +202,7 @@ Server::~Server() {
 
 void Server::add_handler(Method method, std::string_view pattern, Handler handler) {
   state_->check_usable();
-  // The workers read the router without a lock.
+  // Workers read the router without a lock.
   if (state_->scheme != nullptr) throw std::logic_error("a handler is added to a running server");
   if (handler.empty()) throw std::invalid_argument("a handler without a function");
   const Result<void, std::string> added =
@@ -235,22 +235,24 @@ Result<void, std::string> Server::start() {
     shared.tls = *std::move(tls);
     if (!shared.tls->warning().empty()) base::log_warning("{}", shared.tls->warning());
   }
-  const auto h2 = http::h2::find_implementation(options.h2);
-  if (!h2) return std::unexpected("unknown HTTP/2 implementation " + options.h2);
-  shared.h2 = *h2;
+  if (!http::h2::is_built_in(options.http2)) {
+    return std::unexpected("this build has no libnghttp2: it was made without H2SERVER_NGHTTP2");
+  }
+  shared.http2 = options.http2;
   shared.drain_ms_max = deadline_ms(options.drain_limit);
-  shared.limits.requests_per_connection = options.requests_per_connection;
-  // The last 4 MiB do not go so: below this size little is gained.
-  if (options.send_files) shared.limits.send_file_bytes_min = 16 * 1024 * 1024;
-  const server::SchemeKind* const kind = server::find_scheme(options.scheme);
-  if (kind == nullptr) return std::unexpected("unknown scheme " + options.scheme);
-  Result<server::EngineTaken, std::string> engine = server::take_engine(*kind, options.io);
+  if (std::string problem = problem_of(options.limits); !problem.empty()) {
+    return std::unexpected(std::move(problem));
+  }
+  shared.limits = options.limits;
+  shared.windows.reset(options.limits.windows_gain_bytes_max);
+  const server::SchemeKind& kind = server::kind_of(options.scheme);
+  Result<server::EngineTaken, std::string> engine = server::take_engine(kind, options.io);
   if (!engine) return std::unexpected(engine.error());
   shared.engine = engine->kind;
-  shared.admission.set_limits(admission_limits(*kind, options));
+  shared.admission.set_limits(admission_limits(kind, options));
   shared.give_up.reset();
-  std::unique_ptr<server::Scheme> scheme = kind->make(shared, scheme_options(*kind, options));
-  // The threads leave the operator's signals to the program's own.
+  std::unique_ptr<server::Scheme> scheme = kind.make(shared, scheme_options(kind, options));
+  // The new threads leave the operator's signals to the program's own threads.
   const BlockedSignals blocked(set_of({SIGINT, SIGTERM, SIGUSR1, SIGCHLD}), set_of({}));
   Result<void, std::string> started = scheme->start();
   if (!started) return started;
@@ -290,7 +292,7 @@ bool Server::wait() {
 }
 
 Result<void, std::string> Server::run(const std::function<void()>& started) {
-  // Blocked before the threads start, so that they inherit it and sigwait() gets the signals.
+  // Blocked before the threads start, so that they inherit the mask and sigwait() gets the signals.
   const sigset_t signals = set_of({SIGINT, SIGTERM, SIGUSR1, SIGCHLD});
   const sigset_t while_stopping = set_of({SIGINT, SIGTERM, SIGUSR1});
   const BlockedSignals blocked(signals, while_stopping);

@@ -8,13 +8,13 @@ namespace h2server::server {
 
 namespace {
 
-constexpr std::int64_t gap_ms = 10'000;  // one line tells it all
+constexpr std::int64_t gap_ms = 10'000;  // between two log lines
 
 }  // namespace
 
 void Shortage::report(const Error& error, std::int64_t now_ms) {
   if (now_ms < report_from_ms_) return;
-  // EAGAIN is fork's and pthread_create's.
+  // EAGAIN comes from fork and pthread_create only.
   base::log_warning(
       "{}: new connections wait; raise the limit of {}", error.message(),
       error.code == EAGAIN ? "processes and threads (ulimit -u)" : "open files (ulimit -n)");

@@ -1,6 +1,5 @@
-// Shortage: what whoever takes connections on does when the system has no descriptor, memory,
-// thread or process to give. It waits a little and tries again, since those that are connected are
-// served meanwhile, and the operator is told now and then.
+// Shortage: for code that accepts connections when the system has no descriptor, memory, thread or
+// process left. The code warns the operator, pauses and retries; open connections are still served.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,9 @@ namespace h2server::server {
 
 class Shortage {
  public:
-  static constexpr std::uint32_t pause_ms = 100;  // until something may have become free
+  static constexpr std::uint32_t pause_ms = 100;  // before a retry
 
+  // Logs a warning, at most once in 10 seconds.
   void report(const Error& error, std::int64_t now_ms);
 
  private:

@@ -20,7 +20,7 @@ Result<StopSignal> StopSignal::open() {
 }
 
 void StopSignal::ask() noexcept {
-  // Not closed: a process that was forked by somebody else may have a copy.
+  // Shut down, not closed: a process forked by other code may have a copy.
   if (asked_ < asking_.size()) ::shutdown(asking_[asked_++].get(), SHUT_WR);
 }
 

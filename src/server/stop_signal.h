@@ -1,8 +1,8 @@
-// StopSignal: asks any number of threads, and of processes that were forked, to stop: first to
-// drain, then to cancel what still runs.
+// StopSignal: asks any number of threads and forked processes to drain, then to cancel what still
+// runs.
 //
-// Each of the two is a pair of sockets. One end is shut down to ask; the other becomes readable
-// then, for whoever polls it, and stays so. The death of the process that may ask asks to drain.
+// Drain and cancel are a socket pair each. Asking shuts one end down; the other end then becomes
+// readable and stays so. The death of the asking process triggers a drain, see give_up_asking().
 #pragma once
 
 #include <array>
@@ -19,12 +19,12 @@ class StopSignal {
 
   // The first call asks to drain, the second to cancel. One thread at a time.
   void ask() noexcept;
-  // What becomes readable. Closed with this object, in each process for itself.
+  // The ends that become readable. Closed with this object; each process closes its own copies.
   [[nodiscard]] io::Interrupts interrupts() const noexcept {
     return {.drain = heard_[0].get(), .cancel = heard_[1].get()};
   }
-  // For a process that was forked: it hears only. That it keeps the end by which to cancel is what
-  // makes the death of the other ask for no more than to drain.
+  // Called in a forked process, which only listens. It keeps the cancel end open, so that the
+  // parent's death triggers a drain, not a cancel.
   void give_up_asking() noexcept { asking_[0].close(); }
 
  private:

@@ -32,7 +32,7 @@ class Worker::Life {
   Task<void> run() {
     coro::TaskGroup accepting;
     for (AcceptLoop& loop : accept_loops_) accepting.start(loop.run());
-    // What was handed over before the stop was asked for is served too.
+    // Connections handed over before stop() are served too.
     while (worker_.stops_asked_.load() == 0 ||
            (worker_.stops_asked_.load() == 1 && worker_.waiting() > 0)) {
       io::WokenOp woken(engine_);
@@ -40,7 +40,7 @@ class Worker::Life {
       take_handed_over();
       if (worker_.shed_asked_.exchange(false)) context_.service.connections.shed_longest_idle();
     }
-    take_handed_over();  // asked twice to stop, it ends what there is
+    take_handed_over();  // after a second stop(): to be cancelled
     for (AcceptLoop& loop : accept_loops_) loop.stop();
     co_await accepting.join();
     accept_loops_.clear();  // closes the listeners
@@ -63,7 +63,7 @@ class Worker::Life {
       admission.report(ticket.error(), engine_.now_ms());
       return;
     }
-    // An idle connection makes room; where there is none, it is the new one that goes.
+    // Closes an idle connection to make room, or the new one if none is idle.
     if (ticket->is_over() && !context_.service.connections.shed_longest_idle()) {
       admission.report(Admission::Refusal::full, engine_.now_ms());
       return;
@@ -82,14 +82,14 @@ class Worker::Life {
     }
   }
 
-  // Ends what takes longer than it may.
+  // Cancels what still runs at the drain limit.
   Task<void> watch_clock() {
     io::SleepOp limit(engine_, worker_.shared_.drain_ms_max);
     const bool over = co_await limit;
     if (over && !ended_) engine_.cancel_all();
   }
 
-  // What the owner asks for while connections end: to cancel them, and to name those that don't.
+  // Serves the owner's requests while connections end: to cancel them, and to name unfinished ones.
   Task<void> watch_requests() {
     bool cancelled = false;
     while (!ended_) {
@@ -111,10 +111,10 @@ class Worker::Life {
   Worker& worker_;
   io::Engine& engine_;
   WorkerContext context_;
-  std::deque<AcceptLoop> accept_loops_;  // they do not move
+  std::deque<AcceptLoop> accept_loops_;  // stable addresses
   coro::TaskGroup connections_;
   io::WokenOp* waiting_ = nullptr;
-  bool ended_ = false;  // every connection
+  bool ended_ = false;  // all connections have ended
 };
 
 Worker::Worker(const SharedContext& shared, std::vector<base::Fd> listeners)
@@ -149,7 +149,7 @@ bool Worker::join() {
   return true;
 }
 
-// For whoever gave up. Called on the worker's thread.
+// Answers report_unfinished(). Called on the worker's thread.
 void Worker::publish(std::vector<std::string> names) {
   {
     const std::lock_guard lock(names_mutex_);
@@ -191,13 +191,13 @@ bool join_all(std::deque<Worker>& workers) {
 bool Worker::hand_over(base::Fd& connection) {
   if (waiting() >= inbox_size) return false;
   handed_over_.up();
-  // From ring to ring where both threads have one: the kernel carries it and wakes the worker.
+  // If both threads have an io_uring, the kernel passes the descriptor and wakes the worker.
   io::Engine* const ours = io::Engine::current();
   if (ours != nullptr && ours->pass(thread_.engine(), connection)) return true;
   const bool pushed = inbox_.try_push(connection);
-  // The counters may be seen ahead of the queue's own: then it has no room yet.
+  // The counters may be seen ahead of the queue's indices: the queue then has no room yet.
   if (!pushed) handed_over_.down();
-  thread_.wake();  // a worker that stops may wait for what was counted
+  thread_.wake();  // a stopping worker may wait for the counted connection
   return pushed;
 }
 

@@ -1,7 +1,7 @@
-// Worker: a thread with an engine that serves connections. They come through its inbox, or from
-// listeners of its own.
+// Worker: a thread with an engine that serves many connections, from its inbox or from its own
+// listeners.
 //
-// start(), stop() and join() are for the thread that owns the worker, hand_over() for one other.
+// The owner's thread calls start() and join(), any thread stop(), and one thread hand_over().
 #pragma once
 
 #include <atomic>
@@ -22,39 +22,43 @@ namespace h2server::server {
 
 class Worker {
  public:
-  // Connections that a busy worker has not taken yet: beyond, another worker is better.
-  static constexpr std::size_t inbox_size = 8192;  // twice Linux's longest backlog (somaxconn)
+  // Maximum connections that a busy worker has not taken yet. Beyond it, another worker gets them.
+  static constexpr std::size_t inbox_size = 8192;  // twice Linux's default backlog (somaxconn)
 
-  // `shared` outlives the worker. `listeners` may be empty.
+  // `shared` must outlive the worker. `listeners` may be empty.
   Worker(const SharedContext& shared, std::vector<base::Fd> listeners);
 
   Result<void, std::string> start();
-  // Drains; the second call cancels what still runs.
+  // Stops accepting and drains; a second call cancels what still runs.
   void stop() noexcept;
-  // Returns false if it gave up, and said what has not ended: then the worker and what it uses must
-  // never be destroyed.
+  // Waits for the thread. Returns false if it gave up and logged what still runs: the worker and
+  // what it uses must then never be destroyed.
   [[nodiscard]] bool join();
 
-  // Ends a connection that is idle, if there is one. Any thread.
+  // Asks the worker to close its longest idle connection, if any. Any thread.
   void shed_longest_idle() noexcept {
     shed_asked_.store(true);
     thread_.wake();
   }
 
-  // False when as many as may wait already do; `connection` is untouched then.
+  // Returns false if the inbox is full; `connection` is then unchanged.
   [[nodiscard]] bool hand_over(base::Fd& connection);
 
   // Any thread.
   [[nodiscard]] const WorkerCounters& counters() const noexcept { return counters_; }
-  // Connections that were handed over and not taken yet. Any thread.
+  // Connections handed over and not taken yet. Any thread.
   [[nodiscard]] std::size_t waiting() const noexcept {
-    const std::uint64_t taken = taken_.get();  // first: it may go on meanwhile
+    const std::uint64_t taken = taken_.get();  // read first: both may grow meanwhile
     const std::uint64_t handed_over = handed_over_.get();
     return handed_over > taken ? handed_over - taken : 0;
   }
+  // Its live connections, and those that it has not taken yet. Any thread.
+  [[nodiscard]] std::uint64_t load() const noexcept {
+    return counters_.connections.get() + waiting();
+  }
 
  private:
-  class Life;  // on the thread
+  class Life;  // lives on the worker's thread
   static Task<void> live(Worker& worker, io::Engine& engine);
   void publish(std::vector<std::string> names);
   void report_unfinished();
@@ -62,21 +66,21 @@ class Worker {
   const SharedContext& shared_;
   std::vector<base::Fd> listeners_;
   base::SpscQueue<base::Fd> inbox_{inbox_size};
-  base::Counter handed_over_;  // counted by who does it
-  base::Counter taken_;        // by the worker
+  base::Counter handed_over_;  // counted by the thread that hands over
+  base::Counter taken_;        // counted by the worker's thread
   WorkerCounters counters_;
   std::atomic<int> stops_asked_{0};
   std::atomic<bool> shed_asked_{false};
   std::atomic<bool> names_asked_{false};
   std::mutex names_mutex_;
-  std::optional<std::vector<std::string>> names_;  // of unfinished requests, once asked for
+  std::optional<std::vector<std::string>> names_;  // of unfinished requests, once published
   EngineThread thread_;
 };
 
-// Returns false if one of them was left behind.
+// Joins all. Returns false if one of them was left behind.
 [[nodiscard]] bool join_all(std::deque<Worker>& workers);
 
-// A line for each worker: "worker 1: 12 connections, 345 accepted, 7 streams, 0 waiting".
+// Returns a line for each worker: "worker 1: 12 connections, 345 accepted, 7 streams, 0 waiting".
 std::string report_of(const std::deque<Worker>& workers);
 
 }  // namespace h2server::server

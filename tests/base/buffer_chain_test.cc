@@ -47,7 +47,7 @@ TEST(BufferChain, JoinsWhatIsAppended) {
   const std::span<char> room = chain.reserve(10);
   ASSERT_EQ(room.size(), 10U);
   std::ranges::copy(std::string_view("def"), room.begin());
-  EXPECT_EQ(chain.size(), 3U);  // until commit()
+  EXPECT_EQ(chain.size(), 3U);  // not counted until commit()
   chain.commit(3);
   EXPECT_EQ(chain.front(), "abcdef");
   EXPECT_EQ(pieces_of(chain), 1U);
@@ -61,7 +61,7 @@ TEST(BufferChain, TellsWhichPiecesLieInAFile) {
   chain.append_mapped(std::string_view(mapped).substr(2, 6), 7, 2, owner);
   chain.append_shared("end", nullptr);
   chain.append_mapped("", 7, 0, owner);
-  EXPECT_EQ(text_of(chain), "head234567end");  // whoever does not care sees bytes
+  EXPECT_EQ(text_of(chain), "head234567end");  // the bytes are readable in memory, too
   EXPECT_EQ(chain.pieces(), 3U);
   std::array<iovec, 10> pieces;
   EXPECT_EQ(chain.gather_before_file(pieces), 1U);
@@ -92,7 +92,7 @@ TEST(BufferChain, SpreadsOverBlocks) {
 TEST(BufferChain, ReservesOneStretch) {
   BufferChain chain;
   chain.append(std::string(block - 10, 'x'));
-  const std::span<char> room = chain.reserve(11);  // does not fit behind them
+  const std::span<char> room = chain.reserve(11);  // does not fit in the first block
   std::ranges::fill(room, 'y');
   chain.commit(11);
   EXPECT_EQ(pieces_of(chain), 2U);
@@ -169,7 +169,7 @@ TEST(BufferChain, DoesNotUseABlockAgainThatIsStillRead) {
   EXPECT_EQ(kept, "keep");
 }
 
-// Any sequence of operations, against a string that does the same.
+// Applies random operations to a chain and to a string, and compares the two.
 TEST(BufferChain, BehavesLikeAString) {
   const auto shared = std::make_shared<const std::string>(100'000, 's');
   for (unsigned seed = 1; seed <= 20; ++seed) {

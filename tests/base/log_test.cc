@@ -12,7 +12,7 @@
 namespace h2server::base {
 namespace {
 
-// Standard error is this descriptor while it lives.
+// Redirects standard error to a descriptor for its lifetime.
 class Redirected {
  public:
   explicit Redirected(int descriptor) : before_(::dup(STDERR_FILENO)) {
@@ -72,7 +72,7 @@ TEST(Log, ALineIsItsSeverityItsTextAndItsEnd) {
             "h2server: one\nh2server: warning: \nh2server: error: three 3\n");
 }
 
-// By default the signal ends the process.
+// SIGPIPE terminates the process by default.
 TEST(Log, AClosedPipeRaisesNoSignal) {
   const auto log_by_default = [] {
     ::signal(SIGPIPE, SIG_DFL);
@@ -97,14 +97,14 @@ TEST(Log, TheProgramsOwnWayWithTheSignalStays) {
   ASSERT_EQ(::sigaction(SIGPIPE, &before, nullptr), 0);
 }
 
-// The program has blocked the signal and will take it when it likes.
+// The program has blocked the signal and accepts it later.
 TEST(Log, ASignalThatIsPendingStaysPending) {
   const sigset_t pipe = only(SIGPIPE);
   sigset_t before;
   ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &pipe, &before), 0);
   log_into_a_closed_pipe();
   EXPECT_FALSE(pending(SIGPIPE)) << "the log's own";
-  struct sigaction own{};  // what is ignored would not be pending
+  struct sigaction own{};  // an ignored signal would not stay pending
   struct sigaction disposition{};
   own.sa_handler = SIG_DFL;
   ASSERT_EQ(::sigaction(SIGPIPE, &own, &disposition), 0);

@@ -11,7 +11,7 @@ TEST(Pace, GivesUpAPeerThatStops) {
   EXPECT_TRUE(pace.moved(999, 0));
   EXPECT_EQ(pace.left_ms(), 1U);
   EXPECT_FALSE(pace.moved(1, 0));
-  EXPECT_EQ(pace.left_ms(), 1U);  // never "no limit"
+  EXPECT_EQ(pace.left_ms(), 1U);  // not 0, which would mean "no limit"
 }
 
 TEST(Pace, GivesUpAPeerThatDribbles) {
@@ -34,7 +34,7 @@ TEST(Pace, GivesUpAPeerThatIsALittleTooSlow) {
   Pace longer(10'000, 100);
   waits = 0;
   while (longer.moved(900, 80)) ++waits;
-  EXPECT_EQ(waits, 91);  // loses 100 ms with each wait, of which the last takes 900
+  EXPECT_EQ(waits, 91);  // each wait loses 100 ms; the last one needs 900 ms
 }
 
 TEST(Pace, BytesEarnNoMoreThanTheSlack) {

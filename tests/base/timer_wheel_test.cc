@@ -15,7 +15,7 @@ constexpr std::int64_t tick = TimerWheel::tick_ms;
 constexpr std::int64_t round_ms = 512 * tick;
 constexpr std::int64_t begin_ms = 1'000'000;
 
-// A timer that notes when it fires.
+// Counts how often its timer fires.
 struct Alarm {
   explicit Alarm(std::function<void()> then = {}) : action(std::move(then)) {
     timer.owner = this;
@@ -35,7 +35,7 @@ struct Alarm {
 
 class TimerWheelTest : public testing::Test {
  protected:
-  // Goes on in small steps, as an engine would.
+  // Advances in steps of 10 ms, as an engine would.
   void advance_to(std::int64_t until_ms) {
     for (; now_ms_ < until_ms; now_ms_ += 10) wheel_.advance(now_ms_);
     now_ms_ = until_ms;
@@ -114,7 +114,7 @@ TEST_F(TimerWheelTest, ADistantTimerDoesNotMakeTheWaitNegative) {
     TimerWheel wheel(begin_ms);
     Alarm alarm;
     wheel.arm(alarm.timer, begin_ms + after_ms);
-    EXPECT_GE(wheel.wait_ms(begin_ms), 1'000'000'000) << after_ms;  // and not at once
+    EXPECT_GE(wheel.wait_ms(begin_ms), 1'000'000'000) << after_ms;  // and not 0
   }
 }
 
@@ -122,7 +122,7 @@ TEST_F(TimerWheelTest, MovesAnArmedTimerOnlyToAnEarlierTime) {
   Alarm alarm;
   wheel_.arm(alarm.timer, begin_ms + 1000);
   wheel_.arm(alarm.timer, begin_ms + 5000);
-  EXPECT_EQ(alarm.timer.due_ms, begin_ms + 1000);  // it fires early, and its owner arms it again
+  EXPECT_EQ(alarm.timer.due_ms, begin_ms + 1000);  // fires early; its owner re-arms it
   wheel_.arm(alarm.timer, begin_ms + 500);
   EXPECT_EQ(alarm.timer.due_ms, begin_ms + 500);
   advance_to(begin_ms + 500 + tick);
@@ -190,7 +190,7 @@ TEST_F(TimerWheelTest, FiresEverythingAfterALongSleep) {
   EXPECT_EQ(wheel_.wait_ms(begin_ms + 10 * round_ms), -1);
 }
 
-// Timers at random, checked against their due times.
+// Random timers, checked against their due times.
 TEST_F(TimerWheelTest, KeepsEveryPromise) {
   std::mt19937 random(1);
   std::vector<std::unique_ptr<Alarm>> alarms;

@@ -1,4 +1,4 @@
-// The cache where the disk has to be waited for, on each engine.
+// The file cache when it has to wait for the disk, on each engine.
 #include <fcntl.h>
 
 #include "content/support.h"

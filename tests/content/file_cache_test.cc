@@ -22,7 +22,7 @@ std::string content(const Lookup& found) {
 }
 
 struct FileCacheTest : testing::Test {
-  // The content, and whether it is the file that an earlier lookup gave.
+  // Returns the content of `path` at `now_ms`, or "-" without a file.
   std::string at(std::int64_t now_ms, const std::string& path = "a.txt") {
     return content(run_now(cache.find(nullptr, path, now_ms)));
   }
@@ -146,8 +146,8 @@ TEST_F(FileCacheTest, AbsenceIsRememberedAsLongAsItIsFresh) {
   EXPECT_EQ(cache.entries(), 1U);
 }
 
-// A held file is believed as long as it is fresh. A mapped one shows at once what is done to it, so
-// that is seen at once, too.
+// A held file is trusted while it is fresh. A mapped file shows changes in place at once, so the
+// cache has to notice them at once.
 TEST_F(FileCacheTest, ChangesAreSeenWhenTheEntryIsChecked) {
   using Change = void (*)(const TemporaryDirectory&);
   struct Row {
@@ -223,9 +223,9 @@ TEST_F(FileCacheTest, Settled) {
   }
 }
 
-// A file that was changed this very moment could be changed again without showing it.
+// A file that changed just now could change again without a visible difference.
 TEST_F(FileCacheTest, UnsettledFilesAreReadAgain) {
-  constexpr int attempts = 100;  // unless the machine is slow, the first one does
+  constexpr int attempts = 100;  // the first one suffices unless the machine is slow
   for (int i = 0; i < attempts; ++i) {
     const std::string name = std::to_string(i);
     directory.write(name, "fresh");
@@ -262,13 +262,13 @@ TEST_F(FileCacheTest, LeastRecentlyUsedGoesFirst) {
   const FileRef a = run_now(small.find(nullptr, "a", 0)).file;
   const FileRef b = run_now(small.find(nullptr, "b", 0)).file;
   run_now(small.find(nullptr, "c", 0));
-  EXPECT_EQ(run_now(small.find(nullptr, "a", 0)).file, a);  // b is the oldest now
+  EXPECT_EQ(run_now(small.find(nullptr, "a", 0)).file, a);  // b is now the least recently used
   run_now(small.find(nullptr, "d", 0));
   EXPECT_EQ(small.entries(), 3U);
   EXPECT_EQ(run_now(small.find(nullptr, "a", 0)).file, a);
   EXPECT_NE(run_now(small.find(nullptr, "b", 0)).file, b) << "it was loaded anew";
   EXPECT_EQ(small.entries(), 3U);
-  run_now(small.find(nullptr, "gone", 0));  // absent ones count too
+  run_now(small.find(nullptr, "gone", 0));  // absent entries count, too
   run_now(small.find(nullptr, "gone too", 0));
   run_now(small.find(nullptr, "gone as well", 0));
   EXPECT_EQ(small.entries(), 3U);
@@ -280,7 +280,7 @@ TEST_F(FileCacheTest, BytesAreBounded) {
   for (const char* const name : {"a", "b", "c"}) directory.write(name, std::string(40, *name));
   EXPECT_EQ(small.bytes(), 0U);
   const FileRef a = run_now(small.find(nullptr, "a", 0)).file;
-  EXPECT_EQ(small.bytes(), 41U);  // with its name
+  EXPECT_EQ(small.bytes(), 41U);  // including the name
   const FileRef b = run_now(small.find(nullptr, "b", 0)).file;
   EXPECT_EQ(small.bytes(), 82U);
   run_now(small.find(nullptr, "c", 0));
@@ -296,7 +296,7 @@ TEST_F(FileCacheTest, WhatIsLargerThanAllIsServedWithoutBeingKept) {
   FileCache small(directory.fd(), {.bytes_max = 50, .held_bytes_max = 20});
   directory.write_settled("keep", "kept");
   directory.write_settled("grows", "small");
-  directory.write("large", std::string(50, 'x'));  // with its name it is too large
+  directory.write("large", std::string(50, 'x'));  // including its name, it is too large
   const FileRef kept = run_now(small.find(nullptr, "keep", 0)).file;
   run_now(small.find(nullptr, "grows", 0));
   const std::size_t bytes = small.bytes();
@@ -364,7 +364,7 @@ TEST_F(FileCacheTest, MappedFilesAreBounded) {
   const FileRef held = run_now(small.find(nullptr, "held", 0)).file;
   const FileRef a = run_now(small.find(nullptr, "a", 0)).file;
   const FileRef b = run_now(small.find(nullptr, "b", 0)).file;
-  EXPECT_EQ(run_now(small.find(nullptr, "a", 0)).file, a);  // b is the oldest of them now
+  EXPECT_EQ(run_now(small.find(nullptr, "a", 0)).file, a);  // b is now the least recently used
   run_now(small.find(nullptr, "c", 0));
   EXPECT_EQ(small.entries(), 3U);
   EXPECT_EQ(run_now(small.find(nullptr, "held", 0)).file, held);
@@ -379,7 +379,7 @@ TEST_F(FileCacheTest, WhatMayNotBeReadIsForbidden) {
   ASSERT_EQ(::chmod(directory.path_of("closed").c_str(), 0), 0);
   ASSERT_EQ(::chmod(directory.path_of("hidden").c_str(), 0), 0);
   const bool root = ::geteuid() == 0;
-  if (root) ::setfsuid(65534);  // of this thread
+  if (root) ::setfsuid(65534);  // affects only this thread
   const Kind closed = run_now(cache.find(nullptr, "closed", 0)).kind;
   const Kind hidden = run_now(cache.find(nullptr, "hidden/x", 0)).kind;
   if (root) ::setfsuid(0);

@@ -45,15 +45,15 @@ TEST(FileName, Table) {
       {"a\xff.txt", "a_.txt"},
       {"\x80", "_"},
       {"\xc0\xaf", "__"},            // an overlong slash
-      {"\xe0\x80\xaf", "___"},       // another
-      {"\xf0\x80\x80\xaf", "____"},  // and another
+      {"\xe0\x80\xaf", "___"},       // overlong, three bytes
+      {"\xf0\x80\x80\xaf", "____"},  // overlong, four bytes
       {"\xed\xa0\x80", "___"},       // a surrogate
       {"\xf4\x90\x80\x80", "____"},  // above U+10FFFF
       {"\xf5\x80\x80\x80", "____"},
-      {"\xe2\x82", "__"},  // cut short
+      {"\xe2\x82", "__"},  // truncated
       {"\xe2\x82x", "__x"},
       {"\xf0\x9f\x98", "___"},
-      {"\xc3\x01\xa9", "__"},  // removing a control does not make a character
+      {"\xc3\x01\xa9", "__"},  // removing a control character forms no character
   };
   for (const auto& [claimed, expected] : rows) {
     EXPECT_EQ(safe_file_name(claimed).value_or(""), expected) << claimed;

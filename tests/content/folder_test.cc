@@ -9,7 +9,7 @@ namespace {
 
 using tests::TemporaryDirectory;
 
-// Nothing is compared with the file system again, so what a thread has cached shows.
+// Entries stay fresh, so lookups show what the thread has cached.
 constexpr FileCacheLimits for_ever{.fresh_ms = 1'000'000'000};
 
 TEST(Folder, OpenErrors) {
@@ -53,7 +53,7 @@ TEST(Folder, FoldersAndThreadsHaveCachesOfTheirOwn) {
   EXPECT_EQ(std::string_view(elsewhere->bytes, 3), "one") << "it outlives its thread";
 }
 
-// A number names the cache, so a folder in the place of another does not inherit its files.
+// A number that is never reused names the cache, so a new folder does not inherit another's files.
 TEST(Folder, CachesAreNotInherited) {
   for (int round = 0; round < 10; ++round) {
     const TemporaryDirectory directory;

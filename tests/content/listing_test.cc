@@ -7,7 +7,7 @@ namespace {
 
 class Listing : public testing::Test {
  protected:
-  // The table's lines after its head.
+  // Returns the table's rows without its header.
   std::vector<std::string> rows(const std::string& base = "/files") {
     const Result<std::string, int> page = listing_page(directory_.fd(), base);
     EXPECT_TRUE(page);
@@ -119,7 +119,7 @@ TEST_F(Listing, Sizes) {
   for (const Row& one : sizes) {
     write("a");
     if (::truncate(directory_.path_of("a").c_str(), one.size) != 0) {
-      ASSERT_EQ(errno, EFBIG);  // this file system does not take the larger ones
+      ASSERT_EQ(errno, EFBIG);  // this file system does not support the larger sizes
       continue;
     }
     directory_.set_modified("a", 784111777);

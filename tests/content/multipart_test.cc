@@ -13,10 +13,10 @@ namespace {
 using namespace std::string_literals;
 using Event = MultipartParser::Event;
 
-// What came of a body, comparable however it was cut.
+// The result of parsing, comparable however the body was cut.
 struct Part {
   std::string name;
-  std::string file_name;  // "-" when there is none
+  std::string file_name;  // "-" if there is none
   std::string content_type;
   std::string content;
   bool ended = false;
@@ -39,7 +39,8 @@ void PrintTo(const Outcome& outcome, std::ostream* out) {
   *out << " finished " << outcome.finished << " problem '" << outcome.problem << "'";
 }
 
-// Checks the order of events on the way. False when the parser wants no more.
+// Adds `event` to `outcome` and checks the order of events. Returns false if the parser needs more
+// input or has failed.
 bool take(MultipartParser& parser, Event event, Outcome& outcome) {
   const bool inside = !outcome.parts.empty() && !outcome.parts.back().ended;
   switch (event) {
@@ -72,8 +73,8 @@ bool take(MultipartParser& parser, Event event, Outcome& outcome) {
   return false;
 }
 
-// Each piece lives on the heap, at its exact size and only until need_more, so that a sanitizer
-// sees every look outside of it.
+// Each piece is on the heap, at its exact size and only until need_more, so that a sanitizer
+// reports every access outside of it.
 Outcome parse(std::string_view boundary, const std::vector<std::string_view>& pieces,
               MultipartLimits limits = {}) {
   MultipartParser parser{std::string(boundary), limits};
@@ -98,7 +99,8 @@ std::vector<std::string_view> cut(std::string_view body, std::size_t size) {
   return pieces;
 }
 
-// Whole, byte by byte, in small pieces and in two at every position: always the same.
+// Parses the body whole, in pieces of 1, 2, 3 and 7 bytes, and in two at every position. The
+// outcome must be the same.
 Outcome parse_every_way(std::string_view boundary, const std::string& body,
                         MultipartLimits limits = {}) {
   const std::string_view view = body;
@@ -365,7 +367,7 @@ TEST(Multipart, ContentIsNotCopied) {
   EXPECT_EQ(parser.next(), Event::need_more);
 }
 
-// The plain meaning of a body: the first delimiter that is followed by what may follow one.
+// Returns true if `content` contains a delimiter followed by bytes that may follow one.
 bool has_delimiter(const std::string& content, const std::string& boundary) {
   const std::string text = "\r\n" + content + "\r\n--" + boundary + "\r\n";
   const std::string delimiter = "\r\n--" + boundary;
@@ -437,7 +439,7 @@ TEST(Multipart, RandomContentSurvives) {
   EXPECT_GT(kept, 30'000);
 }
 
-// Nothing to expect but that cuts make no difference.
+// Checks only that cuts make no difference.
 TEST(Multipart, RandomBodiesAreReadTheSameHoweverCut) {
   std::mt19937 random(99);
   const std::vector<std::string> words = {

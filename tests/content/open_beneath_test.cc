@@ -8,7 +8,7 @@ namespace {
 using tests::run_now;
 using tests::TemporaryDirectory;
 
-// root/ is opened; what stands beside it must stay out of reach.
+// Opens files in root/. Files beside root/ must be unreachable.
 class OpenBeneath : public testing::Test {
  protected:
   OpenBeneath() {
@@ -36,7 +36,7 @@ class OpenBeneath : public testing::Test {
     EXPECT_EQ(::symlink(to.c_str(), around_.path_of(name).c_str()), 0) << name;
   }
 
-  // The content, or the error's name.
+  // Returns the content, or the error's name.
   std::string open(std::string_view path, int flags = O_RDONLY) {
     const Result<base::Fd, int> opened = run_now(open_beneath(nullptr, root_.get(), path, flags));
     if (!opened) return ::strerrorname_np(opened.error());
@@ -75,7 +75,7 @@ TEST_F(OpenBeneath, Table) {
       {"sub/link_out", "ENOENT"},
       {"link_to_parent", "ENOENT"},
       {"link_to_parent/secret.txt", "ENOENT"},
-      {"link_to_parent/root/a.txt", "ENOENT"},  // not even when it comes back
+      {"link_to_parent/root/a.txt", "ENOENT"},  // leaves the root, even though it comes back
       {"link_in", "b"},
       {"sub/link_up_and_in", "a"},
       {"link_to_sub/b.txt", "b"},
@@ -105,7 +105,7 @@ TEST_F(OpenBeneath, NamesThatAreTooLong) {
   EXPECT_EQ(open(std::string(5000, 'a')), "ENAMETOOLONG");
 }
 
-// Nobody writes to the FIFO: an ordinary open would wait for ever.
+// The FIFO has no writer, so an ordinary open would block.
 TEST_F(OpenBeneath, FifoDoesNotBlock) { EXPECT_EQ(open("fifo"), ""); }
 
 TEST_F(OpenBeneath, DescriptorsAreClosedOnExec) {

@@ -23,7 +23,7 @@ class Overlap : public testing::Test {
   base::Fd open(const std::string& name) const {
     return base::Fd(::open(around_.path_of(name).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
-  // Either way round.
+  // Checks that the result does not depend on the order.
   bool overlapping(const std::string& one, const std::string& other) const {
     const base::Fd first = open(one);
     const base::Fd second = open(other);
@@ -62,18 +62,18 @@ TEST_F(Overlap, Mounts) {
     possible = ::unshare(CLONE_FS | CLONE_NEWNS) == 0 &&
                ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
     if (!possible) return;
-    // The uploads appear below the root.
+    // The upload directory appears below the root.
     ASSERT_TRUE(bind("up", "www/deep/er"));
     EXPECT_TRUE(overlapping("www", "up"));
     EXPECT_TRUE(overlapping("www", "up/sub"));
     EXPECT_FALSE(overlapping("www", "elsewhere"));
     ASSERT_EQ(::umount(around_.path_of("www/deep/er").c_str()), 0);
     EXPECT_FALSE(overlapping("www", "up"));
-    // A part of the root appears elsewhere and is uploaded to.
+    // A part of the root appears elsewhere, as the upload directory.
     ASSERT_TRUE(bind("www/deep", "mounted"));
     EXPECT_TRUE(overlapping("www", "mounted"));
     EXPECT_FALSE(overlapping("www2", "mounted"));
-    // A file system of its own in the root.
+    // A separate file system inside the root.
     ASSERT_EQ(::mount("none", around_.path_of("www/deep/er").c_str(), "tmpfs", 0, ""), 0);
     EXPECT_TRUE(overlapping("www", "www/deep/er"));
     EXPECT_FALSE(overlapping("up", "www/deep/er"));

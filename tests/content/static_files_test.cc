@@ -23,7 +23,7 @@ class StaticFiles : public testing::Test {
     handler_ = static_files(*Folder::open(directory_.path()));
   }
 
-  // As a request for that target would come through "/{path...}".
+  // Answers a request for `target` as if routed by "/{path...}".
   Response ask(std::string_view target, std::vector<Field> fields = {},
                Method method = Method::GET) {
     asked_ = Asked();
@@ -66,11 +66,11 @@ TEST_F(StaticFiles, Targets) {
       {"/sub/.", 200, "<h1>sub"},
       {"/./sub/%2e/index.html", 200, "<h1>sub"},
       {"/./a.txt", 200, "0123456789"},
-      {"/a.txt/.", 404, ""},  // no directory
+      {"/a.txt/.", 404, ""},  // not a directory
       {"/a%20b/", 200, "<h1>a b"},
       {"/bare/", 404, ""},   // no index
       {"/odd/", 404, ""},    // its index is a directory
-      {"/a.txt/", 404, ""},  // no directory
+      {"/a.txt/", 404, ""},  // not a directory
       {"/gone", 404, ""},
       {"/gone/", 404, ""},
       {"/../a.txt", 400, ""},
@@ -87,7 +87,8 @@ TEST_F(StaticFiles, Targets) {
   }
 }
 
-// The slash goes in before the query, nothing is decoded or encoded, and no target names a host.
+// The slash is inserted before the query, nothing is decoded or encoded, and no Location names a
+// host.
 TEST_F(StaticFiles, DirectoriesAreRedirectedTo) {
   const std::vector<std::pair<std::string_view, std::string>> rows = {
       {"/sub", "/sub/"},
@@ -127,14 +128,14 @@ TEST_F(StaticFiles, PreconditionsAndRanges) {
   struct Row {
     std::vector<Field> fields;
     int status;
-    std::string body;  // of 200 and 206
+    std::string body;  // for 200 and 206
     std::string content_range = "-";
   };
   const std::vector<Row> rows = {
       {{{"if-none-match", tag}}, 304, ""},
       {{{"if-none-match", "*"}}, 304, ""},
       {{{"if-none-match", "\"other\""}}, 200, "0123456789"},
-      // Several lines of a list are one list.
+      // Several lines of a list field form one list.
       {{{"if-none-match", "\"other\""}, {"If-None-Match", tag}}, 304, ""},
       {{{"if-none-match", tag}, {"x", "y"}, {"if-none-match", "\"other\""}}, 304, ""},
       {{{"if-none-match", "\"a\""}, {"if-none-match", ""}, {"if-none-match", tag}}, 304, ""},
@@ -143,7 +144,7 @@ TEST_F(StaticFiles, PreconditionsAndRanges) {
       {{{"if-match", "\"other\""}, {"if-match", tag}}, 200, "0123456789"},
       {{{"if-match", "\"a\""}, {"if-match", "\"b\""}}, 412, ""},
       {{{"if-match", tag}, {"if-none-match", "\"a\""}, {"if-none-match", tag}}, 304, ""},
-      // Those of a field that is none say nothing.
+      // Repeated lines of a field that is not a list are ignored.
       {{{"if-modified-since", date}, {"if-modified-since", date}}, 200, "0123456789"},
       {{{"if-unmodified-since", earlier}, {"if-unmodified-since", date}}, 200, "0123456789"},
       {{{"range", "bytes=2-4"}, {"range", "bytes=2-4"}}, 200, "0123456789"},
@@ -193,12 +194,12 @@ TEST_F(StaticFiles, RangesOfAnIndex) {
   EXPECT_EQ(field_of(response, "Content-Type"), "text/html; charset=utf-8");
 }
 
-// Mapped files keep a descriptor each; the first of them takes the one that is spare.
+// Each mapped file keeps a descriptor. The first one uses the thread's spare descriptor.
 TEST_F(StaticFiles, ShortOfDescriptorsTheAnswerIs503) {
   directory_.write("large1", std::string(100'000, 'x'));
   directory_.write("large2", std::string(100'000, 'x'));
   tests::on_a_new_thread([this] {
-    // UBSan's look at a type that is new to it takes descriptors: it has its look now.
+    // UBSan uses descriptors when it first sees a type, so that happens here.
     EXPECT_EQ(ask("/gone").status(), 404);
     const tests::LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
     EXPECT_EQ(ask("/a.txt").status(), 200);

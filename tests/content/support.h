@@ -1,5 +1,5 @@
-// What the tests of content share: a directory that goes away with its owner, requests made by
-// hand, and a way to run a coroutine that has nothing to wait for.
+// For content tests: a temporary directory, hand-made requests and bodies, resource limits, and
+// run_now() for coroutines that do not suspend.
 #pragma once
 
 #include <fcntl.h>
@@ -52,7 +52,7 @@ class TemporaryDirectory {
   [[nodiscard]] std::string path() const { return path_.string(); }
   [[nodiscard]] std::string path_of(const std::string& name) const { return path_ / name; }
 
-  // Truncates and rewrites the file of that name in place.
+  // Truncates and rewrites the file `name` in place.
   void write(const std::string& name, std::string_view content) const {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream out(path_ / name, std::ios::binary | std::ios::trunc);
@@ -60,8 +60,7 @@ class TemporaryDirectory {
     out.close();
     ASSERT_TRUE(out.good()) << name;
   }
-  // The same, and long ago enough for the cache to believe it: returns when a later write would
-  // show.
+  // Like write(), but returns only when the cache trusts the file: a later write would show.
   void write_settled(const std::string& name, std::string_view content,
                      std::int64_t modified_s = 1'000'000'000) const {
     write(name, content);
@@ -75,13 +74,13 @@ class TemporaryDirectory {
     const timespec times[2] = {{seconds, 0}, {seconds, 0}};
     ASSERT_EQ(::utimensat(fd(), name.c_str(), times, AT_SYMLINK_NOFOLLOW), 0) << name;
   }
-  // nullopt: there is no such regular file.
+  // Returns nullopt if there is no such regular file.
   [[nodiscard]] std::optional<std::string> read(const std::string& name) const {
     if (!std::filesystem::is_regular_file(path_ / name)) return std::nullopt;
     std::ifstream in(path_ / name, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(in), {});
   }
-  // Sorted.
+  // Returns the names of all entries, sorted.
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator(path_)) {
@@ -96,7 +95,7 @@ class TemporaryDirectory {
   base::Fd fd_;
 };
 
-// Lowers a limit of this process for a while.
+// Lowers a resource limit of this process during its lifetime.
 class LoweredLimit {
  public:
   LoweredLimit(__rlimit_resource resource, rlim_t value) : resource_(resource) {
@@ -113,20 +112,20 @@ class LoweredLimit {
   rlimit before_{};
 };
 
-// As many descriptors as are open now: a further one only when one of these is closed.
+// Returns a descriptor limit that allows no more descriptors than are open now.
 inline rlim_t descriptors_in_use() {
   const base::Fd next(::dup(0));
   return static_cast<rlim_t>(next.get());
 }
 
-// A thread's caches have a descriptor to spare. Of a new thread it is among those that are in use
-// when a limit is set, and not above it.
+// Runs `use` on a new thread. A thread's file caches keep a spare descriptor. On a new thread it is
+// opened before the test lowers the limit, so it does not lie above it.
 template <class Use>
 void on_a_new_thread(Use use) {
   std::thread(std::move(use)).join();
 }
 
-// The result of a task whose awaits all complete at once.
+// Returns the result of a task that does not suspend.
 template <class T>
 T run_now(Task<T> task) {
   std::optional<T> result;
@@ -139,13 +138,13 @@ T run_now(Task<T> task) {
   return *std::move(result);
 }
 
-// Yields its pieces one by one, each on the heap and gone at the next call, so that a sanitizer
-// sees every look at one that has expired. Then the end, or an error.
+// Yields its pieces one by one, then the end or an error. Each piece is on the heap and freed by
+// the next call, so that a sanitizer reports every access to an expired one.
 class FakeBody final : public BodySource {
  public:
   explicit FakeBody(std::vector<std::string> pieces, std::optional<Error> failure = std::nullopt)
       : pieces_(std::move(pieces)), failure_(failure) {
-    // An empty piece would be the end.
+    // An empty piece would mean the end.
     std::erase_if(pieces_, [](const std::string& piece) { return piece.empty(); });
   }
 
@@ -164,7 +163,7 @@ class FakeBody final : public BodySource {
     co_return std::string_view();
   }
 
-  // Called with the number of pieces that have been given.
+  // Called before each read with the number of pieces already yielded.
   std::function<void(std::size_t)> before_read;
 
  private:
@@ -175,13 +174,13 @@ class FakeBody final : public BodySource {
   std::unique_ptr<char[]> current_;
 };
 
-// A request made by hand; what it is made of outlives it.
+// A request made by hand. The strings it is made of must outlive it.
 struct Asked {
   RequestHead head;
   PathParams params;
 
   Asked() { head.method_name = "GET"; }
-  // Of a route like "/{path...}".
+  // For a route like "/{path...}".
   explicit Asked(std::string_view target_and_path, std::string_view param = "path") : Asked() {
     head.target = head.path = target_and_path;
     params.add(param, target_and_path.substr(1));

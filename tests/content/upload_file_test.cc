@@ -148,7 +148,7 @@ TEST_F(UploadFileTest, SaysHowMuchItReplaced) {
 
 // --- temporary names --------------------------------------------------------------------------
 
-// The name without the number of the file.
+// Returns the name without the file's number.
 std::string request_of(const std::string& name) { return name.substr(0, name.rfind('_')); }
 
 TEST_F(UploadFileTest, TemporaryNamesOfARequest) {
@@ -164,7 +164,7 @@ TEST_F(UploadFileTest, TemporaryNamesOfARequest) {
   EXPECT_NE(request_of(directory_.names()[2]), request);
 }
 
-// What an earlier process with the same number left does not stand in the way.
+// A file left by an earlier process with the same ID does not cause a conflict.
 TEST_F(UploadFileTest, TemporaryNamesThatAreTaken) {
   std::string next;
   {
@@ -199,7 +199,7 @@ TEST_F(UploadFileTest, RemovesWhatNobodyHolds) {
   EXPECT_EQ(directory_.names(), (Names{"a", "h2_tmp", "o", "z"}));
 }
 
-// A link may be what another server keeps of a link that it replaces.
+// A link may be another server's backup of a link that it replaces.
 TEST_F(UploadFileTest, LinksAreNotJudged) {
   directory_.write("a", "somebody's");
   ASSERT_EQ(::symlinkat("a", directory_.fd(), "h2_tmp_1_2_0"), 0);
@@ -207,7 +207,7 @@ TEST_F(UploadFileTest, LinksAreNotJudged) {
   EXPECT_EQ(directory_.names(), (Names{"a", "h2_tmp_1_2_0"}));
 }
 
-// A process that dies by SIGKILL in the middle of an upload.
+// A process killed by SIGKILL during an upload.
 TEST_F(UploadFileTest, AKilledProcessHoldsNothing) {
   std::array<int, 2> ready{};
   ASSERT_EQ(::pipe2(ready.data(), O_CLOEXEC), 0);

@@ -56,7 +56,7 @@ TEST_F(UploadRoutes, Listing) {
   EXPECT_EQ(asked.answer(listing_).status(), 503);
 }
 
-// What others have uploaded must not run as a part of this site, whatever the answer is.
+// Uploaded files must not run as part of this site, whatever the status.
 TEST_F(UploadRoutes, Downloads) {
   directory_.write_settled("page.html", "<script>");
   directory_.write("h2_tmp_1_2", "half");

@@ -37,8 +37,8 @@ TEST_F(UploadSpaceTest, NoLimits) {
 
 TEST_F(UploadSpaceTest, FilesOfEarlierRunsCount) {
   directory_.write("a", std::string(600, 'x'));
-  directory_.write("h2_tmp_1_2_0", std::string(600, 'x'));  // under way, which is counted apart
-  directory_.write("sub/b", std::string(600, 'x'));         // nothing of ours
+  directory_.write("h2_tmp_1_2_0", std::string(600, 'x'));  // in progress, counted separately
+  directory_.write("sub/b", std::string(600, 'x'));         // not an upload
   const UploadOptions options = total(1000);
   UploadClaim claim(space_, options);
   EXPECT_EQ(claim.cover(400), Verdict::granted);
@@ -63,7 +63,7 @@ TEST_F(UploadSpaceTest, UploadsUnderWayCountTogether) {
   EXPECT_EQ(later.expect(200'000 + form), Verdict::granted) << "what broke off is given back";
 }
 
-// Who announces much and sends nothing keeps little from the others.
+// A client that announces much and sends nothing claims little of the space.
 TEST_F(UploadSpaceTest, LittleIsClaimedBeforeItComes) {
   constexpr std::uint64_t ahead = UploadSpaceLimits::ahead_bytes_max;
   const UploadOptions options = total(4 * ahead);
@@ -78,7 +78,7 @@ TEST_F(UploadSpaceTest, LittleIsClaimedBeforeItComes) {
   EXPECT_EQ(space_.claimed(), 3 * ahead + 1);
 }
 
-// A claim that is refused is not seen by others, however large.
+// A refused claim is not visible to others, however large.
 TEST_F(UploadSpaceTest, AWrongClaimLeavesTheAccount) {
   const UploadOptions options = total(1000);
   UploadClaim claim(space_, options);
@@ -92,7 +92,7 @@ TEST_F(UploadSpaceTest, WhatIsKeptCounts) {
     UploadClaim claim(space_, options);
     EXPECT_EQ(claim.cover(500), Verdict::granted);
     claim.wrote(500);
-    EXPECT_EQ(claim.cover(300), Verdict::granted);  // of which nothing comes
+    EXPECT_EQ(claim.cover(300), Verdict::granted);  // of which nothing is written
     claim.keep(0);
   }
   EXPECT_EQ(space_.stored(), 500U);
@@ -101,12 +101,12 @@ TEST_F(UploadSpaceTest, WhatIsKeptCounts) {
     UploadClaim claim(space_, options);
     EXPECT_EQ(claim.cover(500), Verdict::granted);
     claim.wrote(500);
-    claim.keep(300);  // in place of others
+    claim.keep(300);  // bytes of replaced files
   }
   EXPECT_EQ(space_.stored(), 700U);
 }
 
-// Somebody has removed files by hand: that is seen when there seems to be no room.
+// Files that someone removes by hand are noticed when there seems to be no room.
 TEST_F(UploadSpaceTest, CountsAnewWhenItSeemsFull) {
   directory_.write("a", std::string(1000, 'x'));
   const UploadOptions options = total(1000);

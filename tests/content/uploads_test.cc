@@ -38,7 +38,7 @@ Contents contents(const TemporaryDirectory& directory) {
 
 struct Outcome {
   int status = 0;
-  std::string body;  // of a refusal
+  std::string body;  // of an error response
   std::vector<std::pair<std::string, std::uint64_t>> stored;
   bool operator==(const Outcome&) const = default;
 };
@@ -72,7 +72,8 @@ Pieces bytes_of(const std::string& body) {
   return pieces;
 }
 
-// Whole, byte by byte and in two at every position: the answer and the files are the same.
+// Stores the body whole, byte by byte and in two at every position. The outcome and the files must
+// be the same.
 struct Everyway {
   Outcome outcome;
   Contents files;
@@ -108,14 +109,14 @@ TEST(Uploads, StoredFiles) {
       {part("a", "1") + part("b", "22") + part("c", "") + end,
        {{"a", "1"}, {"b", "22"}, {"c", ""}}},
       {field("x") + part("a", "1") + field("y") + end, {{"a", "1"}}},
-      {part("", "") + part("a", "1") + end, {{"a", "1"}}},  // a file input left empty
+      {part("", "") + part("a", "1") + end, {{"a", "1"}}},  // an empty file input
       {"preamble\r\n" + part("a", "1") + end + "epilogue\r\n--B\r\n", {{"a", "1"}}},
       // Look-alikes of the delimiter.
       {part("a", "\r\n--C\r\n--BB\r\n-\r\n--") + end, {{"a", "\r\n--C\r\n--BB\r\n-\r\n--"}}},
       {part("a", "\r\n\r\n--\r\n--B-x") + end, {{"a", "\r\n\r\n--\r\n--B-x"}}},
-      {part("a", "x--B--\r\n") + end, {{"a", "x--B--\r\n"}}},  // not at a line's beginning
+      {part("a", "x--B--\r\n") + end, {{"a", "x--B--\r\n"}}},  // not at the start of a line
       {part("a", std::string("\0\xff\r\n", 4)) + end, {{"a", std::string("\0\xff\r\n", 4)}}},
-      // Claimed names.
+      // Names that clients send.
       {part("../../etc/passwd", "x") + end, {{"passwd", "x"}}},
       {part("C:\\\\dir\\\\f.txt", "x") + end, {{"f.txt", "x"}}},
       {part(".hidden", "x") + end, {{"hidden", "x"}}},
@@ -137,7 +138,7 @@ TEST(Uploads, Refusals) {
   struct Row {
     std::string body;
     int status;
-    std::string text;  // a part of the answer's
+    std::string text;  // must occur in the body
     Contents before = {};
     bool overwrite = false;
   };
@@ -210,7 +211,7 @@ TEST(Uploads, WithoutABody) {
   EXPECT_EQ(result.error().status(), 400);
 }
 
-// The client leaves at every byte of the body.
+// The client disconnects at each byte of the body.
 TEST(Uploads, BrokenOff) {
   const std::string body = part("a", "some content") + part("b", "more") + end;
   const TemporaryDirectory directory;
@@ -237,11 +238,12 @@ TEST(Uploads, WhileTheyArriveTheyHaveTemporaryNames) {
   EXPECT_EQ(directory.names(), (Pieces{"a", "b"}));
 }
 
-// Another upload takes the second name while this one arrives: nothing of this one stays.
+// Another upload takes the second name while this one arrives. On a conflict, this one leaves
+// nothing.
 TEST(Uploads, AllOrNoneOnAConflictAtTheEnd) {
   struct Row {
     bool overwrite;
-    bool directory;  // takes the name
+    bool directory;  // a directory takes the name
     int status;
     std::string a;
   };
@@ -296,12 +298,12 @@ TEST(Uploads, Limits) {
     Contents before = {};
   };
   const std::vector<Row> rows = {
-      // Of each file.
+      // Per file.
       {part("a", "12345") + part("b", "12345") + end, {.file_bytes_max = 5}, 201},
       {part("a", "123456") + end, {.file_bytes_max = 5}, 413},
       {part("a", "1") + part("b", "123456") + end, {.file_bytes_max = 5}, 413},
       {field("a long field of the form") + part("a", "1") + end, {.file_bytes_max = 5}, 201},
-      // Of all.
+      // Per directory.
       {part("a", "12345") + part("b", "12345") + end, {.directory_bytes_max = 10}, 201},
       {part("a", "12345") + part("b", "123456") + end, {.directory_bytes_max = 10}, 413},
       {part("a", "12345") + end, {.directory_bytes_max = 10}, 201, {{"old", "12345"}}},
@@ -311,7 +313,7 @@ TEST(Uploads, Limits) {
        {.overwrite = true, .directory_bytes_max = 10},
        201,
        {{"a", "12345678"}}},
-      // Of the disk.
+      // On the disk.
       {part("a", "1") + end, {.reserve_bytes = UINT64_MAX}, 507},
       {part("a", "1") + end, {.reserve_bytes = 0}, 201},
   };
@@ -324,7 +326,7 @@ TEST(Uploads, Limits) {
   }
 }
 
-// Nothing is read where Content-Length says that it would be too much.
+// The body is not read if Content-Length shows that it is too large.
 TEST(Uploads, RefusedBeforeTheBody) {
   struct Row {
     UploadOptions options;
@@ -354,7 +356,7 @@ TEST(Uploads, RefusedBeforeTheBody) {
   }
 }
 
-// Each upload sees the directory that has the name now.
+// Each upload uses the directory that has the name now.
 TEST(Uploads, AReplacedDirectory) {
   const TemporaryDirectory around;
   const std::string path = around.path_of("up");
@@ -407,8 +409,8 @@ TEST(Uploads, LargerThanTheFileSystemTakes) {
   EXPECT_EQ(contents(directory), Contents{});
 }
 
-// Runs `use` on a thread of its own where `directory` is a file system of 64 KiB. False: that can't
-// be had here.
+// Runs `use` on a new thread where `directory` is a file system of 64 KiB. Returns false if that
+// needs privileges that are missing.
 bool on_small_disk(const TemporaryDirectory& directory, const std::function<void()>& use) {
   bool mounted = false;
   std::thread([&] {

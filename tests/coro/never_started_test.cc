@@ -1,4 +1,5 @@
-// Coroutines that GCC 12 miscompiles: none is left out without a word.
+// GCC 12 miscompiles some coroutines into ones that never start. Tests that each one either runs or
+// reports that it did not.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -13,7 +14,7 @@ namespace {
 
 Task<bool> is(bool value) { co_return value; }
 
-// Without local variables of their own, or GCC 12 compiles them well.
+// Local variables would hide the bug: GCC 12 compiles coroutines that have some correctly.
 Task<int> condition_of_if() {
   if (co_await is(true)) co_return 1;
   co_return 2;
@@ -51,7 +52,7 @@ Task<int> both() {
   co_return 2;
 }
 
-// What became of the task: its value, or what it threw.
+// Awaits `task` and stores its value or the message of its exception.
 Task<void> run(Task<int> task, int& value, std::string& failure) {
   try {
     value = co_await task;
@@ -79,7 +80,7 @@ Task<void> wait_and_then(Event& event, Task<int> task, int& value, std::string& 
   co_await event.wait();
 }
 
-// The report concerns the task itself, not those that wait for it.
+// Only the task itself fails; its awaiter continues.
 TEST(NeverStarted, ItsAwaiterGoesOn) {
   Event event;
   TaskGroup group;

@@ -42,7 +42,7 @@ const std::vector<TagRow> tag_rows = {
     {",, \"abc\" ,,", true, true},
     {"W/\"x\", W/\"abc\"", false, true},
     {"W/\"abc\", \"abc\"", true, true},
-    {"\"x,\\\", \"abc\"", true, true},  // a backslash escapes nothing in a tag
+    {"\"x,\\\", \"abc\"", true, true},  // a backslash does not escape in a tag
     {"\"\"", false, false},
     {"\"ABC\"", false, false},
     {"\"x\"", false, false},
@@ -125,7 +125,7 @@ TEST(Conditional, Precedence) {
   EXPECT_EQ(get({.if_none_match = "\"x\"", .if_modified_since = later}), proceed);
   EXPECT_EQ(get({.if_none_match = "\"abc\"", .if_modified_since = earlier}), not_modified);
   EXPECT_EQ(get({.if_none_match = "broken", .if_modified_since = later}), proceed);
-  // The first pair is decided before the second.
+  // If-Match and If-Unmodified-Since are evaluated first.
   EXPECT_EQ(get({.if_match = "\"x\"", .if_none_match = "\"abc\""}), failed);
   EXPECT_EQ(get({.if_match = "\"abc\"", .if_none_match = "\"abc\""}), not_modified);
   EXPECT_EQ(get({.if_modified_since = later, .if_unmodified_since = earlier}), failed);
@@ -150,7 +150,7 @@ TEST(Conditional, IfRange) {
   EXPECT_FALSE(applies(earlier));
   EXPECT_FALSE(applies("yesterday"));
   EXPECT_FALSE(range_applies({.if_range = "\"\""}, {.etag = "", .modified = 0}, now));
-  // Modified this very second: the date is no strong validator yet.
+  // Modified in the current second: the date is not a strong validator yet.
   EXPECT_FALSE(range_applies({.if_range = same_date}, validators, modified));
   EXPECT_TRUE(range_applies({.if_range = same_date}, validators, modified + 1));
 }

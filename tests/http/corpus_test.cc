@@ -1,4 +1,5 @@
-// Bytes that a fuzzer found interesting in other servers: none of them breaks an invariant here.
+// Feeds the fuzzing corpora of other servers to the parsers and sessions: no input may break an
+// invariant.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +37,8 @@ std::vector<std::string> files_of(const std::string& folder) {
 
 // --- HTTP/1.1 ---------------------------------------------------------------------------------
 
-// What a connection would make of the bytes, as a text.
+// Parses `bytes` like a connection, `step` bytes at a time. Returns the requests, their content and
+// the error as text.
 std::string understand(const std::string& bytes, std::size_t step) {
   const Limits limits;
   h1::Parser parser(limits);
@@ -102,7 +104,7 @@ TEST(Corpus, Http1IsUnderstoodAlikeHoweverItArrives) {
 // A server that answers each request at once.
 class Server {
  public:
-  explicit Server(h2::Implementation implementation) : host_(implementation) {}
+  explicit Server(Http2Implementation implementation) : host_(implementation) {}
 
   bool receive(std::string_view bytes) {
     host_.receive(bytes);
@@ -121,10 +123,10 @@ class Server {
   std::set<std::uint32_t> answered_;
 };
 
-class H2Corpus : public testing::TestWithParam<h2::Implementation> {};
+class H2Corpus : public testing::TestWithParam<Http2Implementation> {};
 
 INSTANTIATE_TEST_SUITE_P(, H2Corpus,
-                         testing::Values(h2::Implementation::native, h2::Implementation::nghttp2),
+                         testing::Values(Http2Implementation::native, Http2Implementation::nghttp2),
                          h2::name_of_parameter);
 
 TEST_P(H2Corpus, BreaksNoInvariantHoweverItArrives) {
@@ -135,14 +137,14 @@ TEST_P(H2Corpus, BreaksNoInvariantHoweverItArrives) {
     for (const std::size_t step : {bytes.size(), std::size_t{1}, std::size_t{50}}) {
       Server server(GetParam());
       for (std::string_view rest = bytes; !rest.empty();) {
-        const std::string piece(rest.substr(0, step));  // a buffer of its own: overruns are seen
+        const std::string piece(rest.substr(0, step));  // own buffer: shows overreads
         rest.remove_prefix(piece.size());
         if (!server.receive(piece)) break;
       }
       requests += server.log().empty() ? 0 : 1;
     }
   }
-  EXPECT_GT(requests, 0U);  // the corpus reaches beyond the preface
+  EXPECT_GT(requests, 0U);  // some inputs get past the preface
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ std::vector<Row> rows() {
   const bool plain = false;
   const bool tls = true;
   return {
-      // Neither field: no page of a browser.
+      // Neither field: not sent by a web page.
       {plain, "a", {}, false},
       {tls, "a", {{"referer", "http://evil/"}}, false},
       // Sec-Fetch-Site.
@@ -31,7 +31,7 @@ std::vector<Row> rows() {
       {tls, "a", {{"sec-fetch-site", ""}}, true},
       {tls, "a", {{"sec-fetch-site", "same-origin"}, {"sec-fetch-site", "cross-site"}}, true},
       {tls, "a", {{"sec-fetch-site", "same-origin"}, {"Sec-Fetch-Site", "same-origin"}}, true},
-      // It goes before Origin, which says "null" after some redirections.
+      // Sec-Fetch-Site overrides Origin, which is "null" after some redirects.
       {plain, "a", {{"origin", "null"}, {"sec-fetch-site", "same-origin"}}, false},
       {plain, "a", {{"origin", "http://a"}, {"sec-fetch-site", "cross-site"}}, true},
       // Origin: scheme, host and port.
@@ -55,7 +55,7 @@ std::vector<Row> rows() {
       {plain, "a:443", {{"origin", "https://a"}}, true},
       {tls, "a", {{"origin", "http://a"}}, true},
       {tls, "a:80", {{"origin", "http://a"}}, true},
-      // What is no origin, or somebody's whom we can't tell.
+      // Not an origin, or not one that can be compared.
       {plain, "a", {{"origin", "null"}}, true},
       {plain, "a", {{"origin", ""}}, true},
       {plain, "a", {{"origin", "a"}}, true},

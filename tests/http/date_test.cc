@@ -81,7 +81,7 @@ TEST(Date, TwoDigitYearIsAtMostFiftyYearsAhead) {
   const std::int64_t now_2095 = 3'950'000'000;
   EXPECT_EQ(year_of("Monday, 01-Jan-05 00:00:00 GMT", now_2095), "2105");
   EXPECT_EQ(year_of("Monday, 01-Jan-94 00:00:00 GMT", now_2095), "2094");
-  EXPECT_EQ(year_of("Monday, 29-Feb-00 00:00:00 GMT", now_2095), "none");  // 2100 has none
+  EXPECT_EQ(year_of("Monday, 29-Feb-00 00:00:00 GMT", now_2095), "none");  // 2100 is no leap year
   parse_date("Monday, 01-Jan-05 00:00:00 GMT", std::numeric_limits<std::int64_t>::max());
   parse_date("Monday, 01-Jan-05 00:00:00 GMT", std::numeric_limits<std::int64_t>::min());
 }

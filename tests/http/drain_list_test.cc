@@ -32,7 +32,7 @@ TEST(DrainList, ShedsTheLongestIdleFirst) {
   DrainList list;
   Member a(list, "a"), b(list, "b"), c(list, "c"), busy(list, "busy");
   for (Member* const member : {&b, &a, &c}) list.set_idle(*member);
-  list.set_idle(b);  // once more, hence the last one
+  list.set_idle(b);  // again: moves b to the end
   for (Member* const next : {&a, &c, &b}) {
     EXPECT_TRUE(list.shed_longest_idle());
     EXPECT_EQ(next->shed_count, 1);
@@ -66,7 +66,7 @@ TEST(DrainList, OneThatIsToldMayEndOthers) {
   list.drain();
   EXPECT_TRUE(list.draining());
   EXPECT_EQ(list.name_unfinished(), std::vector<std::string>{"second"});
-  list.set_idle(*second);  // changes nothing any more
+  list.set_idle(*second);  // no effect once draining
   EXPECT_FALSE(list.shed_longest_idle());
 }
 

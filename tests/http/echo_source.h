@@ -1,4 +1,4 @@
-// Handlers whose response reads the request while it is sent.
+// Handlers whose response body reads the request while it is sent.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace h2server::http {
 
-// Sends back the request's body, from a reference to the request.
+// Sends back the request's body. The request must outlive it.
 class EchoSource final : public BodySource {
  public:
   explicit EchoSource(Request& request) : request_(request) {}

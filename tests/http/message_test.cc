@@ -94,7 +94,7 @@ TEST(Syntax, KnowsFieldValueCharacters) {
 TEST(Syntax, ComparesAndTrims) {
   EXPECT_TRUE(equals_ignoring_case("Content-LENGTH", "content-length"));
   EXPECT_FALSE(equals_ignoring_case("a", "ab"));
-  EXPECT_FALSE(equals_ignoring_case("[", "{"));  // 32 apart, and no letters
+  EXPECT_FALSE(equals_ignoring_case("[", "{"));  // 32 apart, but not letters
   EXPECT_FALSE(equals_ignoring_case("\xc9", "\xe9"));
   EXPECT_EQ(trim(" \t a b\t "), "a b");
   EXPECT_EQ(trim(" \t "), "");

@@ -30,12 +30,13 @@ std::string text_of(base::BufferChain& chain) {
   return all;
 }
 
-// As if all of its file were in the page cache.
+// Marks the rest of a mapped file as resident in the page cache.
 void warm(OutgoingBody& body) {
   if (const auto part = body.cold()) body.warmed({part->file, part->first, SIZE_MAX / 2});
 }
 
-// Appends the whole body in pieces of `bytes_max`; "error" where it can't be completed.
+// Appends the whole body in pieces of at most `bytes_max` and returns the bytes. Returns "error" if
+// append() fails, "stalled" if nothing can be appended.
 std::string send(OutgoingBody& body, std::size_t bytes_max, const std::string& prefix = "") {
   base::BufferChain out;
   while (!body.finished()) {
@@ -65,7 +66,7 @@ FileRef held_file(const std::string& content) {
   return file;
 }
 
-// A file on disk, mapped, that can be changed behind the server's back.
+// A mapped file on disk that can be truncated and rewritten while it is sent.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& content)
@@ -94,7 +95,7 @@ class MappedFile {
   void truncate(std::size_t size) {
     ASSERT_EQ(::truncate(path_.c_str(), static_cast<off_t>(size)), 0);
   }
-  // Writes in place; the size stays and the time of change moves.
+  // Overwrites in place: keeps the size, changes the modification time.
   void rewrite() {
     const base::Fd target(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
     ASSERT_EQ(::pwrite(target.get(), "new", 3, 0), 3);
@@ -187,7 +188,7 @@ TEST(OutgoingBody, ASharedPieceKeepsItsFile) {
   EXPECT_TRUE(text_of(out) == pattern(5000));
 }
 
-// Sizes around those at which the last piece, a block or both begin to matter.
+// Covers sizes around the limits of the last piece and of a block.
 TEST(OutgoingBody, SendsAMappedFileOrAPartOfIt) {
   for (const std::size_t size : {1U, 16'383U, 16'384U, 16'385U, 65'500U, 200'000U}) {
     const std::string content = pattern(size);
@@ -253,7 +254,8 @@ TEST(OutgoingBody, HandsTheKernelAllButTheLastPieceOfAMapping) {
   EXPECT_TRUE(last < file.ref()->bytes || last >= file.ref()->bytes + 100'000);
 }
 
-// What the kernel has from a file's pages may change until the peer has it: the end waits.
+// Pages that the kernel sends from a file may change until the peer has them, so the last piece
+// waits.
 TEST(OutgoingBody, TellsWhereALargeFileLiesAndSettlesThatBeforeItsEnd) {
   constexpr std::size_t mib = 1024 * 1024;
   const std::string content = pattern(9 * mib);
@@ -385,7 +387,7 @@ TEST(OutgoingBody, SendsWhatASourceOffers) {
 TEST(OutgoingBody, HoldsASourceToItsSize) {
   struct Row {
     std::uint64_t size;
-    std::vector<std::string> pieces;  // the last one is the offer that fails
+    std::vector<std::string> pieces;  // the last offer fails
   };
   const std::vector<Row> rows = {{0, {"a"}},    {3, {""}},         {3, {"ab", ""}},
                                  {3, {"abcd"}}, {3, {"abc", "d"}}, {3, {"ab", "cd"}}};

@@ -31,7 +31,7 @@ Response streamed(std::optional<std::uint64_t> size = std::nullopt) {
   return Response(std::make_unique<Nothing>(), "a/b", size);
 }
 
-// RFC 9110, 15: no final response, no status at all, or none that clients understand.
+// RFC 9110, 15: interim responses, invalid numbers, and classes that clients do not understand.
 TEST(Response, RefusesAStatusThatNoResponseHas) {
   for (const int status : {-200, -1, 0, 1, 20, 99, 100, 101, 103, 199, 600, 999, 1000, 20000}) {
     EXPECT_THROW(Response{status}, std::invalid_argument) << status;

@@ -8,7 +8,7 @@
 namespace h2server::http {
 namespace {
 
-// A handler that can be told from the others: it answers with its name.
+// Returns a handler that answers with `name`, so that a test can tell which one matched.
 Handler named(const std::string& name) {
   return [name](Request&) { return Response(200, name); };
 }
@@ -23,7 +23,7 @@ class RouterTest : public testing::Test {
     const auto added = router_.add(GET, pattern, named(pattern));
     return added ? "" : added.error();
   }
-  // The pattern that was found, and its parameters; "404" or "405".
+  // Returns the matching pattern and its parameters, or "404" or "405".
   std::string find(const std::string& path, Method method = GET) {
     PathParams params;
     const Router::Match match = router_.find(method, path, params);
@@ -171,7 +171,7 @@ TEST_F(RouterTest, BoundsTheNumberOfParameters) {
   ASSERT_NE(router_.find(GET, path, params).handler, nullptr);
   EXPECT_EQ(params.find("p0"), "0");
   EXPECT_EQ(params.find("p15"), "15");
-  // What was refused leaves nothing behind that a path could run into.
+  // A refused pattern leaves nothing behind that a path could match.
   for (const char* const more : {"/{q}", "/{q...}", "/{q}/{r}/{s}"}) {
     EXPECT_NE(error_of(pattern + more), "");
   }

@@ -80,7 +80,7 @@ TEST_F(ServiceTest, AnswersWhatNoHandlerDoes) {
       {Method::unknown, "/x", 501},
       {Method::unknown, "*", 501},
       {Method::unknown, "host:443", 501},  // CONNECT
-      {Method::unknown, "", 501},          // CONNECT of HTTP/2
+      {Method::unknown, "", 501},          // CONNECT in HTTP/2
   };
   for (const Row& row : rows) {
     exchange_.clear();

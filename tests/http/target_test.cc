@@ -116,7 +116,7 @@ TEST(Target, RefusesBadTargets) {
   for (const std::string& raw : bad) EXPECT_FALSE(parse_target(raw, arena).has_value()) << raw;
 }
 
-// Every byte, raw and escaped: which are refused is decided here once more, in other words.
+// Checks every byte, raw and escaped, against an independent definition of what is refused.
 TEST(Target, DecidesOnEveryByte) {
   constexpr std::string_view digits = "0123456789abcdef";
   base::Arena arena;
@@ -146,7 +146,7 @@ const std::vector<GoodAuthority> good_authorities = {
     {"a:00000000000000000000080", "a", 80},
     {"EXAMPLE.com.", "EXAMPLE.com."},
     {"127.0.0.1:80", "127.0.0.1", 80},
-    {"256.1.1.1", "256.1.1.1"},  // no address, but a name
+    {"256.1.1.1", "256.1.1.1"},  // a name, not an address
     {"xn--caf-dma_~!$&'()*+,;=", "xn--caf-dma_~!$&'()*+,;="},
     {"caf%C3%a9:1", "caf%C3%a9", 1},
     {"[::]", "[::]"},
@@ -246,7 +246,7 @@ TEST(Target, RefusesBadAuthorities) {
   base::Arena arena;
   for (const std::string& text : bad_authorities) {
     EXPECT_FALSE(parse_authority(text).has_value()) << text;
-    // A path, a query or a fragment may follow one, and then it is another.
+    // In a target, '/', '?' and '#' end the authority, so a shorter one would be parsed.
     if (text.find_first_of("/?#") != std::string::npos) continue;
     EXPECT_FALSE(parse_target("http://" + text + "/", arena).has_value()) << text;
   }

@@ -1,4 +1,5 @@
-// Trailer fields of both protocols: the same lines mean the same to a handler, and from a source.
+// Tests trailer fields: HTTP/1.1 and HTTP/2 give a handler the same fields, and send the same ones
+// from a source.
 #include "http/trailers.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +63,7 @@ TEST(Trailers, OfAChunkedRequest) {
       h1::BodyDecoder decoder({.body = h1::Framing::Body::chunked}, &trailers);
       auto verdict = h1::BodyDecoder::Verdict::need_more;
       for (std::size_t at = 0; at < bytes.size(); at += step) {
-        std::string piece = bytes.substr(at, step);  // at another address each time
+        std::string piece = bytes.substr(at, step);  // at a new address each time
         std::string_view rest = piece;
         do {
           verdict = decoder.decode(rest);
@@ -77,8 +78,8 @@ TEST(Trailers, OfAChunkedRequest) {
 }
 
 TEST(Trailers, OfARequestOfHttp2) {
-  for (const h2::Implementation implementation :
-       {h2::Implementation::native, h2::Implementation::nghttp2}) {
+  for (const Http2Implementation implementation :
+       {Http2Implementation::native, Http2Implementation::nghttp2}) {
     for (const Row& row : rows) {
       SCOPED_TRACE(row.seen);
       h2::SessionHost host(implementation);
@@ -90,7 +91,8 @@ TEST(Trailers, OfARequestOfHttp2) {
   }
 }
 
-// Which of a source's leave, and as what: sender and session_test have the frames of HTTP/2.
+// Checks which of a source's trailer fields are sent, and in what form. session_test.cc covers the
+// frames of HTTP/2.
 TEST(Trailers, OfAResponse) {
   std::vector<Row> given = rows;
   given.push_back({{{"Sum", " 1\t"}, {"X-Y", ""}}, "sum=1;x-y=;"});

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What is asked for is asked by closing an end.
+// Closing `theirs` of a pair requests a drain or a cancel.
 struct Asking {
   Pair drain = make_pair_of_sockets();
   Pair cancel = make_pair_of_sockets();
@@ -24,7 +24,7 @@ struct Asking {
 
 class BlockingEngineTest : public testing::Test {
  protected:
-  // It is never suspended: it is over when this returns.
+  // The engine never suspends a task, so it has finished when start() returns.
   static void run(Task<void> task) {
     coro::TaskGroup tasks;
     tasks.start(std::move(task));
@@ -169,7 +169,7 @@ TEST_F(BlockingEngineTest, TheDrainMayCancelWhatWaits) {
     };
     const Result<Lease> lease = co_await waiting;
     EXPECT_EQ(text_of(lease), error(ECANCELED));
-    waiting.cancel();  // too late, harmless
+    waiting.cancel();  // has no effect on a completed operation
   };
   run(body());
   put(pair_.theirs, "others");
@@ -182,7 +182,7 @@ TEST_F(BlockingEngineTest, TheDrainIsSeenByWhoSleeps) {
   EXPECT_EQ(drains_, 1);
 }
 
-// Its socket is ready whenever it is asked.
+// The socket is always ready, so the engine never blocks.
 TEST_F(BlockingEngineTest, WhoNeverWaitsIsToldToo) {
   BlockingEngine engine(asking_.interrupts(), [this] { ++drains_; }, {.look_ms = 1});
   Socket socket(engine, std::move(pair_.ours));

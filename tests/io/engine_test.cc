@@ -45,7 +45,7 @@ base::Fd connect_to(const Loopback& loopback) {
   return client;
 }
 
-// The number that the next descriptor will have.
+// Returns the number that the next descriptor will get.
 int next_descriptor() {
   const base::Fd probe(::dup(0));
   return probe.get();
@@ -115,7 +115,7 @@ TEST_P(EngineTest, ReportsTheEndBehindBytesThatCameWithIt) {
     }
   };
   start(reads());
-  put(pair.theirs, "last");  // the reader waits already: one event tells of both
+  put(pair.theirs, "last");  // the reader already waits, so one event reports both
   pair.theirs.close();
   run();
   EXPECT_EQ(received, (std::vector<std::string>{"last", "", "", ""}));
@@ -188,7 +188,7 @@ TEST_P(EngineTest, SendsTheRestOnceThePeerReads) {
   const auto sends = [&]() -> Task<void> {
     std::string_view left = bytes;
     while (!left.empty()) {
-      // Two pieces, so that their order counts.
+      // Two pieces, so that the test checks their order.
       const std::size_t half = left.size() / 2;
       const std::array<iovec, 2> pieces = {
           {{const_cast<char*>(left.data()), half},
@@ -277,14 +277,14 @@ TEST_P(EngineTest, ADeadlineThatWasMetDoesNotEndTheNextOperation) {
   Socket socket(*engine_, std::move(pair.ours));
   bool long_ago = false;
   const auto reads = [&]() -> Task<void> {
-    ReceiveOp first(socket, 1);  // leaves the socket's timer where it stands
+    ReceiveOp first(socket, 1);  // leaves the socket's timer armed
     EXPECT_EQ(text_of(co_await first), "in time");
     ReceiveOp second(socket, 60'000);
     EXPECT_EQ(text_of(co_await second), "later");
     EXPECT_TRUE(long_ago);
   };
   const auto writes = [&]() -> Task<void> {
-    SleepOp pause(*engine_, 150);  // the first deadline passes, twice
+    SleepOp pause(*engine_, 150);  // long past the first deadline
     co_await pause;
     long_ago = true;
     put(pair.theirs, "later");
@@ -394,7 +394,7 @@ TEST_P(EngineTest, AcceptsAgainAfterTheProcessRanOutOfDescriptors) {
       EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
       EXPECT_EQ(connection.has_value() ? 0 : connection.error().code, EMFILE);
     }
-    // No new edge will come for the connection that waits: the engine has to remember it.
+    // No new edge comes for the pending connection, so the engine must remember it.
     AcceptOp accept(listener);
     const Result<base::Fd> connection = co_await accept;
     EXPECT_TRUE(connection.has_value());

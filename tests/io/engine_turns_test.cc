@@ -1,4 +1,4 @@
-// Engines: cancelling, waking, fairness, and sockets that go away between two events.
+// Engines: cancelling, waking, fairness, and sockets that are destroyed between two events.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -64,7 +64,7 @@ TEST_P(EngineTurns, ACancelledOperationEndsOnceAndLeavesTheSocketUsable) {
   EXPECT_TRUE(waiting->pending());
   waiting->cancel();
   waiting->cancel();
-  EXPECT_EQ(ended, 0);  // asked, not forced: it ends in the engine's next turn
+  EXPECT_EQ(ended, 0);  // cancel() only requests: the operation ends in the engine's next turn
   run();
   EXPECT_EQ(ended, 1);
 }
@@ -278,8 +278,8 @@ TEST_F(EpollEngineSmallTurns, BuffersAreLentAgain) {
 
 // --- sockets that go away ---------------------------------------------------------------------
 
-// Two sockets are ready in one turn. The first one's handler ends the second socket and makes
-// another that has its descriptor's number: the event that is still to come must not reach it.
+// Two sockets are ready in one turn. The first one's handler destroys the second socket and opens a
+// third with the same descriptor number. The second's pending event must not reach the third.
 TEST_F(EpollEngineTurns, AnEventOfASocketThatIsGoneReachesNoOther) {
   Pair first_pair = make_pair_of_sockets();
   Pair second_pair = make_pair_of_sockets();
@@ -305,7 +305,7 @@ TEST_F(EpollEngineTurns, AnEventOfASocketThatIsGoneReachesNoOther) {
     put(third_pair.theirs, "for the third");
   };
   const auto watches_second = [&]() -> Task<void> {
-    ReceiveOp receive(*second, 0);  // waits, so that the engine watches the descriptor
+    ReceiveOp receive(*second, 0);  // suspends, so the engine watches the descriptor
     EXPECT_EQ(text_of(co_await receive), "once");
     put(first_pair.theirs, "go");
     put(second_pair.theirs, "nobody reads this");
@@ -339,7 +339,7 @@ TEST_F(EpollEngineTurns, AReaderMayEndItsSocketBeforeTheWritersHalfOfTheEvent) {
   const auto ends = [&]() -> Task<void> {
     {
       ReceiveOp receive(*socket, 0);
-      // A reset, since what was sent to the peer is lost.
+      // A reset, because the peer closed with unread data.
       EXPECT_EQ(text_of(co_await receive), "error " + std::to_string(ECONNRESET));
     }
     sending->cancel();

@@ -1,4 +1,5 @@
-// Files: operations complete at once when the page cache has what they want, and elsewhere else.
+// File operations: they complete at once if the page cache holds the data, and otherwise without
+// blocking the loop.
 #include "io/file_op.h"
 
 #include <fcntl.h>
@@ -33,7 +34,7 @@ std::string pattern(std::size_t size) {
 class FileOpTest : public EngineFixture, public testing::WithParamInterface<EngineKind> {
  protected:
   FileOpTest() : EngineFixture(open_engine(GetParam()).value()) {
-    std::string name = "/var/tmp/h2server-file-op-XXXXXX";  // not /tmp, which may be all memory
+    std::string name = "/var/tmp/h2server-file-op-XXXXXX";  // not /tmp, which may be a tmpfs
     folder_ = ::mkdtemp(name.data());
     directory_ = base::Fd(::open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
@@ -43,7 +44,7 @@ class FileOpTest : public EngineFixture, public testing::WithParamInterface<Engi
     std::ofstream(folder_ / name, std::ios::binary) << bytes;
     return base::Fd(::open((folder_ / name).c_str(), O_RDWR | O_CLOEXEC));
   }
-  // Out of the page cache, as far as the file system lets us.
+  // Drops the file from the page cache, if the file system supports it.
   static void make_cold(const base::Fd& file) {
     ASSERT_EQ(::fsync(file.get()), 0);
     ASSERT_EQ(::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
@@ -105,9 +106,9 @@ TEST_P(FileOpTest, ReadsWarmAndCold) {
   run(body());
 }
 
-// What matters: whoever has to wait for the disk does not hold up the others. Even a read that may
-// not wait makes the kernel read ahead, and finds the page if it is descheduled in between: so each
-// cold file is read once, and one of several has to wait.
+// A task that waits for the disk must not block the others. Even a non-blocking read starts
+// read-ahead and can find the page if the thread is descheduled in between. So the test reads each
+// cold file once, and expects at least one of them to wait.
 TEST_P(FileOpTest, AColdReadDoesNotCompleteAtOnce) {
   std::array<char, 4096> room;
   const base::Fd probed = make("probed", pattern(large));
@@ -174,7 +175,7 @@ TEST_P(FileOpTest, ManyAtOnce) {
 
 // --- functions that may wait ------------------------------------------------------------------
 
-// Stands in for a disk that is stuck: work that waits until somebody lets it go on.
+// Simulates a stuck disk: pass() blocks until open() is called.
 class Gate {
  public:
   Gate() {
@@ -216,7 +217,8 @@ TEST_P(FileOpTest, WhatWorkThrowsIsThrownHere) {
   run(body());
 }
 
-// As many as there are threads for them: neither the loop nor what reads files waits for them.
+// More stuck functions than there are threads for them. Neither the loop nor file reads wait for
+// them.
 TEST_P(FileOpTest, StuckWorkHoldsUpNobody) {
   Gate gate;
   const base::Fd file = make("a", pattern(large));
@@ -244,7 +246,7 @@ TEST_P(FileOpTest, StuckWorkHoldsUpNobody) {
   EXPECT_EQ(passed, FileThreadsLimits::threads_max + 1);
 }
 
-// What has begun ends by itself; what has not is not begun.
+// Work in progress runs to its end. Work that has not begun never starts.
 TEST_P(FileOpTest, CancellingAll) {
   Gate gate;
   std::optional<int> begun;

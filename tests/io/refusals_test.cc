@@ -1,4 +1,4 @@
-// What engines do when the system refuses them: watches, threads, submissions.
+// Engines when the system refuses watches, threads or submissions.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/audit.h>
@@ -34,7 +34,7 @@ namespace h2server::io {
 namespace {
 
 constexpr std::uint32_t number_at = offsetof(seccomp_data, nr);
-// The lower half of an argument, on a little-endian machine.
+// The offset of the lower half of an argument on a little-endian machine.
 constexpr std::uint32_t argument_at(unsigned index) {
   return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + index * sizeof(std::uint64_t));
 }
@@ -46,8 +46,8 @@ constexpr sock_filter unless(std::uint32_t value, std::uint8_t skipped) {
 }
 constexpr sock_filter verdict(std::uint32_t value) { return BPF_STMT(BPF_RET | BPF_K, value); }
 
-// For the rest of the calling thread's life. A descriptor with SECCOMP_FILTER_FLAG_NEW_LISTENER;
-// negative: this system has no such filters.
+// Installs a filter for the rest of the calling thread's life. Returns a descriptor with
+// SECCOMP_FILTER_FLAG_NEW_LISTENER, or a negative number if the system does not support filters.
 template <std::size_t size>
 int filter_calls(std::array<sock_filter, size> code, unsigned flags = 0) {
   const sock_fprog program{.len = size, .filter = code.data()};
@@ -57,7 +57,7 @@ int filter_calls(std::array<sock_filter, size> code, unsigned flags = 0) {
 
 // --- watches ------------------------------------------------------------------------------------
 
-// Both coroutines end, then the engine stops.
+// Stops the engine when both coroutines have ended.
 struct Ending {
   Engine& engine;
   int left = 2;
@@ -84,8 +84,8 @@ Task<void> cancel_when_late(Ending& ending) {
   ending.one();
 }
 
-// ENOSPC: as many watches as a user may have. A listener is tried again later, and must not be
-// taken for watched.
+// ENOSPC: the user's limit of watches is reached. The engine must not treat the listener as
+// watched, and retries on the next accept.
 TEST(Refusals, AWatchThatFailedIsAskedForAgain) {
   bool filtered = false;
   std::array<int, 2> errors{};
@@ -112,7 +112,7 @@ TEST(Refusals, AWatchThatFailedIsAskedForAgain) {
 
 // --- threads ------------------------------------------------------------------------------------
 
-// No thread can be started while it lives: each would need a stack that no machine has.
+// While it lives, no thread can start: the default stack size is larger than any machine's memory.
 class NoThreads {
  public:
   NoThreads() {
@@ -141,8 +141,8 @@ class FileThreadsRefused : public EngineFixture {
   }
   ~FileThreadsRefused() override { std::filesystem::remove_all(folder_); }
 
-  // Never completes at once: to make a file may take a while. Of a pipe it lasts until somebody
-  // reads.
+  // Never completes at once, because creating a file may block. Opening the pipe blocks until
+  // someone opens its other end.
   FileCall opening(const char* name) {
     const open_how how{.flags = O_WRONLY | O_CREAT | O_CLOEXEC, .mode = 0600, .resolve = 0};
     return FileCall::open(AT_FDCWD, paths_.emplace_back(folder_ / name).c_str(), how);
@@ -215,8 +215,8 @@ TEST_F(FileThreadsRefused, AThreadThatWorksTakesWhatWaits) {
 
 // --- submissions --------------------------------------------------------------------------------
 
-// Answers the io_uring_enter calls of a thread that would submit with EAGAIN, as a kernel that is
-// short of memory does, until it is told to stop.
+// Fails a thread's submitting io_uring_enter calls with EAGAIN, as a kernel short of memory does,
+// until the count given to stop_after() is used up.
 class Refuser {
  public:
   explicit Refuser(int listener) : listener_(listener), thread_([this] { answer_all(); }) {}
@@ -226,7 +226,7 @@ class Refuser {
   [[nodiscard]] int refused() const { return refused_; }
 
  private:
-  static constexpr int patience = 10'000;  // refusals before it gives up: somebody spins
+  static constexpr int patience = 10'000;  // refusal limit: more means the engine spins
 
   void answer_all() {
     for (;;) {
@@ -249,7 +249,7 @@ class Refuser {
 
   base::Fd listener_;
   std::atomic<int> refused_{0};
-  std::atomic<int> left_{-1};  // no end
+  std::atomic<int> left_{-1};  // negative: no limit
   std::thread thread_;
 };
 
@@ -260,7 +260,7 @@ Task<void> receive_one(Socket& socket, std::string& got, Engine& engine, int& le
   if (--left == 0) engine.stop();
 }
 
-constexpr int connections = 60;  // more than the ring takes at once
+constexpr int connections = 60;  // more than the submission ring holds
 
 void receive_while_refused(std::promise<int> listener, std::future<Refuser*> made) {
   auto engine =
@@ -285,7 +285,7 @@ void receive_while_refused(std::promise<int> listener, std::future<Refuser*> mad
   }
   EXPECT_LE(refuser->refused(), connections) << "it does not ask again and again";
   EXPECT_GT(refuser->refused(), 0) << "the test does not reach what it is about";
-  refuser->stop_after(3);  // the loop is refused too
+  refuser->stop_after(3);  // the loop's submissions are refused, too
   for (int i = 0; i < connections; ++i) put(peers[static_cast<std::size_t>(i)], std::to_string(i));
   engine->run();
   for (int i = 0; i < connections; ++i) {

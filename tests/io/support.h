@@ -1,4 +1,4 @@
-// For the tests of engines: which there are here, sockets to give them, and a fixture for each.
+// For engine tests: the available engines, socket pairs, and a fixture.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,10 +15,10 @@
 
 namespace h2server::io {
 
-// io_uring is missing where it is not allowed, as in many containers.
+// Omits io_uring where it is not permitted, as in many containers.
 inline std::vector<EngineKind> engines_here() {
   std::vector<EngineKind> kinds{EngineKind::epoll};
-  if (choose_engine("io_uring")) kinds.push_back(EngineKind::io_uring);
+  if (choose_engine(IoEngine::io_uring)) kinds.push_back(EngineKind::io_uring);
   return kinds;
 }
 
@@ -52,7 +52,7 @@ class EngineFixture : public testing::Test {
  protected:
   explicit EngineFixture(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
 
-  // Runs the engine until every task that was started has ended.
+  // Runs the engine until all started tasks have ended.
   void run() {
     if (tasks_.running() == 0) return;
     engine_->run();

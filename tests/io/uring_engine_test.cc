@@ -1,4 +1,4 @@
-// What only the engine on io_uring has: a ring of buffers, and descriptors passed between engines.
+// Features of the io_uring engine only: the buffer ring, and passing descriptors between engines.
 #include "io/uring_engine.h"
 
 #include <fcntl.h>
@@ -104,7 +104,7 @@ TEST_F(UringEngineTest, WhatNobodyReadsIsBoundedAndComesLater) {
     int with_kernel = 0;
     EXPECT_EQ(::ioctl(socket.fd(), FIONREAD, &with_kernel), 0);
     const std::size_t held = sent - received.size() - static_cast<std::size_t>(with_kernel);
-    EXPECT_LE(held, 8U * 64);  // all buffers there are
+    EXPECT_LE(held, 8U * 64);  // all buffers
     co_await receive_all(socket, received, sent);
     EXPECT_EQ(received.size(), sent);
   };
@@ -115,7 +115,7 @@ TEST_F(UringEngineTest, PassesDescriptorsToAnotherThread) {
   constexpr int count = 100;
   std::promise<Engine*> other;
   std::promise<void> all_passed;
-  std::atomic<int> passed{0};  // tells the thread sanitizer what went through the kernel
+  std::atomic<int> passed{0};  // shows the thread sanitizer the order that the kernel guarantees
   int arrived = 0;
   std::thread thread([&] {
     std::unique_ptr<Engine> engine = open_small();
@@ -147,7 +147,7 @@ TEST_F(UringEngineTest, PassesDescriptorsToAnotherThread) {
     SleepOp sleep(*engine_, 1);
     co_await sleep;
   };
-  run(pause());  // which submits
+  run(pause());  // submits the messages
   all_passed.set_value();
   thread.join();
   EXPECT_EQ(arrived, count);

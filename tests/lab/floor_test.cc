@@ -1,5 +1,5 @@
-// The floor without sockets: framing, answers and flow control by tables of bytes, each delivered
-// whole and one byte at a time.
+// The floor without sockets: framing, responses, flow control by tables of input bytes, delivered
+// whole and one at a time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ const H1Row h1_rows[] = {
     {"\n\n\n\r\n\r", 0},
 };
 
-// Whole, cut in two anywhere, and one byte at a time.
+// Delivers the bytes whole, split in two at every offset, and one by one.
 template <class Framing>
 void check_count(const H1Row& row) {
   Framing whole;
@@ -224,7 +224,7 @@ TEST(FloorOutput, GrowsWithoutLosingWhatIsThere) {
 
 // --- sessions ---------------------------------------------------------------------------------
 
-// All that a session says when the client's bytes come `step` at a time; `limit` per fill.
+// Returns a session's whole output for input in steps of `step` bytes; `limits` apply to each fill.
 std::string said(const Answers& answers, std::string_view bytes, std::size_t step,
                  FillLimits limits = {}) {
   Session session(answers);
@@ -249,7 +249,7 @@ TEST(FloorSession, AnswersHttp1) {
   for (const std::size_t step : {std::size_t{1}, std::size_t{5}, std::size_t{1000}}) {
     EXPECT_EQ(said(answers, request, step), response);
     EXPECT_EQ(said(answers, request + request, step), response + response);
-    // It begins like the preface of HTTP/2.
+    // Starts like the HTTP/2 preface.
     EXPECT_EQ(said(answers, "PRI * HTTP/1.1\r\n\r\n", step), response);
     EXPECT_EQ(said(answers, "P\r\n\r\n", step), response);
   }
@@ -278,7 +278,7 @@ TEST(FloorSession, EndsAfterOneResponseWhenAsked) {
   Session session(answers);
   EXPECT_FALSE(session.finished());
   session.receive(request);
-  EXPECT_FALSE(session.finished());  // not said yet
+  EXPECT_FALSE(session.finished());  // the response is not written yet
   Output output;
   session.fill(output, {});
   EXPECT_TRUE(session.finished());
@@ -369,7 +369,7 @@ TEST(FloorSession, StopsWhereTheWindowEnds) {
   const std::string begin = server_settings + acknowledgement + response_headers(1, 5) +
                             frame(0, 0, 1, "he") + response_headers(3, 5) + frame(0, 0, 3, "he");
   EXPECT_EQ(said(answers, start, 1000), begin);
-  // Its own window, then both by the setting, then none of a stream that was reset.
+  // A stream's own window; both windows by the setting; none for a stream that was reset.
   EXPECT_EQ(said(answers, start + window_update(3, 9), start.size()),
             begin + frame(0, 1, 3, "llo"));
   EXPECT_EQ(said(answers, start + initial_window(4), start.size()),
@@ -379,7 +379,7 @@ TEST(FloorSession, StopsWhereTheWindowEnds) {
       begin + acknowledgement + frame(0, 1, 3, "llo"));
 }
 
-// Bytes of DATA in all frames of `text`, which may not be longer than a frame may be.
+// Returns the payload of all DATA frames in `text`. Checks that no frame is too long.
 std::string data_of(std::string_view text) {
   std::string data;
   while (text.size() >= h2_header_bytes) {
@@ -403,7 +403,7 @@ TEST(FloorSession, SendsLargeBodiesInTurns) {
   for (const bool refer : {false, true}) {
     const FillLimits limits{.bytes_max = 100'000, .refer_to_body = refer};
     EXPECT_EQ(data_of(said(answers, open, 1000, limits)), body);
-    // The connection's window, in two steps.
+    // The connection's window limits the data, until it is opened further.
     const std::string narrow = start + headers(1);
     EXPECT_EQ(data_of(said(answers, narrow, 1000, limits)), body.substr(0, 65'535));
     EXPECT_EQ(data_of(said(answers, narrow + window_update(0, 100), narrow.size(), limits)),

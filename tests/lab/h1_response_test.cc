@@ -14,10 +14,10 @@ struct Row {
   const char* what;
   std::string bytes;
   Verdict verdict;
-  int status = 200;  // these at complete
+  int status = 200;  // this and the following only if complete
   std::uint64_t body_bytes = 0;
   bool keeps_connection = true;
-  std::size_t left = 0;  // bytes behind the response
+  std::size_t left = 0;  // bytes after the response
   bool to_head = false;
 };
 
@@ -90,7 +90,7 @@ const std::vector<Row> rows = {
     {"a head without end", ok + "A: " + std::string(70'000, 'a'), bad},
 };
 
-// Gives `bytes` in steps; the final verdict, and how many bytes lie behind what was taken.
+// Delivers `bytes` in steps. Returns the final verdict; `left` is the number of unconsumed bytes.
 Verdict give(H1Response& response, std::string_view bytes, std::size_t step, std::size_t& left) {
   Verdict verdict = Verdict::need_more;
   while (!bytes.empty() && verdict == Verdict::need_more) {

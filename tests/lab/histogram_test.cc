@@ -28,7 +28,7 @@ TEST(LoadHistogram, KeepsSmallValuesAsTheyAre) {
   }
 }
 
-// Around every power of two, where buckets change their width.
+// Values around every power of two, where the bucket width changes.
 TEST(LoadHistogram, TellsNoValueByMoreThanATenthOfAPercent) {
   for (std::uint64_t power = 1; power <= Histogram::value_us_max; power *= 2) {
     for (const std::uint64_t value : {power - 1, power, power + 1, power + power / 3}) {
@@ -51,7 +51,7 @@ TEST(LoadHistogram, ClampsToItsRange) {
   EXPECT_EQ(both.max_us(), Histogram::value_us_max);
 }
 
-// Against sorted values, whose percentiles are known.
+// Compares with exact percentiles of the sorted values.
 TEST(LoadHistogram, FindsPercentiles) {
   std::mt19937_64 random(7);
   std::lognormal_distribution<double> latency(6, 2);
@@ -95,7 +95,7 @@ TEST(LoadHistogram, MergesAsIfOneHadRecordedAll) {
   EXPECT_EQ(first.hgrm(), all.hgrm());
 }
 
-// What HdrHistogram's own tools print for these values (five steps for each halving).
+// The output of HdrHistogram's own tools for these values (five ticks per half distance).
 TEST(LoadHistogram, WritesHdrHistogramsText) {
   Histogram histogram;
   for (std::uint64_t value = 1; value <= 10; ++value) histogram.record(value * 100);

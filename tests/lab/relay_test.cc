@@ -1,5 +1,5 @@
-// The relay's line by tables of times, and the relay itself over real sockets: no test asserts that
-// something is quick.
+// DelayLine by tables of times, and Relay over real sockets. Tests assert minimum delays, never
+// maximum ones.
 #include "relay/relay.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(RelayDelayLine, DelaysAndKeepsTheOrder) {
 }
 
 TEST(RelayDelayLine, IsNotFasterThanItsBandwidth) {
-  // 1 460 bytes, a packet, take 1 460 ns.
+  // A packet of 1460 bytes takes 1460 ns.
   DelayLine line({.delay_ns = 10'000, .bytes_per_second = 1e9, .bytes_max = 100'000});
   line.put(0, std::string(14'600, 'x'));
   line.put(0, "y");
@@ -62,7 +62,7 @@ TEST(RelayDelayLine, IsNotFasterThanItsBandwidth) {
                          Row{24'600, 14'600}, Row{24'601, 14'601}}) {
     EXPECT_EQ(all_arrived(line, row.now_ns).size(), row.bytes) << row.now_ns;
   }
-  line.put(100'000, "z");  // it was idle for a while: no bandwidth is saved up
+  line.put(100'000, "z");  // idle time saves up no bandwidth
   EXPECT_EQ(all_arrived(line, 110'000).size(), 14'601);
   EXPECT_EQ(all_arrived(line, 110'001).size(), 14'602);
 }
@@ -123,7 +123,7 @@ void send_all(int socket, std::string_view bytes) {
   }
 }
 
-// Until the end, or so many bytes.
+// Receives until the peer closes or at least `bytes_max` bytes have arrived.
 std::string receive(int socket, std::size_t bytes_max) {
   std::string text;
   std::vector<char> buffer(64 * 1024);
@@ -135,7 +135,7 @@ std::string receive(int socket, std::size_t bytes_max) {
   return text;
 }
 
-// A relay on a thread of its own, and its target: a socket of the test's that listens.
+// A relay on its own thread, and its target: a listening socket of the test.
 class RelayTest : public testing::Test {
  protected:
   void start(RelayOptions options) {
@@ -148,7 +148,7 @@ class RelayTest : public testing::Test {
     thread_ = std::jthread([this] { EXPECT_TRUE(relay_->run()); });
   }
 
-  // The relay's connection to the target.
+  // Accepts the relay's connection to the target.
   base::Fd accept() {
     pollfd waited{.fd = target_.get(), .events = POLLIN, .revents = 0};
     EXPECT_EQ(::poll(&waited, 1, 60'000), 1);
@@ -208,7 +208,7 @@ TEST_F(RelayTest, PassesAllBytesBothWaysAndThenTheEnds) {
   });
   const base::Fd server = accept();
   EXPECT_EQ(receive(server.get(), SIZE_MAX), request);
-  // Half closed: the other direction goes on.
+  // The connection is half closed: the other direction still works.
   std::jthread answerer([&] {
     send_all(server.get(), response);
     ::shutdown(server.get(), SHUT_WR);

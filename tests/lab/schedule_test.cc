@@ -31,7 +31,7 @@ TEST(ArrivalSchedule, KnowsWhoIsDue) {
   EXPECT_EQ(schedule.due_ns(19), 95 * ms);
 }
 
-// A third of a second is no number of nanoseconds: the error must not add up.
+// A third of a second is not a whole number of nanoseconds: the error must not accumulate.
 TEST(ArrivalSchedule, DoesNotDrift) {
   const ArrivalSchedule schedule({.rate = 3, .seconds = 86'400});
   EXPECT_EQ(schedule.due_ns(3 * 86'400), 86'400'000 * ms);

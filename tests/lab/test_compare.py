@@ -1,4 +1,4 @@
-"""What lab/compare says of two folders."""
+"""lab/compare, on two result folders."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from harness import compare, results
 
 
 def changed(factor=0.8):
-    """Ours needs `factor` of the CPU that it needed."""
+    """Returns the results with h2server's CPU time multiplied by `factor`."""
     after = canned.whole()
     for run in after.experiments[0].runs:
         if run.factors["server"] == "h2server":
@@ -20,7 +20,7 @@ def changed(factor=0.8):
 
 def test_equal_results_differ_nowhere():
     found = compare.changes(canned.whole(), canned.whole())
-    # Four servers by three measures, four rates by two, two sizes by one.
+    # Four servers with three measures, four rates with two, two sizes with one.
     assert len(found) == 12 + 8 + 2
     assert {change.word for change in found} == {"even"}
     assert all(change.ratio.value == 1 for change in found)
@@ -55,7 +55,7 @@ def test_everything_fits_the_width_too():
     text = compare.text_of(canned.whole(), changed(), everything=True)
     assert max(map(len, text.splitlines())) <= compare.WIDTH
     assert "The others:" in text
-    assert "†rps" in text  # nghttpd, whose client was at its limit
+    assert "†rps" in text  # nghttpd's client was at its limit
 
 
 def test_the_threshold_leaves_small_changes_out():

@@ -1,4 +1,4 @@
-"""What the experiments plan, show and find, from runs whose every measure is made up."""
+"""The experiments' plans, figures and findings, from runs with made-up measures."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ from harness.servers import PEER_LIST
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("H2SERVER_BUILD_DIR", ROOT / "build/release"))
-# Servers of the seeds that nobody can run here without having them.
+# Servers of the seeds that the lab cannot run.
 STRANGERS = {"zy-http", "libevent-server"}
 
 
@@ -23,7 +23,7 @@ def mode(request):
 
 @pytest.fixture(scope="module")
 def measured(mode):
-    """{name: Experiment} as if every planned run had yielded every measure."""
+    """{name: Experiment}, as if every planned run had yielded every measure."""
     with Lab(BUILD, MODES[mode], "0", "0", PEER_LIST, []) as lab:
         return {
             definition.name: Experiment(definition.name, "", 0, [
@@ -40,7 +40,7 @@ def definition(request):
 
 
 def views(definition, experiment):
-    """{title: tables.View} of the tables that have anything in them."""
+    """Returns {title: tables.View} of the tables that are not empty."""
     found = {figure.title: tables.view(figure, experiment)
              for figure in definition.figures if isinstance(figure, plots.Table)}
     return {title: view for title, view in found.items() if view}

@@ -1,4 +1,4 @@
-"""The sentences, from cells with known medians."""
+"""The findings' sentences, from cells with known medians."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 """lab/floor against real clients: every protocol on both engines, large bodies, short connections.
 
-The clients that Debian has (curl, h2load, nghttp) and strace; each test starts a floor of its own.
+Uses Debian's clients (curl, h2load, nghttp) and strace. Each test starts its own floor.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ SANITIZED = bool(os.environ.get("H2SERVER_SANITIZED"))
 
 
 def io_uring_is_allowed():
-    """Containers often forbid it; then the floor says so and ends."""
+    """Returns true if the floor starts with io_uring, which containers often forbid."""
     with subprocess.Popen([FLOOR, "--io", "io_uring", "--body-bytes", "1"], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         listens = "listening" in process.stdout.readline()
@@ -54,7 +54,7 @@ def child_of(pid):
 
 @contextlib.contextmanager
 def floor(*options, prefix=()):
-    """Yields its port. It must end well when it is told to."""
+    """Starts a floor and yields its port. It must end with status 0 on SIGTERM."""
     with subprocess.Popen([*prefix, FLOOR, *options], stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline()
@@ -121,7 +121,7 @@ def test_h2load_gets_every_response(io, size, load, protocol, certificate):
 @pytest.mark.parametrize("io", ENGINES)
 @pytest.mark.parametrize("window", [[], ["-w10", "-W10"]], ids=["default", "1023"])
 def test_small_windows_are_respected(io, window):
-    """nghttp ends a connection that sends more than its windows let pass."""
+    """nghttp ends a connection that exceeds its windows."""
     with floor("--io", io, "--body-bytes", str(1_000_000)) as port:
         out = subprocess.run(["nghttp", *window, f"http://127.0.0.1:{port}/"], check=True,
                              capture_output=True, timeout=60).stdout
@@ -159,7 +159,7 @@ def test_pipelined_and_cut_requests(io):
 
 @pytest.mark.parametrize("io", ENGINES)
 def test_client_that_reads_late(io):
-    """Responses that no socket's buffer holds wait in order."""
+    """Responses that exceed the socket buffer wait in order."""
     with floor("--io", io, "--body-bytes", "200") as port:
         with socket.create_connection(("127.0.0.1", port)) as client:
             for _ in range(1000):
@@ -181,7 +181,7 @@ def test_threads_share_the_port(io):
 @pytest.mark.skipif(SANITIZED or not can_trace(), reason="a sanitizer, or strace cannot be used")
 @pytest.mark.parametrize("io", ENGINES)
 def test_few_system_calls(io, tmp_path):
-    """One connection, one request at a time: wait, receive and send; or one io_uring_enter."""
+    """Per request: wait, receive and send with epoll; one io_uring_enter with io_uring."""
     calls_max = {"epoll": 3, "io_uring": 1}[io]
     count = 2000
     trace = tmp_path / "trace"
@@ -189,7 +189,7 @@ def test_few_system_calls(io, tmp_path):
         subprocess.run(["h2load", "--h1", f"-n{count}", "-c1", f"http://127.0.0.1:{port}/"],
                        check=True, capture_output=True, timeout=60)
     total = re.search(r"(\d+)(?:\s+\d+)?\s+total$", trace.read_text(), re.MULTILINE)
-    assert int(total[1]) < calls_max * count + 500  # what starting takes
+    assert int(total[1]) < calls_max * count + 500  # for the start
 
 
 def test_wrong_use_is_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""Starting, metering and planning, on processes of the test's own."""
+"""Starting, metering and planning, on the tests' own processes."""
 
 import dataclasses
 import io
@@ -20,7 +20,7 @@ from harness.servers import Server
 
 CPU = str(min(os.sched_getaffinity(0)))
 
-# Listens; then a thread and a child are busy for 0.1 s each, and so is the first thread.
+# Listens; then the main thread, a second thread and a child each use 0.1 s of CPU time.
 BUSY = """
 import os, socket, sys, threading, time
 def spin():
@@ -93,13 +93,13 @@ def test_a_server_that_ends_under_load_fails_the_run(tmp_path):
 
 
 def test_what_a_server_has_left_behind_is_ended(tmp_path):
-    """A shell that ends by itself when it is told to, and not its child."""
+    """SIGTERM ends the shell, but not its child."""
     port = processes.free_port()
     listen = "import socket, time; kept = socket.create_server(('127.0.0.1', %d)); time.sleep(60)" % port
     command = ["sh", "-c", f'{sys.executable} -c "{listen}"; true']
     with processes.running(command, CPU, port, tmp_path) as pid:
         (child,) = set(meter.family(pid)) - {pid}
-    deadline = time.monotonic() + 10  # the kernel ends it in its own time
+    deadline = time.monotonic() + 10  # the kernel needs a moment
     with pytest.raises(OSError):
         while time.monotonic() < deadline:
             os.kill(child, 0)

@@ -1,4 +1,4 @@
-"""lab/load against servers whose behaviour is known: small ones in this file, and real ones."""
+"""lab/load against servers of known behaviour: small ones in this file, and real ones."""
 
 import contextlib
 import itertools
@@ -26,7 +26,7 @@ KINDS_OF_CONNECTIONS = {"connect", "tls", "alpn"}
 
 
 def load(mode, port, *arguments, status=0, **options):
-    """Runs the client; its result. `status`: that it must end with."""
+    """Runs the client and returns its JSON result. `status` is the expected exit status."""
     done = subprocess.run([LOAD, mode, "--port", str(port), *map(str, arguments)],
                           capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
                           **options)
@@ -47,7 +47,7 @@ def total(histogram):
     return sum(count for _, count in histogram)
 
 
-# ---- Servers of a few lines, a thread for each connection
+# ---- Small servers with one thread per connection
 
 
 def needs(program):
@@ -55,7 +55,7 @@ def needs(program):
 
 
 class Listener:
-    """Calls `serve(connection)` in a thread for each connection."""
+    """Calls `serve(connection)` on a new thread per connection."""
 
     def __init__(self, serve):
         self._serve = serve
@@ -83,7 +83,7 @@ class Listener:
 
 
 def heads(connection):
-    """The head of each request without a body."""
+    """Yields the head of each request. Requests must not have bodies."""
     held = b""
     while True:
         while b"\r\n\r\n" not in held:
@@ -146,7 +146,7 @@ class OurServer:
 
 @pytest.fixture(scope="module", params=[False, True], ids=["cleartext", "tls"])
 def ours(request, tmp_path_factory):
-    """h2server: its port, uploads, and what to tell the client of it."""
+    """A running h2server: its port, upload directory, and the client's TLS options."""
     server = OurServer(tmp_path_factory.mktemp("server"), request.param)
     with running(server.command, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
@@ -187,7 +187,7 @@ def test_large_bodies_arrive_whole(ours, protocol):
 
 
 def test_connections_are_busy_at_once():
-    """Each waits for the others: fewer at once would never be answered."""
+    """The server answers only when all 20 connections have a request in flight."""
     together = threading.Barrier(20)
 
     def serve(connection):
@@ -247,7 +247,7 @@ def test_warm_up_is_not_measured(ours, protocol):
 
 
 def test_stalled_server_is_charged_for_all_who_waited():
-    """wrk2's check: a server that stands still for 0.5 s, at 200 requests a second."""
+    """wrk2's check: a server stalls for 0.5 s at 200 requests per second."""
     stall_s, rate, connections = 0.5, 200, 4
     arrivals = itertools.count()
     open_again = threading.Event()
@@ -265,13 +265,13 @@ def test_stalled_server_is_charged_for_all_who_waited():
         result = load("open", server.port, "--rate", rate, "--seconds", 1.5,
                       "--connections", connections)
     assert result["requests"] == rate * 1.5
-    # Of the 100 that were due in the stall, 80 were due more than 100 ms before its end, and so on.
+    # Of the 100 requests due during the stall, 80 were due over 100 ms before its end, and so on.
     for wait_ms, least in [(100, 80), (200, 60), (300, 40), (400, 20)]:
         late = above(result["histogram"], (wait_ms - 10) * 1000)
         assert late >= least - 2, (wait_ms, late)
-    # Measured from when they were sent, only those that the server held look slow.
+    # Measured from the time of sending, only requests that the server held are slow.
     assert above(result["service_histogram"], 400_000) <= connections
-    assert above(result["service_histogram"], 100_000) <= 3 * connections  # a busy machine adds
+    assert above(result["service_histogram"], 100_000) <= 3 * connections  # for a busy machine
     assert result["max_us"] >= 450_000
 
 
@@ -296,7 +296,7 @@ def test_open_loop_with_a_connection_for_each_request(ours):
 
 
 def test_connections_of_the_open_loop_are_opened_when_they_are_due():
-    """A server that takes 0.1 s for each, over one connection at a time: each waits for the others."""
+    """One connection at a time, 0.1 s per response: each request waits for the earlier ones."""
     opened, asked = [], []
 
     def serve(connection):
@@ -312,7 +312,7 @@ def test_connections_of_the_open_loop_are_opened_when_they_are_due():
                       "--close")
     assert asked == [True] * 5 and result["requests"] == 5
     assert all(later - earlier >= 0.09 for earlier, later in zip(opened, opened[1:]))
-    # The last was due 80 ms after the first, and answered 500 ms after it.
+    # The last request was due 80 ms and answered 500 ms after the first was due.
     assert result["max_us"] >= 400_000
     assert above(result["service_histogram"], 300_000) == 0
 
@@ -457,7 +457,7 @@ def test_upload_by_http2_is_echoed():
 
 
 def test_empty_upload(ours, protocol):
-    """h2server refuses a form without a type, but with its length it is a request."""
+    """h2server answers 415 to a POST with an empty body and without a type."""
     result = load("closed", ours.port, "--requests", 4, "--connections", 1, "--path", "/files",
                   "--method", "POST", "--expect-status", 415, *protocol, *ours.tls)
     assert result["requests"] == 4 and result["body_bytes_out"] == 0
@@ -477,7 +477,7 @@ def test_answer_before_the_upload_is_whole():
     assert result["errors"] == {"early": 1}
 
 
-# ---- The paper's client
+# ---- The paper's client (exchange)
 
 
 def test_exchange():
@@ -529,7 +529,7 @@ def test_churn_with_ours(ours):
 
 
 def test_churn_waits_for_the_servers_end():
-    """The request asks for it, and the client does not close before it comes."""
+    """The request has `Connection: close`. The client does not close before the server."""
     asked, ends = [], []
 
     def serve(connection):
@@ -587,7 +587,7 @@ def hold(port, *arguments):
 
 
 def established(port):
-    """Connections to that port, as the kernel tells them."""
+    """Returns the number of established connections to that port, from /proc/net/tcp."""
     lines = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
     remote = [line.split() for line in lines]
     return sum(fields[2].endswith(f":{port:04X}") and fields[3] == "01" for fields in remote)
@@ -658,7 +658,7 @@ def test_hgrm_file(tmp_path):
 
 
 def test_tls_is_not_verified_and_speaks_to_others(tmp_path):
-    """A server that knows no ALPN, by Python's ssl."""
+    """The server is Python's ssl module, without ALPN and with another host's certificate."""
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                     "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=elsewhere",
                     "-keyout", tmp_path / "key", "-out", tmp_path / "crt"],

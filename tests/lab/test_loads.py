@@ -1,4 +1,4 @@
-"""What the load generators say, read: from what they printed, and what they must not."""
+"""Parsing the load generators' output, including output with errors."""
 
 import pytest
 
@@ -67,7 +67,7 @@ def test_wrk_with_errors_does_not_count(target, output):
 def test_hey(target):
     reading = Hey(2, 2).read(HEY.format(status=200), target)
     assert reading.requests == 2
-    assert reading.seconds == pytest.approx(0.023)  # the last one's start and time
+    assert reading.seconds == pytest.approx(0.023)  # start plus duration of the last one
     assert reading.mean_us == pytest.approx(2000)
 
 

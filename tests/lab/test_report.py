@@ -1,4 +1,4 @@
-"""The report, from canned data: what it says; valid, offline, and the same every time."""
+"""The report, from canned data: content, valid HTML, no network access, reproducible bytes."""
 
 import collections
 import copy
@@ -13,11 +13,11 @@ import pytest
 import canned
 from harness import drawing, plots, report, results, tables
 
-VOID = {"meta", "link", "br", "hr", "img", "input", "path", "use"}  # the SVG's close themselves
+VOID = {"meta", "link", "br", "hr", "img", "input", "path", "use"}  # the SVG's are self-closing
 
 
 class Page(html.parser.HTMLParser):
-    """Refuses what is not balanced; collects ids, what is referred to, and the text."""
+    """Fails on unbalanced tags. Collects ids, references and text."""
 
     def __init__(self, text):
         super().__init__()
@@ -219,9 +219,9 @@ def test_names_that_look_alike_keep_their_ids_apart(tmp_path):
 
 
 def test_only_the_seeds_rows_that_ours_could_stand_beside_are_added(page):
-    # 4.2.2 has 32 rows; the table is about servers, measured with h2c, one thread, one load.
-    assert page.text.count("205\u202f406") == 1  # nghttpd's of the same load
-    assert "375\u202f828" not in page.text  # of the other load
+    # 4.2.2 has 32 rows; the table compares servers with h2c, one thread and one load.
+    assert page.text.count("205\u202f406") == 1  # nghttpd with the same load
+    assert "375\u202f828" not in page.text  # with the other load
 
 
 def test_a_flagged_row_of_the_seed_is_marked(tmp_path):
@@ -235,7 +235,7 @@ def test_a_flagged_row_of_the_seed_is_marked(tmp_path):
     text = page_of(measured, tmp_path, {"stages": definition}).text
     assert "0.00633 ‡" in text.replace("0.00633‡", "0.00633 ‡")
     assert "‡ Evidently wrong in the source: only its QPS can be its own" in text
-    assert text.index("prototype") < text.index("balancer")  # of the seed only, and still in place
+    assert text.index("prototype") < text.index("balancer")  # only in the seed, but in order
 
 
 @pytest.mark.parametrize("figure", [

@@ -1,4 +1,4 @@
-"""Results in their file, and those of one folder joined with what was measured there later."""
+"""Saving and loading results, and merging later results into a folder."""
 
 import dataclasses
 

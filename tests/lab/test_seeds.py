@@ -1,4 +1,4 @@
-"""The seeds' tables are whole, and in our units."""
+"""The seeds' tables are complete and in the lab's units."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_values_come_in_our_units():
     assert row.measures["rps"] == 122060.232
     assert row.measures["p99_ms"] == 10.674
     assert row.measures["server_cpu"] == 0.98412
-    assert row.measures["rss_kib"] == 7630  # 7.451171875 MB is 7630 KiB to the byte
+    assert row.measures["rss_kib"] == 7630  # 7.451171875 MiB is exactly 7630 KiB
     assert row.measures["cpu_us"] == pytest.approx(8.0626, abs=1e-4)
 
 

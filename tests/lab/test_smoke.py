@@ -1,4 +1,4 @@
-"""Every experiment, each procedure once or twice with next to no load, by the real command line."""
+"""Runs every experiment with minimal load through the real command line."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def lab_run(*arguments):
 
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory):
-    """(the finished process, its folder) of one run of everything."""
+    """Runs everything once. Returns the finished process and its folder."""
     folder = tmp_path_factory.mktemp("lab")
     return lab_run("--out", folder, "--seed", 7), folder
 
@@ -74,7 +74,7 @@ def test_a_load_has_all_its_measures(measured):
         measures = run["measures"]
         for name in ("cpu_us", "rps", "p50_ms", "max_ms", "server_cpu", "client_cpu", "rss_kib"):
             assert measures[name] > 0, (run["cell"], name)
-        # Over the wire went the file of 158 bytes and its fields, not much more.
+        # The wire carries the file of 158 bytes and its header fields, not much more.
         assert 158 < measures["wire_bytes"] < 5000, run["cell"]
         if can_trace():
             assert 0 < measures["syscalls"] < 50, run["cell"]
@@ -82,7 +82,7 @@ def test_a_load_has_all_its_measures(measured):
 
 
 def test_uploads_take_the_round_trip(measured):
-    """300 000 bytes over a line of 10 ms cannot have come faster than one round trip."""
+    """300 000 bytes over a line of 10 ms take at least one round trip."""
     experiment = next(item for item in measured["experiments"] if item["name"] == "uploads")
     for run in experiment["runs"]:
         assert run["measures"]["elapsed_s"] >= 0.01, run["cell"]

@@ -1,4 +1,4 @@
-"""Statistics, of numbers whose answers are known."""
+"""Statistics, on data with known answers."""
 
 import math
 
@@ -38,7 +38,7 @@ def test_ratio_and_its_interval():
     ([1, 2, 3], [4, 5, 6], True),
     ([4, 5, 6], [1, 2, 3], True),
     ([1, 2, 3], [3, 4, 5], False),  # they touch
-    ([1, 5, 9], [4, 5, 6], False),  # one lies within the other
+    ([1, 5, 9], [4, 5, 6], False),  # one contains the other
     ([1, 2], [5, 6], False),  # too few to tell
     ([1], [9], False),
 ])
@@ -87,9 +87,9 @@ def rounds(*values):
 def test_the_knee_is_where_latency_leaves():
     one = (10, rounds(1.0, 1.5, 2.0), 10)
     assert spread.knee([(30, rounds(21.0), 30), one, (20, rounds(19.0), 20)]) == 30
-    assert spread.knee([one, (20, rounds(20.0), None)]) is None  # ten times is not over it
+    assert spread.knee([one, (20, rounds(20.0), None)]) is None  # ten times is not above it
     assert spread.knee([one, (20, rounds(19.0, 50.0, 90.0), 20)]) is None  # not in every round
-    # A rate at which it was slow is none from which on it is.
+    # The knee needs every higher rate to be slow as well.
     assert spread.knee([one, (20, rounds(50.0), 20), (30, rounds(3.0), 30)]) is None
     assert spread.knee([one, (20, rounds(50.0), 20), (30, rounds(60.0), 30)]) == 20
 

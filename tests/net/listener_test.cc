@@ -12,7 +12,7 @@
 namespace h2server::net {
 namespace {
 
-// Whether a client reaches that port over IPv4's loopback.
+// Returns true if a client can connect to `port` over IPv4 loopback.
 bool reaches(std::uint16_t port) {
   const base::Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -73,7 +73,7 @@ TEST(Listener, SaysWhatToDoAboutAPortInUse) {
 }
 
 TEST(Listener, SaysWhatToDoAboutAnAddressOfOthers) {
-  // RFC 5737: 192.0.2.0/24 is for documentation, so no machine has it.
+  // RFC 5737: 192.0.2.0/24 is for documentation, so no host has this address.
   const auto listeners = open_listeners({.host = "192.0.2.1"});
   ASSERT_FALSE(listeners.has_value());
   EXPECT_NE(listeners.error().find("192.0.2.1"), std::string::npos) << listeners.error();

@@ -37,7 +37,7 @@ Connection connect_over_loopback() {
   EXPECT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
   Connection made;
   made.client = base::Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int small = 64 * 1024;  // so that the server has to wait
+  const int small = 64 * 1024;  // makes the server wait
   ::setsockopt(made.client.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
   EXPECT_EQ(::connect(made.client.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
   made.server = base::Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -74,7 +74,8 @@ class TcpStreamTest : public io::EngineFixture, public testing::WithParamInterfa
     client_ = std::move(made.client);
   }
 
-  // Writes a head, `content` from `descriptor`, and an end; what the client gets, and the error.
+  // Writes "head", `content` from `descriptor`, and "end". Stores what the client receives in
+  // `received` and returns the error code, or 0.
   int write_around(const std::string& content, int descriptor, std::string& received) {
     int error = 0;
     std::thread reader([&] { received = read_all(client_.get()); });
@@ -148,7 +149,7 @@ TEST_P(TcpStreamTest, KnowsWhatThePeerHas) {
     EXPECT_TRUE(written.has_value());
     const bool small = co_await stream_->acknowledged(0, timeout_ms);
     answers.push_back(small);
-    // More than the peer's buffer holds, less than ours does.
+    // More than the peer's buffer holds, less than the server's socket buffer holds.
     bytes.append(pattern(1'000'000));
     pace = base::Pace::deadline(100);
     static_cast<void>(co_await stream_->write(bytes, pace));

@@ -97,7 +97,7 @@ TEST_F(TlsCertificate, ReplacesNeitherFile) {
     ASSERT_FALSE(made.has_value());
     EXPECT_NE(made.error().find(folder + existing), std::string::npos) << made.error();
     EXPECT_EQ(content_of(folder + existing), "mine");
-    // Nor is half a pair left, which the next try would trip over.
+    // No half of a pair remains, which would make the next attempt fail.
     const auto files = std::filesystem::directory_iterator(folder);
     EXPECT_EQ(std::distance(begin(files), end(files)), 1) << existing;
   }
@@ -111,7 +111,7 @@ TEST_F(TlsCertificate, SaysWhatToDoAboutAPlaceThatCannotBeWritten) {
   EXPECT_NE(made.error().find("--cert"), std::string::npos) << made.error();
 }
 
-// As servers do that are started at once over the same files.
+// As when several servers start at once with the same files.
 TEST_F(TlsCertificate, IsMadeOnceByManyAtATime) {
   std::vector<std::thread> threads;
   std::atomic<int> good{0};
@@ -145,8 +145,8 @@ TEST_F(TlsCertificate, AContextSaysWhatIsWrongWithItsFiles) {
   struct Row {
     std::string certificate;
     std::string key;
-    std::string named;   // in the error
-    std::string option;  // likewise
+    std::string named;   // must occur in the error
+    std::string option;  // must occur in the error
   };
   const std::vector<Row> rows = {
       {path("none"), path("key"), path("none"), "--cert"},
@@ -163,7 +163,7 @@ TEST_F(TlsCertificate, AContextSaysWhatIsWrongWithItsFiles) {
   }
 }
 
-// Encrypts the key of `from`.
+// Writes the key in `from` to `to`, encrypted.
 void encrypt_key(const std::string& from, const std::string& to, std::string passphrase) {
   const Bio in(BIO_new_file(from.c_str(), "r"));
   const Key key(PEM_read_bio_PrivateKey(in.get(), nullptr, nullptr, nullptr));

@@ -34,7 +34,7 @@ std::string pattern(std::size_t size) {
   return bytes;
 }
 
-// The client's end of a connection, blocking.
+// The client's end of a connection. Blocking.
 class Client {
  public:
   Client(base::Fd connection, std::string_view protocols, int version)
@@ -58,7 +58,7 @@ class Client {
     std::size_t done = 0;
     return SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &done) == 1;
   }
-  // `size` bytes, or fewer at the end.
+  // Returns `size` bytes, or fewer if the stream ends first.
   std::string read(std::size_t size) {
     std::string all(size, '\0');
     std::size_t filled = 0;
@@ -74,7 +74,7 @@ class Client {
     all.resize(filled);
     return all;
   }
-  // How the bytes ended: SSL_ERROR_ZERO_RETURN after close_notify.
+  // The SSL_get_error() code that ended reading: SSL_ERROR_ZERO_RETURN after close_notify.
   int ended() const { return ended_; }
   void shutdown() { SSL_shutdown(ssl_.get()); }
   void cut() { ::shutdown(connection_.get(), SHUT_WR); }
@@ -91,7 +91,7 @@ class Client {
 class TlsStreamTest : public testing::TestWithParam<int> {
  protected:
   static void SetUpTestSuite() {
-    std::signal(SIGPIPE, SIG_IGN);  // the client's OpenSSL writes to sockets as to files
+    std::signal(SIGPIPE, SIG_IGN);  // the client's OpenSSL uses write(), which raises SIGPIPE
     std::string folder = testing::TempDir() + "tls_stream_XXXXXX";
     ASSERT_NE(::mkdtemp(folder.data()), nullptr);
     ASSERT_TRUE(make_self_signed(folder + "/crt", folder + "/key").has_value());
@@ -111,7 +111,7 @@ class TlsStreamTest : public testing::TestWithParam<int> {
     client_end_ = base::Fd(ends[1]);
   }
 
-  // Runs both sides to their ends.
+  // Runs client and server until both have finished.
   void run(std::function<void(Client&)> client, const std::function<Task<void>()>& server,
            std::string_view protocols = "") {
     std::thread other([&, protocols] {
@@ -132,7 +132,7 @@ class TlsStreamTest : public testing::TestWithParam<int> {
     const Result<void> done = co_await stream_->handshake(timeout_ms, timeout_ms);
     co_return done.has_value();
   }
-  // Everything up to the peer's end; the error's code, if there was one.
+  // Reads until the peer's end of stream. Returns the error code, or 0.
   Task<int> read_all(std::string& all) {
     for (;;) {
       const Result<io::Lease> lease = co_await stream_->read(timeout_ms);
@@ -171,7 +171,7 @@ TEST_P(TlsStreamTest, ChoosesTheProtocolItLikesBest) {
         [&](Client& client) {
           EXPECT_TRUE(client.connect());
           client_says = client.protocol();
-          client.read(1);  // until the server has said all
+          client.read(1);  // waits until the server closes
         },
         [&]() -> Task<void> {
           EXPECT_TRUE(co_await shake_hands());
@@ -233,7 +233,7 @@ TEST_P(TlsStreamTest, EchoesAMegabyte) {
   EXPECT_EQ(ended, SSL_ERROR_ZERO_RETURN);
 }
 
-// Pieces of every size, copied and shared: their bytes stay in order, in records that are full.
+// Pieces of every size, copied and shared: their bytes stay in order.
 TEST_P(TlsStreamTest, WritesAChainOfManyPieces) {
   const std::string sent = pattern(700'000);
   std::string received;
@@ -264,7 +264,7 @@ TEST_P(TlsStreamTest, WritesAChainOfManyPieces) {
   EXPECT_TRUE(received == sent);
 }
 
-// A record is of use once all of it is there, so the first ones fit a packet.
+// A record can be decrypted only once it is complete, so each of the first ones fits a packet.
 TEST_P(TlsStreamTest, BeginsWithSmallRecords) {
   const std::string sent = pattern(300'000);
   std::vector<std::size_t> records;
@@ -303,12 +303,12 @@ TEST_P(TlsStreamTest, ReadsWhatCameWithTheLastWordsOfTheHandshake) {
         ASSERT_TRUE(client.connect());
         EXPECT_TRUE(client.write("at once"));
         client.shutdown();
-        client.read(1);  // until the server has said all
+        client.read(1);  // waits until the server closes
       },
       [&]() -> Task<void> {
         EXPECT_TRUE(co_await shake_hands());
         EXPECT_EQ(co_await read_all(received), 0);
-        EXPECT_EQ(co_await read_all(received), 0);  // and stays at the end
+        EXPECT_EQ(co_await read_all(received), 0);  // the end of stream is sticky
       });
   EXPECT_EQ(received, "at once");
 }
@@ -385,7 +385,7 @@ TEST_P(TlsStreamTest, AHandshakeHasADeadline) {
   run(
       [&](Client& client) {
         std::array<char, 1> byte{};
-        EXPECT_EQ(::recv(client.fd(), byte.data(), 1, 0), 0);  // says nothing, waits for the end
+        EXPECT_EQ(::recv(client.fd(), byte.data(), 1, 0), 0);  // sends nothing, waits for the end
       },
       [&]() -> Task<void> {
         const Result<void> done = co_await stream_->handshake(1, timeout_ms);

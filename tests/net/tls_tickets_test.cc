@@ -50,7 +50,8 @@ class TlsTickets : public testing::TestWithParam<int> {
     clock_s = begin_of_epoch;
   }
 
-  // A handshake, and a byte each way, with which tickets of TLS 1.3 arrive.
+  // Does a handshake, then passes a byte to the client, because TLS 1.3 tickets arrive after the
+  // handshake.
   Outcome connect(SSL_SESSION* offered = nullptr) {
     const Ssl client(SSL_new(client_.get()));
     const Ssl server(SSL_new(context_->get()));
@@ -93,7 +94,7 @@ std::string ticket_of(const Session& session) {
   SSL_SESSION_get0_ticket(session.get(), &bytes, &size);
   return {reinterpret_cast<const char*>(bytes), size};
 }
-// RFC 5077, 4: it begins with its key's name.
+// RFC 5077, section 4: a ticket begins with its key's name.
 std::string key_name_of(const Session& session) { return ticket_of(session).substr(0, 16); }
 
 TEST_P(TlsTickets, AreAcceptedInTheirEpochAndTheNext) {
@@ -140,7 +141,7 @@ TEST_P(TlsTickets, OfTheEpochBeforeAreReplaced) {
   EXPECT_TRUE(connect(second.session.get()).resumed) << "two epochs after the first one";
 }
 
-// RFC 8446, C.4.
+// RFC 8446, section C.4.
 TEST_P(TlsTickets, AreUsedOnceInTls13) {
   const TicketKeys keys(now);
   keys.install(context_->get());
@@ -160,7 +161,7 @@ TEST_P(TlsTickets, OfAnotherSecretAreRefused) {
   EXPECT_FALSE(connect(first.session.get()).resumed);
 }
 
-// Every thread derives the keys for itself.
+// Each thread derives the keys itself.
 TEST_P(TlsTickets, AreGoodForEveryThread) {
   const TicketKeys keys(now);
   keys.install(context_->get());

@@ -47,14 +47,14 @@ class AcceptLoopTest : public testing::Test {
   std::vector<base::Fd> taken_;
   std::size_t wanted_ = 1;
   std::size_t offered_ = 0;
-  std::size_t offers_refused_ = 0;  // the first ones, for want of room
-  std::size_t sheds_ = 0;           // that were asked for
+  std::size_t offers_refused_ = 0;  // refuses this many offers first, as if there were no room
+  std::size_t sheds_ = 0;           // calls of the shed callback
   std::optional<AcceptLoop> loop_;
   coro::TaskGroup group_;
 };
 
 TEST_F(AcceptLoopTest, TakesEveryConnectionUntilItIsStopped) {
-  wanted_ = 40;  // more than one turn takes at once
+  wanted_ = 40;  // more than one turn accepts
   std::vector<Client> clients;
   for (std::size_t i = 0; i < wanted_; ++i) {
     clients.emplace_back(port_);
@@ -72,12 +72,12 @@ TEST_F(AcceptLoopTest, TakesEveryConnectionUntilItIsStopped) {
 TEST_F(AcceptLoopTest, ShortOfDescriptorsItTriesAgain) {
   const Client client(port_);
   ASSERT_EQ(client.error(), 0);
-  // The loop will log. UBSan opens a pipe when it meets a formatter's class for the first time, and
-  // takes the object for a wild one when it can't.
+  // The loop logs. UBSan opens a pipe when it first sees a formatter's class, and reports the
+  // object as invalid if it cannot. So log once before the descriptors run out.
   base::log_info("descriptors will run {}", "out");
   {
     const tests::LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
-    group_.start(loop_->run());  // fails to accept and waits a little
+    group_.start(loop_->run());  // fails to accept and pauses
   }
   EXPECT_TRUE(taken_.empty());
   EXPECT_EQ(group_.running(), 1U);

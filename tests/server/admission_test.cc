@@ -14,7 +14,7 @@ namespace {
 
 using Refusal = Admission::Refusal;
 
-// The server's end of a connection from that address of the loopback network.
+// The server's end of a connection from the loopback address `from`.
 class Connected {
  public:
   explicit Connected(const char* from) {
@@ -53,7 +53,7 @@ TEST(Admission, LimitsAllConnections) {
   {
     auto third = admission.admit(connection.get());
     ASSERT_TRUE(third);
-    EXPECT_TRUE(third->is_over());  // an idle one is to go
+    EXPECT_TRUE(third->is_over());  // above the limit: an idle connection has to go
     const auto fourth = admission.admit(connection.get());
     ASSERT_FALSE(fourth);
     EXPECT_EQ(fourth.error(), Refusal::full);

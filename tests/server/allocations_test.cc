@@ -1,7 +1,7 @@
 // A warm worker answers GETs of cached files without allocating.
 //
-// This file replaces the global operator new of the whole test program by one that counts, for a
-// thread that has asked for it. Sanitizers have replaced it already.
+// Replaces the global operator new of the whole test program. The new one counts the allocations of
+// a thread that asks for it. Sanitizers replace operator new themselves.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -64,12 +64,12 @@ class Allocations : public testing::Test {
  protected:
   void SetUp() override {
     if (H2SERVER_SANITIZED) GTEST_SKIP() << "sanitizers replace operator new, too";
-    // Names longer than a std::string holds without allocating.
+    // Too long for std::string's inline buffer.
     directory_.write_settled(small_, std::string(600, 's'));
     directory_.write_settled(large_, std::string(40'000, 'l'));
     directory_.write_settled("a_rather_long_directory/index.html", "index");
     server_.emplace(tests::cleartext());
-    // So long that the cache never looks at the file system again.
+    // So long that the cache never checks the file system again.
     const auto folder =
         *content::Folder::open(directory_.path(), {.fresh_ms = std::int64_t{1} << 60});
     server_->add_handler(GET, "/{path...}", content::static_files(folder));
@@ -88,9 +88,9 @@ class Allocations : public testing::Test {
     ASSERT_TRUE(server_->start());
   }
 
-  // What the worker's thread allocates while `exchange` runs: the least of several times, since
-  // what grows once, by chance of how the bytes arrive, keeps its size. What each request costs
-  // stays.
+  // Returns the number of allocations on the worker's thread during `exchange`. Takes the minimum
+  // of several rounds: buffers that grow once, depending on how the bytes arrive, keep their size,
+  // but allocations per request recur.
   template <class Exchange>
   int count(Exchange exchange) {
     constexpr int rounds_max = 10;
@@ -113,7 +113,7 @@ class Allocations : public testing::Test {
   std::optional<Server> server_;
 };
 
-// Else the zeros below would mean nothing.
+// Shows that the counter works.
 TEST_F(Allocations, AreSeen) {
   Client client(tests::port_of(*server_));
   const auto exchange = [&] { EXPECT_EQ(client.get("/allocate").body.size(), allocated_); };
@@ -160,7 +160,7 @@ TEST_F(Allocations, NoneForTheIndexOfADirectory) {
   EXPECT_EQ(count(exchange), 0);
 }
 
-// The parser's list of lines and the chain's of pieces.
+// Two per connection: the parser's list of lines and the chain's list of pieces.
 TEST_F(Allocations, FewForANewConnection) {
   const auto exchange = [&] {
     for (int i = 0; i < requests; ++i) {
@@ -171,7 +171,7 @@ TEST_F(Allocations, FewForANewConnection) {
   EXPECT_LE(count(exchange), 2 * requests);
 }
 
-// Of our own; what nghttp2 takes from malloc() does not show.
+// Without nghttp2's own, which uses malloc() directly.
 TEST_F(Allocations, NoneOverHttp2) {
   Http2Client client(tests::port_of(*server_));
   const auto exchange = [&] {

@@ -2,23 +2,28 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <vector>
 
 namespace h2server::server {
 namespace {
 
-// Workers of which some are full; remembers whom it was offered to.
+// Workers without load of which some are full. Records which ones were offered a connection.
 struct Workers {
   std::set<unsigned> full;
+  std::map<unsigned, std::uint64_t> loads = {};
   std::vector<unsigned> asked = {};
 
   std::optional<unsigned> place(Balancer& balancer, int descriptor) {
     asked.clear();
-    return balancer.place(descriptor, [this](unsigned worker) {
-      asked.push_back(worker);
-      return !full.contains(worker);
-    });
+    return balancer.place(
+        descriptor, [this](unsigned worker) { return loads[worker]; },
+        [this](unsigned worker) {
+          asked.push_back(worker);
+          return !full.contains(worker);
+        });
   }
 };
 
@@ -57,14 +62,14 @@ TEST(Balancer, AFullWorkersEntryIsRewritten) {
   EXPECT_EQ(workers.asked, (Asked{1, 0}));
   EXPECT_EQ(balancer.entry(1), 0U);
   EXPECT_EQ(balancer.entry(4), 1U) << "only the one entry";
-  // The next in turn is 1, which is full; then 2.
+  // The rotation is at 1, which is full, then at 2.
   EXPECT_EQ(workers.place(balancer, 4), 2U);
   EXPECT_EQ(workers.asked, (Asked{1, 2})) << "the full one is not asked again";
   EXPECT_EQ(balancer.entry(4), 2U);
   EXPECT_EQ(workers.place(balancer, 7), 0U);
   EXPECT_EQ(balancer.rewrites(), 3U);
   EXPECT_EQ(balancer.hits(), 0U);
-  // What was rewritten stays so, also when the worker has room again.
+  // A rewritten entry stays, even when the full worker has room again.
   workers.full.clear();
   EXPECT_EQ(workers.place(balancer, 1), 0U);
   EXPECT_EQ(workers.asked, Asked{0});
@@ -112,6 +117,56 @@ TEST(Balancer, OneWorker) {
   EXPECT_EQ(workers.place(balancer, 77), 0U);
   EXPECT_EQ(balancer.hits(), 2U);
   EXPECT_EQ(balancer.full(), 1U);
+}
+
+TEST(Balancer, AnEntryLeavesAWorkerWithClearlyMoreLoad) {
+  struct Row {
+    std::uint64_t own;
+    std::uint64_t least;
+    bool moves;
+  };
+  for (const Row& row : {Row{0, 0, false}, Row{16, 0, false}, Row{17, 0, true}, Row{141, 100, false},
+                         Row{142, 100, true}, Row{100, 142, false}}) {
+    Balancer balancer(2);
+    Workers workers{.full = {}, .loads = {{0, row.own}, {1, row.least}}};
+    EXPECT_EQ(workers.place(balancer, 4), row.moves ? 1U : 0U) << row.own << ", " << row.least;
+    EXPECT_EQ(balancer.entry(4), row.moves ? 1U : 0U);
+    EXPECT_EQ(balancer.entry(6), 0U) << "only the one entry";
+    EXPECT_EQ(balancer.rewrites(), row.moves ? 1U : 0U);
+    EXPECT_EQ(balancer.hits(), row.moves ? 0U : 1U);
+  }
+}
+
+TEST(Balancer, AnOverloadedWorkerKeepsItsEntryIfTheOtherIsFull) {
+  Balancer balancer(2);
+  Workers workers{.full = {1}, .loads = {{0, 1000}, {1, 0}}};
+  EXPECT_EQ(workers.place(balancer, 4), 0U);
+  EXPECT_EQ(workers.asked, (Asked{1, 0}));
+  EXPECT_EQ(balancer.entry(4), 0U);
+}
+
+// Those connections of the table's first worker last, all others end at once: the skew that the
+// table alone never evens out.
+TEST(Balancer, SkewedLoadsAreEvenedOut) {
+  constexpr unsigned count = 4;
+  Balancer balancer(count);
+  std::vector<std::uint64_t> loads(count);
+  const auto add = [&](int descriptor) {
+    return *balancer.place(
+        descriptor, [&](unsigned worker) { return loads[worker]; },
+        [&](unsigned worker) {
+          ++loads[worker];
+          return true;
+        });
+  };
+  for (int i = 0; i < 4000; ++i) {
+    const unsigned worker = add(i);
+    if (i % count != 0) --loads[worker];
+  }
+  const auto [least, most] = std::minmax_element(loads.begin(), loads.end());
+  EXPECT_EQ(loads[0] + loads[1] + loads[2] + loads[3], 1000U);
+  EXPECT_LE(*most, *least + *least / 4 + Balancer::slack + count);
+  EXPECT_LT(balancer.rewrites(), 1000U);
 }
 
 }  // namespace

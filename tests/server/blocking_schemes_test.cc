@@ -1,4 +1,4 @@
-// Schemes with a thread for each connection: how many at once, what happens to the others, and
+// Schemes with a thread for each connection: the limit of connections, the clients that wait, and
 // HTTP/2, for which the connection leaves the blocking engine.
 #include <sys/resource.h>
 
@@ -19,7 +19,7 @@ namespace {
 using tests::Client;
 using tests::Http2Client;
 
-// Waits for the report to say so.
+// Waits until the report contains `text`. Returns false after a timeout.
 bool reports(const Server& server, std::string_view text) {
   const auto until = std::chrono::steady_clock::now() + tests::patience;
   while (server.report().find(text) == std::string::npos) {
@@ -32,7 +32,7 @@ bool reports(const Server& server, std::string_view text) {
   return true;
 }
 
-class BlockingSchemes : public testing::TestWithParam<const char*> {
+class BlockingSchemes : public testing::TestWithParam<ServerScheme> {
  protected:
   static ServerOptions options(unsigned at_once) {
     ServerOptions made = tests::cleartext(GetParam(), at_once);
@@ -71,7 +71,8 @@ class BlockingSchemes : public testing::TestWithParam<const char*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Schemes, BlockingSchemes,
-                         testing::Values("thread-pool", "buffered-pool", "thread-per-connection"),
+                         testing::Values(ServerScheme::thread_pool, ServerScheme::buffered_pool,
+                                         ServerScheme::thread_per_connection),
                          [](const auto& row) { return tests::scheme_name(row.param); });
 
 TEST_P(BlockingSchemes, TheEngineIsTold) {
@@ -101,7 +102,7 @@ TEST_P(BlockingSchemes, WhoComesLaterWaitsUntilAnotherEnds) {
 
 TEST_P(BlockingSchemes, SpeakHttp2) {
   start(options(4));
-  for (int round = 0; round < 3; ++round) {  // a thread goes back to its blocking engine
+  for (int round = 0; round < 3; ++round) {  // threads return to their blocking engine
     Http2Client http2(port_);
     EXPECT_EQ(http2.get("/"), "at once");
     http2.ask({"/later", "/", "/later"});
@@ -177,7 +178,7 @@ TEST_P(BlockingSchemes, LeaveNoDescriptor) {
 
 TEST_P(BlockingSchemes, CloseAfterSoManyRequests) {
   ServerOptions few = options(2);
-  few.requests_per_connection = 1;
+  few.limits.requests_per_connection = 1;
   start(few);
   for (int i = 0; i < 5; ++i) {
     Client http1(port_);
@@ -200,7 +201,7 @@ TEST_P(BlockingSchemes, ServeOnInAShortageOfDescriptors) {
 }
 
 TEST(BufferedPool, RefusesWhenToldTo) {
-  ServerOptions options = tests::cleartext("buffered-pool", 1);
+  ServerOptions options = tests::cleartext(ServerScheme::buffered_pool, 1);
   options.queue_size = 2;
   options.refuse_when_full = true;
   Server server(options);
@@ -218,9 +219,8 @@ TEST(BufferedPool, RefusesWhenToldTo) {
   EXPECT_EQ(first.get("/").body, "served");
 }
 
-// The limit on threads counts those of the user: root is not bound by it.
 TEST(ThreadPerConnection, WaitsForAPlaceManyTimes) {
-  ServerOptions options = tests::cleartext("thread-per-connection");
+  ServerOptions options = tests::cleartext(ServerScheme::thread_per_connection);
   options.connections_max = 1;
   Server server(options);
   server.add_handler(GET, "/", [](Request&) { return Response(200, "served"); });
@@ -233,7 +233,7 @@ TEST(ThreadPerConnection, WaitsForAPlaceManyTimes) {
 }
 
 TEST(Report, EachWorkerHasALine) {
-  Server acceptor(tests::cleartext("acceptor", 2));
+  Server acceptor(tests::cleartext(ServerScheme::acceptor, 2));
   EXPECT_EQ(acceptor.report(), "");
   ASSERT_TRUE(acceptor.start());
   {
@@ -242,7 +242,7 @@ TEST(Report, EachWorkerHasALine) {
     EXPECT_TRUE(reports(acceptor, ": 1 connections, 1 accepted, 0 streams, 0 waiting\n"));
     EXPECT_TRUE(reports(acceptor, "balancer: 1 table hits, 0 rewrites, 0 times full\n"));
   }
-  Server pool(tests::cleartext("thread-pool", 3));
+  Server pool(tests::cleartext(ServerScheme::thread_pool, 3));
   ASSERT_TRUE(pool.start());
   for (const char* const worker : {"worker 1: 0", "worker 2: 0", "worker 3: 0"}) {
     EXPECT_NE(pool.report().find(worker), std::string::npos);

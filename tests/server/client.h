@@ -1,4 +1,4 @@
-// A client on a raw socket for the tests of the server, and what they share.
+// For server tests: a client on a raw socket, options and helpers.
 #pragma once
 
 #include <arpa/inet.h>
@@ -19,14 +19,15 @@
 
 #include "base/fd.h"
 #include "h2server/server.h"
+#include "server/scheme.h"
 
 namespace h2server::tests {
 
-// Where a test fails rather than hangs. Nothing is expected to take that long.
+// Time limit after which a test fails instead of hanging.
 inline constexpr std::chrono::seconds patience{60};
 
 struct Reply {
-  int status = 0;  // 0: the connection ended before it
+  int status = 0;  // 0: the connection ended first
   std::string head;
   std::string body;
 
@@ -37,7 +38,7 @@ struct Reply {
 
 class Client {
  public:
-  // The error of the attempt is in error().
+  // Connects. error() returns the error, or 0.
   explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -63,7 +64,7 @@ class Client {
     return true;
   }
 
-  // The next response; its body has a Content-Length.
+  // Returns the next response. Its body is delimited by Content-Length.
   Reply receive() {
     Reply reply;
     std::size_t end;
@@ -91,7 +92,7 @@ class Client {
     return receive();
   }
 
-  // The next `size` bytes, less when the connection ends.
+  // Returns the next `size` bytes, or fewer if the connection ends.
   std::string take(std::size_t size) {
     while (buffer_.size() < size && receive_more()) {
     }
@@ -100,14 +101,14 @@ class Client {
     return taken;
   }
 
-  // Whether the server ends the connection, and says nothing before.
+  // Returns true if the server closes the connection without sending anything.
   bool ends() { return buffer_.empty() && !receive_more() && !timed_out_; }
 
  private:
   bool receive_more() {
     char bytes[16 * 1024];
     ssize_t count;
-    do {  // interrupted by the end of an io_uring that an earlier test ran on this thread
+    do {  // EINTR: the end of an io_uring that an earlier test ran on this thread
       count = ::recv(socket_.get(), bytes, sizeof bytes, 0);
     } while (count < 0 && errno == EINTR);
     timed_out_ = count < 0 && errno == EAGAIN;
@@ -123,27 +124,30 @@ class Client {
   std::string buffer_;
 };
 
-inline ServerOptions cleartext(std::string scheme = "acceptor", unsigned threads = 1) {
+inline ServerOptions cleartext(ServerScheme scheme = ServerScheme::reuseport,
+                               unsigned threads = 1) {
   ServerOptions options;
   options.host = "127.0.0.1";
   options.port = 0;
   options.cleartext = true;
-  options.scheme = std::move(scheme);
+  options.scheme = scheme;
   options.threads = threads;
   return options;
 }
 
-// Those whose handlers run in this process.
-constexpr const char* schemes[] = {"acceptor", "reuseport", "thread-pool", "buffered-pool",
-                                   "thread-per-connection"};
-inline std::string scheme_name(std::string name) {
-  std::ranges::replace(name, '-', '_');  // as GoogleTest wants it
+// The schemes whose handlers run in this process.
+constexpr ServerScheme schemes[] = {ServerScheme::reuseport, ServerScheme::acceptor,
+                                    ServerScheme::thread_pool, ServerScheme::buffered_pool,
+                                    ServerScheme::thread_per_connection};
+inline std::string scheme_name(ServerScheme scheme) {
+  std::string name(server::kind_of(scheme).name);
+  std::ranges::replace(name, '-', '_');  // GoogleTest allows no '-' in names
   return name;
 }
 
 inline std::uint16_t port_of(const Server& server) { return server.addresses().at(0).port; }
 
-// Something that happens once, waited for by another thread.
+// An event that one thread sets and another waits for.
 class Signal {
  public:
   void set() { happened_.release(); }

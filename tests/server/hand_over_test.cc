@@ -1,4 +1,5 @@
-// From the acceptor to its workers, on each engine: through their inboxes, or from ring to ring.
+// Connections passed from the acceptor to its workers on each engine: through their inboxes, or
+// from ring to ring.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -21,8 +22,8 @@ class HandOver : public testing::TestWithParam<io::EngineKind> {
   }
 
   static ServerOptions options() {
-    ServerOptions options = tests::cleartext("acceptor", 3);
-    options.io = io::name_of(GetParam());
+    ServerOptions options = tests::cleartext(ServerScheme::acceptor, 3);
+    options.io = GetParam() == io::EngineKind::epoll ? IoEngine::epoll : IoEngine::io_uring;
     return options;
   }
 
@@ -42,8 +43,8 @@ TEST_P(HandOver, EveryConnectionReachesAWorker) {
   EXPECT_EQ(report.find("1 waiting"), std::string::npos) << report;
 }
 
-// Those that were accepted before the stop are served, or refused by the closed listener: none may
-// hang.
+// Connections accepted before the stop are served. Others are refused by the closed listener. None
+// may hang.
 TEST_P(HandOver, StoppingStrandsNobody) {
   std::deque<Client> clients;
   for (int i = 0; i < 200; ++i) {

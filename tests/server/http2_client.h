@@ -1,4 +1,4 @@
-// A client of HTTP/2 for the tests of the server.
+// An HTTP/2 client for server tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 namespace h2server::tests {
 
-// An HTTP/2 client that knows no more than it has to: it sends GETs and looks for the ends of
-// streams (RFC 9113, 4.1 and 6; RFC 7541, 6).
+// A minimal HTTP/2 client: sends GETs and counts the ends of streams (RFC 9113, 4.1 and 6; RFC
+// 7541, 6).
 class Http2Client {
  public:
   explicit Http2Client(std::uint16_t port) : client_(port) {
@@ -22,7 +22,7 @@ class Http2Client {
     client_.send(opening);
   }
 
-  // All of them in one write.
+  // Sends all requests in one write.
   void ask(const std::vector<std::string>& targets) {
     std::string frames;
     for (const std::string& target : targets) {
@@ -37,7 +37,7 @@ class Http2Client {
     client_.send(frames);
   }
 
-  // The bodies one after another, once every stream has ended.
+  // Waits until every stream has ended. Returns the DATA payloads in order of arrival.
   std::string receive() {
     std::string bodies;
     while (open_ > 0) {
@@ -59,7 +59,7 @@ class Http2Client {
     return receive();
   }
 
-  // Whether the server says GOAWAY and ends the connection.
+  // Returns true if the server sends GOAWAY before it closes the connection.
   bool is_sent_away() {
     bool told = false;
     for (;;) {

@@ -1,4 +1,4 @@
-// Handlers that do not end when the server stops: it says which, and ends without them.
+// Handlers that do not end when the server stops: the server logs them and ends without them.
 #include <atomic>
 #include <coroutine>
 #include <deque>
@@ -15,7 +15,7 @@ namespace {
 
 using tests::Client;
 
-// What nobody resumes. It stays in sight of tools that look for lost memory.
+// Coroutines that are never resumed. Kept reachable for leak checkers.
 std::vector<std::coroutine_handle<>>& stranded() {
   static auto* const all = new std::vector<std::coroutine_handle<>>;
   return *all;
@@ -37,7 +37,7 @@ tests::Signal& entered() {
   static auto* const signal = new tests::Signal;
   return *signal;
 }
-// What keeps a thread that is left behind; it outlives the test, as the thread may.
+// Blocks a thread that is left behind. Never freed, because the thread may outlive the test.
 using Gate = std::counting_semaphore<>;
 Gate& new_gate() {
   static auto* const all = new std::deque<std::unique_ptr<Gate>>;
@@ -50,7 +50,7 @@ Task<Response> never(Request&) {
   co_return Response(200);
 }
 
-class LeftBehind : public testing::TestWithParam<const char*> {
+class LeftBehind : public testing::TestWithParam<ServerScheme> {
  protected:
   LeftBehind() : server_(options()) {
     server_.add_handler(GET, "/never/{name}", never);
@@ -66,7 +66,7 @@ class LeftBehind : public testing::TestWithParam<const char*> {
     client_->send("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
     ASSERT_TRUE(entered().wait());
   }
-  // Returns what is said while the server ends; it ends in time.
+  // Returns what the server logs while it ends. Checks that it ends in time.
   std::string wait() {
     testing::internal::CaptureStderr();
     const auto begun = std::chrono::steady_clock::now();
@@ -79,7 +79,7 @@ class LeftBehind : public testing::TestWithParam<const char*> {
     options.drain_limit = std::chrono::milliseconds(1);
     return options;
   }
-  bool has_loop() const { return *GetParam() == 'a' || *GetParam() == 'r'; }
+  bool has_loop() const { return !server::kind_of(GetParam()).blocking; }
 
   Gate& gate_ = new_gate();
   Server server_;
@@ -97,7 +97,7 @@ TEST_P(LeftBehind, AHandlerThatNobodyResumes) {
                                       : "a thread was left behind: it began last a request for "
                                         "/never/{name}";
   EXPECT_NE(log.find(line), std::string::npos) << log;
-  EXPECT_TRUE(server_.wait());  // there is nothing more to wait for
+  EXPECT_TRUE(server_.wait());  // nothing is left to wait for
 }
 
 TEST_P(LeftBehind, AHandlerThatHoldsItsThread) {
@@ -108,7 +108,7 @@ TEST_P(LeftBehind, AHandlerThatHoldsItsThread) {
   gate_.release();
 }
 
-// With an hour to drain, only the second request to stop ends it.
+// The drain limit is an hour, so only the second stop ends the server.
 TEST(LeftBehindOnce, AtTheSecondStop) {
   ServerOptions options = tests::cleartext();
   options.drain_limit = std::chrono::hours(1);

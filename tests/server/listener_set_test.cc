@@ -86,7 +86,7 @@ TEST_F(ListenerSetTest, RefusesOnceItIsStopped) {
 
 TEST_F(ListenerSetTest, APauseEndsByItself) { EXPECT_EQ(set_->pause(1), std::nullopt); }
 
-// Blocks a signal that ends waits and leaves it pending.
+// Blocks SIGUSR2 and leaves it pending. Once unblocked, it interrupts a wait.
 class PendingSignal {
  public:
   PendingSignal() {
@@ -103,7 +103,7 @@ class PendingSignal {
   }
 
   void raise() const { ::pthread_kill(::pthread_self(), SIGUSR2); }
-  // Lets it through.
+  // The signal mask that unblocks it.
   [[nodiscard]] const sigset_t* mask() const { return &before_; }
 
  private:

@@ -1,4 +1,4 @@
-// What a program must not do with the library is answered by an exception where it does it.
+// Misuse of the library throws an exception at the point of misuse.
 #include <csignal>
 #include <stdexcept>
 
@@ -73,7 +73,7 @@ TEST(Run, TheSignalMaskIsTheCallersAgainAfterASignal) {
   for (int round = 0; round < 3; ++round) {
     const Result<void, std::string> done = server.run([] {
       ::kill(::getpid(), SIGTERM);
-      ::kill(::getpid(), SIGINT);  // of which one is left over when the server has ended
+      ::kill(::getpid(), SIGINT);  // one of the two is still pending when the server has ended
     });
     EXPECT_TRUE(done);
     expect_unblocked();

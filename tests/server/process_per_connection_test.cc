@@ -1,4 +1,4 @@
-// Handlers run in other processes here, so these tests see them from outside only.
+// Handlers run in other processes here, so these tests only observe them from outside.
 #include <dirent.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ bool becomes_true(Condition condition) {
 class ProcessPerConnection : public testing::Test {
  protected:
   static ServerOptions options(unsigned at_once = 8) {
-    ServerOptions made = tests::cleartext("process-per-connection");
+    ServerOptions made = tests::cleartext(ServerScheme::process_per_connection);
     made.connections_max = at_once;
     return made;
   }
@@ -169,7 +169,7 @@ TEST_F(ProcessPerConnection, TheDrainHasALimit) {
   server_->wait();
 }
 
-// The signals of a terminal go to all processes; of a service manager as well.
+// A terminal or a service manager sends its signals to all processes.
 TEST_F(ProcessPerConnection, OnlyTheMainProcessHeedsTheOperator) {
   start();
   Client client(port_);
@@ -206,7 +206,7 @@ TEST_F(ProcessPerConnection, AgainAfterItEnded) {
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "no child is left";
 }
 
-// A program of its own: what it forked must not outlive it.
+// A main process of its own: the processes that it forked must not outlive it.
 TEST_F(ProcessPerConnection, AllEndWhenTheMainProcessDies) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe(pipe.data()), 0);

@@ -1,4 +1,4 @@
-// The server at work, under each scheme, with one worker and with several.
+// The server under each scheme, with one worker and with several.
 #include "h2server/server.h"
 
 #include <atomic>
@@ -17,21 +17,21 @@ namespace {
 using tests::Client;
 using tests::Reply;
 
-class Serving : public testing::TestWithParam<std::tuple<const char*, unsigned>> {
+class Serving : public testing::TestWithParam<std::tuple<ServerScheme, unsigned>> {
  protected:
   static ServerOptions options() {
     return tests::cleartext(std::get<0>(GetParam()), std::get<1>(GetParam()));
   }
 };
 
-using Row = std::tuple<const char*, unsigned>;
+using Row = std::tuple<ServerScheme, unsigned>;
 
-// A thread of a pool has one connection at a time, so there must be one for each client that stays.
+// A pool thread serves one connection at a time, so each client that stays connected needs one.
 INSTANTIATE_TEST_SUITE_P(Schemes, Serving,
-                         testing::Values(Row{"acceptor", 1}, Row{"acceptor", 3},
-                                         Row{"reuseport", 1}, Row{"reuseport", 3},
-                                         Row{"thread-pool", 4}, Row{"buffered-pool", 4},
-                                         Row{"thread-per-connection", 0}),
+                         testing::Values(Row{ServerScheme::acceptor, 1}, Row{ServerScheme::acceptor, 3},
+                                         Row{ServerScheme::reuseport, 1}, Row{ServerScheme::reuseport, 3},
+                                         Row{ServerScheme::thread_pool, 4}, Row{ServerScheme::buffered_pool, 4},
+                                         Row{ServerScheme::thread_per_connection, 0}),
                          [](const auto& row) {
                            return tests::scheme_name(std::get<0>(row.param)) +
                                   std::to_string(std::get<1>(row.param));
@@ -158,7 +158,7 @@ TEST_P(Serving, ALongSleepHasNoUpperBoundThatWraps) {
     std::atomic<int>& woken;
   } context{asleep, woken};
   static constexpr auto wraps = std::chrono::milliseconds(std::int64_t{1} << 32) +
-                                std::chrono::milliseconds(1);  // to one, in 32 bits
+                                std::chrono::milliseconds(1);  // 1 ms if truncated to 32 bits
   server.add_handler(GET, "/", [&context](Request&) {
     return [](Context& in) -> Task<Response> {
       in.asleep.set();

@@ -1,4 +1,4 @@
-// Starting: what goes wrong, and that nothing is left of it.
+// Starting: the errors, and that a failed start leaves nothing behind.
 #include <sys/resource.h>
 
 #include <vector>
@@ -18,41 +18,40 @@ TEST(Start, Errors) {
   Server occupant(tests::cleartext());
   ASSERT_TRUE(occupant.start());
   const std::uint16_t taken = tests::port_of(occupant);
-  Server sharing(tests::cleartext("reuseport"));  // the kernel would let another one share with it
+  Server sharing(tests::cleartext(ServerScheme::reuseport));  // the kernel would let others share its port
   ASSERT_TRUE(sharing.start());
   const std::uint16_t shared = tests::port_of(sharing);
   struct Row {
     const char* name;
     std::function<void(ServerOptions&)> change;
-    std::string text;  // a part of the error
+    std::string text;  // must occur in the error
   };
   const std::vector<Row> rows = {
       {"port", [&](ServerOptions& o) { o.port = taken; }, std::to_string(taken) + " is in use"},
-      {"port, reuseport",
+      {"port, acceptor",
        [&](ServerOptions& o) {
          o.port = taken;
-         o.scheme = "reuseport";
+         o.scheme = ServerScheme::acceptor;
        },
        std::to_string(taken) + " is in use"},
       {"port of a reuseport server", [&](ServerOptions& o) { o.port = shared; },
        std::to_string(shared) + " is in use"},
-      {"port of a reuseport server, reuseport",
+      {"port of a reuseport server, acceptor",
        [&](ServerOptions& o) {
          o.port = shared;
-         o.scheme = "reuseport";
+         o.scheme = ServerScheme::acceptor;
        },
        std::to_string(shared) + " is in use"},
-      {"scheme", [](ServerOptions& o) { o.scheme = "magic"; }, "unknown scheme magic"},
-      {"no scheme", [](ServerOptions& o) { o.scheme = ""; }, "unknown scheme"},
-      {"engine", [](ServerOptions& o) { o.io = "magic"; }, "no I/O engine magic"},
-      {"engine of another scheme", [](ServerOptions& o) { o.io = "blocking"; },
-       "acceptor does not run on blocking"},
+      {"engine of another scheme", [](ServerOptions& o) { o.io = IoEngine::blocking; },
+       "reuseport does not run on blocking"},
       {"engine of another scheme, thread-pool",
        [](ServerOptions& o) {
-         o.scheme = "thread-pool";
-         o.io = "epoll";
+         o.scheme = ServerScheme::thread_pool;
+         o.io = IoEngine::epoll;
        },
        "thread-pool does not run on epoll"},
+      {"limit", [](ServerOptions& o) { o.limits.head_ms_max = 0; },
+       "head_ms_max is 0: it must lie between 1"},
       {"host", [](ServerOptions& o) { o.host = "no such host"; }, "no such host"},
       {"foreign address", [](ServerOptions& o) { o.host = "192.0.2.1"; },
        "not an address of this machine"},
@@ -83,13 +82,13 @@ TEST(Start, Errors) {
     EXPECT_NE(started.error().find(row.text), std::string::npos) << row.name << started.error();
     EXPECT_EQ(started.error().find('\n'), std::string::npos) << "one line";
     EXPECT_TRUE(server.addresses().empty());
-    server.stop();  // nothing to stop, nothing to wait for
+    server.stop();  // both have no effect
     server.wait();
   }
 }
 
 TEST(Start, AFreePortIsTold) {
-  for (const char* const scheme : tests::schemes) {
+  for (const ServerScheme scheme : tests::schemes) {
     Server server(tests::cleartext(scheme, 2));
     EXPECT_TRUE(server.addresses().empty());
     ASSERT_TRUE(server.start());
@@ -101,7 +100,7 @@ TEST(Start, AFreePortIsTold) {
 }
 
 TEST(Start, AgainAfterItEnded) {
-  for (const char* const scheme : tests::schemes) {
+  for (const ServerScheme scheme : tests::schemes) {
     Server server(tests::cleartext(scheme));
     for (int round = 0; round < 3; ++round) {
       ASSERT_TRUE(server.start());
@@ -113,11 +112,12 @@ TEST(Start, AgainAfterItEnded) {
   }
 }
 
-// Descriptors run out at every step of the start: an error, no thread left behind, and no listener.
+// Descriptors run out at each step of the start: it returns an error and leaves no thread and no
+// listener behind.
 TEST(Start, ShortOfDescriptors) {
-  for (const char* const scheme : tests::schemes) {
+  for (const ServerScheme scheme : tests::schemes) {
     {
-      // UBSan's look at a type that is new to it takes descriptors: it has its look now.
+      // UBSan uses descriptors when it first sees a type, so that happens here.
       Server whole(tests::cleartext(scheme, 3));
       ASSERT_TRUE(whole.start());
     }
@@ -135,11 +135,11 @@ TEST(Start, ShortOfDescriptors) {
         }
       }
       if (!possible) {
-        EXPECT_EQ(tests::descriptors_in_use(), before) << scheme << " with " << more;
+        EXPECT_EQ(tests::descriptors_in_use(), before) << server::kind_of(scheme).name << " with " << more;
       }
     }
     EXPECT_TRUE(possible);
-    EXPECT_GT(more, 4U) << scheme << " needs a listener and two pairs of sockets at least";
+    EXPECT_GT(more, 4U) << server::kind_of(scheme).name << " needs a listener and two pairs of sockets at least";
   }
 }
 

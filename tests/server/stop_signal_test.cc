@@ -28,10 +28,10 @@ TEST(StopSignal, AsksToDrainAndThenToCancel) {
   EXPECT_FALSE(readable(heard.cancel));
   signal.ask();
   EXPECT_TRUE(readable(heard.drain) && readable(heard.cancel)) << "they stay so";
-  signal.ask();  // there is nothing more to ask
+  signal.ask();  // has no further effect
 }
 
-// Runs `life` in a process that was forked; its result is the status.
+// Runs `life` in a forked process. Its result is the exit status.
 pid_t fork_for(const std::function<int()>& life) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(life());

@@ -1,4 +1,4 @@
-// Stopping: what is under way ends, and the second time it is ended.
+// Stopping: the first stop drains, the second cancels.
 #include <pthread.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace {
 using tests::Client;
 using tests::Reply;
 
-// A handler that says when it has begun and waits until it may go on, or is cancelled.
+// State of a handler that signals its start and waits until it may continue or is cancelled.
 struct Gate {
   tests::Signal entered;
   std::atomic<bool> open{false};
@@ -31,7 +31,7 @@ Task<Response> pass(Gate& gate) {
     gate.cancelled.fetch_add(1);
     co_return Response(503);
   }
-  // A blocking thread looks whether it is to drain when it waits: so it has to do so once more.
+  // A blocking thread checks for a drain only when it waits, so it waits once more.
   const bool slept = co_await sleep_for(std::chrono::milliseconds(1));
   if (!slept) gate.cancelled.fetch_add(1);
   co_return Response(200, "passed");
@@ -44,7 +44,7 @@ Task<Response> sleep_long(Gate& gate) {
   co_return Response(slept ? 200 : 503);
 }
 
-class Stopping : public testing::TestWithParam<const char*> {
+class Stopping : public testing::TestWithParam<ServerScheme> {
  protected:
   ServerOptions options() { return tests::cleartext(GetParam(), 2); }
 
@@ -57,7 +57,7 @@ class Stopping : public testing::TestWithParam<const char*> {
     port_ = tests::port_of(*server_);
   }
 
-  // Until nobody listens any more, which a worker's listeners take a moment for.
+  // Waits until connections are refused. Workers take a moment to close their listeners.
   void wait_until_closed() {
     const auto until = std::chrono::steady_clock::now() + tests::patience;
     while (Client(port_).error() != ECONNREFUSED) {

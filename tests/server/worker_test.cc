@@ -10,7 +10,7 @@
 namespace h2server::server {
 namespace {
 
-// Workers are given one end of a pair of sockets; the other is in the test's hands.
+// The worker gets one end of a socket pair (`theirs`), the test keeps the other (`ours`).
 struct Pair {
   base::Fd ours;
   base::Fd theirs;
@@ -30,7 +30,7 @@ struct Pair {
     EXPECT_EQ(::send(ours.get(), text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
   }
-  // All that comes until the end, or the first piece of it.
+  // Returns all bytes up to the end of stream, or only the first piece.
   [[nodiscard]] std::string receive(bool all = false) const {
     std::string got;
     std::array<char, 4096> room;
@@ -50,7 +50,7 @@ class WorkerTest : public testing::Test {
       EXPECT_TRUE(shared_.router.add(GET, pattern, std::move(handler)));
     };
     add("/", [](Request&) { return Response(200, "hello"); });
-    // Holds the thread, as no handler should.
+    // Blocks the thread, as no handler should.
     add("/block", [this](Request&) {
       entered_.set();
       EXPECT_TRUE(released_.wait());
@@ -58,7 +58,7 @@ class WorkerTest : public testing::Test {
     });
   }
 
-  // The worker's thread is held when this returns.
+  // Returns once the worker's thread is blocked.
   void block(const Pair& connection) {
     connection.ask("/block");
     EXPECT_TRUE(entered_.wait());
@@ -112,14 +112,14 @@ TEST_F(WorkerTest, AFullInboxRefuses) {
   EXPECT_TRUE(worker.join());
 }
 
-// The counters and the queue are two threads' and lag behind one another: a hand-over may be
-// refused, but none is lost, and none is waited for that never comes.
+// Two threads update the counters and the queue, which lag behind each other. A hand-over may be
+// refused, but none is lost, and the worker does not wait for one that never comes.
 TEST_F(WorkerTest, EveryHandOverIsTakenOrRefused) {
   constexpr std::uint64_t tries = 100'000;
   Worker worker(shared_, {});
   ASSERT_TRUE(worker.start());
   Pair many;
-  many.ours.close();  // so each connection ends at once
+  many.ours.close();  // ends each connection at once
   std::uint64_t accepted = 0;
   for (std::uint64_t i = 0; i < tries; ++i) {
     base::Fd copy(::fcntl(many.theirs.get(), F_DUPFD_CLOEXEC, 0));
@@ -136,7 +136,7 @@ TEST_F(WorkerTest, EveryHandOverIsTakenOrRefused) {
   EXPECT_EQ(worker.waiting(), 0U);
 }
 
-// What was handed over before the stop was asked for is served.
+// Connections handed over before stop() are served.
 TEST_F(WorkerTest, TheInboxIsServedWhenItStops) {
   Worker worker(shared_, {});
   ASSERT_TRUE(worker.start());

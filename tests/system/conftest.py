@@ -1,4 +1,4 @@
-"""Fixtures: servers that a module's tests share, and a folder of each test's own in their root."""
+"""Fixtures: servers shared by a module's tests, with a private folder per test in their root."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from support.site import Site
 
 @pytest.fixture(scope="module")
 def server_for():
-    """server_for(tls): the module's server with or without TLS."""
+    """server_for(tls): returns the module's server with or without TLS."""
     servers = {}
     with contextlib.ExitStack() as stack:
 
@@ -27,23 +27,23 @@ def server_for():
 
 @pytest.fixture(params=PROTOCOLS, ids=name_of)
 def site(request, server_for):
-    """Over each of the four protocols."""
+    """A Site over each of the four protocols."""
     return Site(server_for(request.param.tls), request.param)
 
 
 @pytest.fixture(params=PROTOCOLS[:2], ids=name_of)
 def site_h1(request, server_for):
-    """Over HTTP/1.1, with and without TLS."""
+    """A Site over HTTP/1.1, with and without TLS."""
     return Site(server_for(request.param.tls), request.param)
 
 
 @pytest.fixture(params=PROTOCOLS[2:], ids=name_of)
 def site_h2(request, server_for):
-    """Over HTTP/2, with and without TLS."""
+    """A Site over HTTP/2, with and without TLS."""
     return Site(server_for(request.param.tls), request.param)
 
 
 @pytest.fixture
 def plain_user():
-    """The number of a user without privileges to run the server as; None: we are one."""
+    """The uid of an unprivileged user to run the server as; None if the tests run as one."""
     return pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None

@@ -1,4 +1,4 @@
-"""Debian's apt as a client. Of a flat repository it asks for "./Packages" and the like."""
+"""Debian's apt as a client. In a flat repository it requests paths such as "./Packages"."""
 
 import hashlib
 import os
@@ -9,7 +9,7 @@ import pytest
 
 from support.environment import PATIENCE
 
-# All that apt reads and writes is below {base}; the machine's own state is left alone.
+# apt reads and writes only below {base}. It does not touch the machine's own state.
 CONFIGURATION = """\
 Dir "{base}";
 Dir::Etc "{base}/etc";
@@ -46,7 +46,7 @@ def run(*command, **options):
 
 
 def make_repository(folder, scratch):
-    """A package, the index of it and the hash of that, all of them in one folder."""
+    """Creates a package, its Packages index and a Release file in one folder."""
     control = scratch / "package/DEBIAN/control"
     control.parent.mkdir(parents=True)
     control.write_text(CONTROL)
@@ -64,7 +64,7 @@ def make_repository(folder, scratch):
 
 @pytest.fixture
 def apt(tmp_path):
-    """apt(sources, *arguments): runs apt-get in a world of its own."""
+    """apt(sources, *arguments): runs apt-get with its own configuration and state."""
     for program in ("apt-get", "dpkg-deb"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed: this is no Debian")

@@ -1,4 +1,4 @@
-"""Chromium reads the pages that come with the server, downloads, and uploads through the form."""
+"""Chromium opens the bundled pages, downloads a file, and uploads through the form."""
 
 import json
 import os
@@ -60,12 +60,12 @@ def check_uploads(seen, server, name, digest):
 
 @pytest.mark.parametrize("tls", [False, True], ids=["cleartext", "tls"])
 def test_pages_of_others_store_nothing(tls, tmp_path):
-    """Only over TLS, and to this machine's own names, does a browser say Sec-Fetch-Site."""
+    """Browsers send Sec-Fetch-Site only over TLS and to loopback hosts."""
     scheme = "https" if tls else "http"
     with Server(tls=tls) as server, Server(tls=tls, uploads=False) as other:
         for root in (server.root, other.root):
             (root / "index.html").write_text("<!doctype html><title>page</title>")
-        # Name of the file: host of the page, its server, host of the target.
+        # File name → host of the page, its server, host of the target.
         pages = {
             "own-name": ("site.test", server, "site.test"),
             "own-address": ("127.0.0.1", server, "127.0.0.1"),

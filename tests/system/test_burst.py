@@ -1,4 +1,4 @@
-"""More connections at once than an engine has buffers, or places in its rings."""
+"""More simultaneous connections than an engine has buffers or ring entries."""
 
 import resource
 import signal
@@ -17,7 +17,7 @@ PAGE = b"burst" * 20
 
 @pytest.fixture(params=[pair for pair in PAIRS if not pair.blocking], ids=name_of)
 def server(request):
-    # A worker of the acceptor is given 1024 that it has not taken; the rest must go to another.
+    # The acceptor spreads the connections over two workers.
     workers = 2 if request.param.scheme == "acceptor" else 1
     with Server(pair=request.param, workers=workers) as started:
         (started.root / "page").write_bytes(PAGE)

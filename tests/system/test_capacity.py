@@ -1,5 +1,5 @@
-"""Schemes in which a connection has a thread or a process for itself: what happens to those who
-come when all are taken."""
+"""Schemes with a thread or process per connection: connections that arrive when all threads or
+processes are busy."""
 
 import select
 import socket
@@ -19,7 +19,7 @@ CAPACITY = 2  # connections at once
 WAITING = 4
 SOON_S = 3.0 * PATIENCE
 
-# How each scheme is held to CAPACITY.
+# Options that limit each scheme to CAPACITY connections.
 LIMITS = {
     "thread-pool": ["--threads", f"{CAPACITY}"],
     "buffered-pool": ["--threads", f"{CAPACITY}", "--queue-size", "1", "--when-full", "wait"],
@@ -29,7 +29,7 @@ LIMITS = {
 
 
 def limited(pair, *arguments, **options):
-    """A server with room for so few."""
+    """Returns a server with these limits."""
     return Server("--scheme", pair.scheme, "--io", pair.io, *arguments, **options)
 
 
@@ -41,8 +41,8 @@ def server(request):
 
 
 class Client:
-    """Over either protocol, in cleartext: where TLS would wait for the server, its connection is
-    there as soon as the kernel has it."""
+    """A client over either protocol, in cleartext: the kernel alone completes its connection, while
+    a TLS handshake would wait for the server."""
 
     def __init__(self, server, protocol):
         self._http2 = protocol.http2
@@ -105,7 +105,7 @@ def test_all_who_wait_are_served_in_the_end(server, protocol):
 
 @cleartext
 def test_stops_while_some_wait(server, protocol):
-    """They are answered or cut off, and hold up nobody."""
+    """Waiting clients are answered or cut off. They do not delay the end."""
     held = [Client(server, protocol).served() for _ in range(CAPACITY)]
     waiting = [Client(server, protocol) for _ in range(WAITING)]
     for client in waiting:
@@ -121,7 +121,7 @@ def test_stops_while_some_wait(server, protocol):
         client.close()
 
 
-# --- buffered-pool: a queue of our own -----------------------------------------------------------
+# --- buffered-pool: the server's own queue --------------------------------------------------------
 
 buffered = pytest.mark.parametrize(
     "pair", pairs.of_kind(lambda pair: pair.scheme == "buffered-pool"), ids=name_of)

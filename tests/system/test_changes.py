@@ -16,12 +16,12 @@ from support.waiting import holds_within, wait_until
 KIB = 1024
 OLD = noise(5000 * KIB, seed=1)
 NEW = noise(5000 * KIB, seed=2)
-SEEN_WITHIN_S = 1.2 * PATIENCE  # the server believes what it knows of a file for a second
+SEEN_WITHIN_S = 1.2 * PATIENCE  # the server caches a file's state for one second
 
 
 class Reader:
-    """The response to GET, of which as much is taken as is asked for. The windows of HTTP/2 are
-    wide open, so that it is the socket which holds the server up."""
+    """The response to GET, read on demand. HTTP/2's windows are wide open, so that only the socket
+    stalls the server."""
 
     def __init__(self, site, path):
         self._http2 = site.protocol.http2
@@ -51,7 +51,7 @@ class Reader:
         return self._stream.received if self._http2 else sum(map(len, self._received))
 
     def read_to(self, size):
-        """Until `size` bytes of the body are here."""
+        """Reads until `size` bytes of the body have arrived."""
         if self._http2:
             self._connection.run_until(lambda: self._stream.received >= size, f"{size} bytes")
             return
@@ -59,7 +59,7 @@ class Reader:
             self._received.append(next(self._pieces))
 
     def finish(self):
-        """The whole body, or None when the server has cut it off."""
+        """Returns the whole body, or None if the server cut it off."""
         try:
             if self._http2:
                 return self._connection.answer(self._stream).body
@@ -75,7 +75,7 @@ def check_alive(site):
 
 
 def fetch_or_none(site, path):
-    """The answer; None when the server cuts it off, having found that the file has changed."""
+    """Returns the answer, or None if the server cut it off because the file has changed."""
     try:
         return site.fetch(path)
     except Broken:
@@ -86,7 +86,7 @@ def fetch_or_none(site, path):
 
 
 def replace(file, content):
-    """By renaming, as a careful publisher does."""
+    """Replaces the file atomically, by renaming."""
     new = file.with_name(file.name + ".new")
     new.write_bytes(content)
     os.rename(new, file)
@@ -104,7 +104,7 @@ def write_in_place(file, content):
         opened.truncate()
 
 
-# The size of the first version (None: no file), what happens, the size of the second → its status.
+# Size of the first version (None: no file), the change, size of the second version, its status.
 SEEN = {
     "replaced": (1000, replace, 1000, 200),
     "large, replaced": (300 * KIB, replace, 300 * KIB, 200),
@@ -147,7 +147,7 @@ def is_answered(site, path, status, content):
 
 
 def test_a_series_of_versions(site):
-    """Written shortly after one another, all of one size: none is mistaken for another."""
+    """Versions of equal size, written in quick succession, are told apart."""
     path = site.place("a", noise(1000, seed=0))
     for seed in range(1, 3):
         write_in_place(site.folder / "a", noise(1000, seed))
@@ -162,7 +162,7 @@ def test_modified_file_has_another_tag(site):
     assert changed, "an old tag is still taken for the new version's"
 
 
-# --- replaced, while it is on its way ------------------------------------------------------------
+# --- replaced during a response ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("change", [lambda file: replace(file, NEW), os.unlink],
@@ -176,7 +176,7 @@ def test_replaced_on_its_way(site, change):
         assert whole
 
 
-# --- changed in place, while it is on its way ----------------------------------------------------
+# --- changed in place during a response ----------------------------------------------------------
 
 
 def rewrite(file, start=0, end=len(NEW)):
@@ -231,7 +231,7 @@ def test_changed_on_its_way(site, change):
 @pytest.mark.parametrize("change", [rewrite, lambda file: os.truncate(file, 0)],
                          ids=["rewritten", "emptied"])
 def test_changed_at_any_moment(site, change):
-    """However much of the file is in the server's hands, or in the kernel's, when it changes."""
+    """The file changes at various offsets, with data buffered in the server and in the kernel."""
     for offset in range(0, len(OLD), 128 * KIB):
         path = site.place(f"{offset}", OLD)
         with Reader(site, path) as reader:
@@ -246,7 +246,7 @@ def test_changed_at_any_moment(site, change):
 @pytest.mark.parametrize("change", [rewrite, lambda file: os.truncate(file, 0)],
                          ids=["rewritten", "emptied"])
 def test_large_one_changed_at_any_moment(site_h1, change):
-    """One of which the kernel would have pages, not copies, with --sendfile."""
+    """A file above the threshold of --sendfile, which would give the kernel pages, not copies."""
     old = noise(20 * 1024 * KIB, seed=3)
     for offset in (0, 100 * KIB, 8192 * KIB, 15_500 * KIB, 16_500 * KIB, len(old) - 200 * KIB):
         path = site_h1.place(f"{offset}", old)
@@ -264,8 +264,8 @@ def test_large_one_changed_at_any_moment(site_h1, change):
 
 
 def test_changed_while_whole_answers_wait(site_h1):
-    """The server has finished with responses that the kernel does not take yet: it has no more
-    occasion to look at their file."""
+    """Complete responses wait for room in the socket. The server has no further occasion to check
+    their file."""
     old, new = OLD[: 70 * KIB], NEW[: 70 * KIB]
     path = site_h1.place("a", old)
     with site_h1.connect(receive_buffer=64 * KIB) as connection:
@@ -282,7 +282,7 @@ def test_changed_while_whole_answers_wait(site_h1):
 
 
 def wait_for_stall(server):
-    """Until the server can't send any more, as nobody reads."""
+    """Waits until the server stalls because the client does not read."""
     seen = []
 
     def stalled():
@@ -295,7 +295,7 @@ def wait_for_stall(server):
 @pytest.mark.parametrize("size", [100, 65 * KIB, 1000 * KIB])
 @pytest.mark.parametrize("length", [0, 50, 70 * KIB, None], ids=["emptied", "cut", "other", "same"])
 def test_changed_between_two_requests(site, size, length):
-    """A response that begins after the change is whole: nothing old is on its way."""
+    """A response that starts after the change is complete: no old data is in flight."""
     path = site.place("a", noise(size, seed=1))
     assert site.fetch(path).body == noise(size, seed=1)
     content = noise(size if length is None else length, seed=2)

@@ -1,6 +1,6 @@
-"""Short connections, one after the other and many at once: each is served, and nothing grows.
+"""Short connections, sequential and concurrent: each is served, and no resource grows.
 
-H2SERVER_CHURN says how many; ctest's label `churn` takes 20 000 for each pair.
+H2SERVER_CHURN sets their number; ctest's label `churn` runs 20 000 for each pair.
 """
 
 import concurrent.futures
@@ -23,11 +23,11 @@ from support.protocols import PROTOCOLS, name_of
 from support.server import Server
 
 CONNECTIONS = int(os.environ.get("H2SERVER_CHURN", "1000"))
-PORTION = 250  # that one client makes before it tells how many of them succeeded
+PORTION = 250  # connections of one client task
 CLIENTS = 2
 WORKERS = 2
 POOL_THREADS = 4
-GROWTH_MAX = 4_000_000  # of memory, from one half to the next: 400 bytes each show among 20 000
+GROWTH_MAX = 4_000_000  # bytes, between the halves: 400 for each of 10 000 connections
 PAGE = noise(500)
 TIMEOUT_S = 20 * PATIENCE
 WITH_RST = struct.pack("ii", 1, 0)
@@ -45,7 +45,7 @@ def server(request):
 
 
 def one_connection(port, ending):
-    """A connection with one request, which the server, the client or a reset ends in turn."""
+    """Makes one request. `ending` 0: the server closes, 1: the client resets, 2: it closes."""
     with socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as connection:
         connection.sendall(get("/page", *(["Connection: close"] if ending == 0 else [])))
         received = b""
@@ -73,7 +73,7 @@ def churn(server, connections):
 
 
 def test_every_connection_is_served(server):
-    portion(server.port)  # until all workers have what they keep
+    portion(server.port)  # fills the workers' caches
     base = Base(server, files_kept=server.threads)
     churn(server, CONNECTIONS // 2)
     base.check()
@@ -81,14 +81,14 @@ def test_every_connection_is_served(server):
     churn(server, CONNECTIONS // 2)
     base.check()
     growth = anonymous_bytes(server.pid) - memory
-    # A sanitizer keeps what was freed, to find uses of it.
+    # A sanitizer keeps freed memory, to detect use after free.
     assert SANITIZER or growth < GROWTH_MAX, f"{growth} bytes more"
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=name_of)
 @pytest.mark.parametrize("protocol", PROTOCOLS[1:], ids=name_of)
 def test_handshakes(pair, protocol):
-    """With TLS, or the preface of HTTP/2, a few at a time and far more than there are workers."""
+    """Concurrent TLS handshakes or HTTP/2 prefaces, many more than there are workers."""
     with Server(pair=pair, workers=WORKERS, tls=protocol.tls) as server:
         (server.root / "page").write_bytes(PAGE)
         h2load(server, protocol, 20)
@@ -99,7 +99,7 @@ def test_handshakes(pair, protocol):
 
 
 def h2load(server, protocol, connections):
-    """Each makes one request."""
+    """Opens `connections` connections at once, each with one request."""
     version = [] if protocol.http2 else ["--h1"]
     done = subprocess.run(
         [tool("h2load"), "-n", str(connections), "-c", str(connections), *version,

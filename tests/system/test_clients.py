@@ -1,4 +1,4 @@
-"""Other people's clients: curl, nghttp, httpx, python3-h2, Node and Go."""
+"""Third-party clients: curl, nghttp, httpx, python3-h2, Node and Go."""
 
 import asyncio
 import json
@@ -71,7 +71,7 @@ def test_curl_asks_for_what_is_new(server, protocol, tmp_path):
 
 @pytest.mark.parametrize("protocol", [PROTOCOLS[0], PROTOCOLS[1], PROTOCOLS[3]], ids=name_of)
 def test_curl_in_parallel(server, protocol, tmp_path):
-    """Not with prior knowledge: curl 7.88 then fails with every server, nghttpd for one."""
+    """Leaves out prior knowledge: curl 7.88 fails with it against every server, even nghttpd."""
     urls = []
     for number in range(20):
         urls += ["-o", tmp_path / f"{number}", server.url + "page"]
@@ -99,7 +99,7 @@ def test_nghttp(server, protocol, tmp_path):
 
 @pytest.mark.parametrize("protocol", [PROTOCOLS[0], PROTOCOLS[1], PROTOCOLS[3]], ids=name_of)
 def test_httpx(server, protocol):
-    """It speaks no HTTP/2 without TLS."""
+    """httpx has no HTTP/2 without TLS."""
     name = stored_name("httpx", protocol)
     with httpx.Client(http2=protocol.http2, base_url=server.url, timeout=20,
                       verify=str(server.certificate) if server.tls else False) as client:
@@ -164,7 +164,7 @@ def test_node(server, protocol):
 
 @pytest.fixture(scope="module")
 def go_client(tmp_path_factory):
-    """Built from the standard library alone, without asking anybody for anything."""
+    """Built from the standard library alone, without network access."""
     program = tmp_path_factory.mktemp("go") / "go_client"
     execute(tool("go"), "build", "-o", program, CLIENTS / "go_client.go",
             env={"HOME": str(program.parent), **os.environ, "GOFLAGS": "-mod=mod",
@@ -174,7 +174,7 @@ def go_client(tmp_path_factory):
 
 @pytest.mark.parametrize("protocol", [PROTOCOLS[0], PROTOCOLS[1], PROTOCOLS[3]], ids=name_of)
 def test_go(server, protocol, go_client):
-    """Its standard library speaks no HTTP/2 without TLS, in the version that Debian has."""
+    """The standard library of Debian's Go has no HTTP/2 without TLS."""
     printed = execute(go_client, protocol.name, str(server.port), server.certificate,
                       stored_name("go", protocol))
     check_seen(printed, server, protocol, "go", ["HTTP/2.0" if protocol.http2 else "HTTP/1.1"])

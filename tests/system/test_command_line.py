@@ -1,4 +1,4 @@
-"""The command line: what helps, and what is said when the program can't start."""
+"""The command line: help, and the errors when the program cannot start."""
 
 import os
 import pathlib
@@ -21,8 +21,8 @@ WRONG_USE, REFUSED_BY_THE_SYSTEM = 2, 1
 
 @pytest.fixture
 def folder():
-    """The working directory: www, and a certificate with its key in cert. Everybody may enter it,
-    unlike pytest's own."""
+    """The working directory: www, and a certificate with its key in cert. Unlike pytest's tmp_path,
+    every user may enter it."""
     with tempfile.TemporaryDirectory(prefix="h2server-test-") as name:
         made = pathlib.Path(name)
         made.chmod(0o755)
@@ -44,7 +44,7 @@ def make_certificate(target, name="server"):
 
 
 def run(folder, *arguments, user=None):
-    """Runs the program until it ends by itself. Another user runs a copy that he can reach."""
+    """Runs the program to its end. With `user`, runs a copy that this user can reach."""
     binary = BINARY if user is None else shutil.copy(BINARY, folder)
     return subprocess.run([binary, *arguments], cwd=folder, capture_output=True, text=True,
                           timeout=10 * PATIENCE, check=False, stdin=subprocess.DEVNULL,
@@ -52,7 +52,7 @@ def run(folder, *arguments, user=None):
 
 
 def check_refused(done, statuses, *words):
-    """One line on standard error that has the words, nothing on standard output."""
+    """Checks for one line with the words on standard error, and an empty standard output."""
     assert done.returncode in statuses, done
     assert done.stdout == ""
     assert re.fullmatch(r"h2server: error: [^\n]+\n", done.stderr), done.stderr
@@ -86,7 +86,7 @@ def test_version(folder):
 
 # --- what is refused -----------------------------------------------------------------------------
 
-# Arguments → words of the line.
+# Arguments → words of the error line.
 WRONG = {
     "port too large": (["-p", "70000"], ["--port", "70000"]),
     "port negative": (["--port=-1"], ["--port", "-1"]),
@@ -164,7 +164,7 @@ def test_unreadable_root(folder, plain_user):
         check_refused(done, [WRONG_USE], f"root {root}", "Permission denied", "--root")
 
 
-# Of a key and a certificate. What is found to be no certificate only by reading it may be either.
+# Arguments → statuses, words of the error line. A file that fails to parse may give either.
 CREDENTIALS = {
     "no certificate": (["-c", "absent.crt"], [2], ["absent.crt", "--cert", "--self-signed"]),
     "no key": (["-k", "absent.key"], [2], ["absent.key", "--key"]),

@@ -1,4 +1,4 @@
-"""How many connections there may be: in all, and from one address."""
+"""Limits of connections: in total and per address."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_a_busy_connection_is_left_alone(pair):
         for _ in range(3 * MOST):
             with Connection(server) as connection:
                 assert answered(connection)
-        busy.send(b"--\r\n...")  # no file: that is said
+        busy.send(b"--\r\n...")  # ends the form, which has no file: status 400
         assert busy.answer().status == 400
         busy.close()
 

@@ -1,4 +1,4 @@
-"""SIGUSR1: who has how much to do."""
+"""The counters that SIGUSR1 prints."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def place_files(server):
 
 @pytest.mark.parametrize("pair", PAIRS, ids=name_of)
 def test_the_server_goes_on(pair):
-    """The default action of the signal would end it."""
+    """SIGUSR1's default action would end the server."""
     with started(pair) as server:
         place_files(server)
         with H1.connect(server) as connection:
@@ -58,7 +58,7 @@ def test_connections_are_counted(pair, tls):
 
 
 def totals(server):
-    """(connections now, connections ever) of all workers."""
+    """Returns (open connections, accepted connections) of all workers."""
     printed = worker_lines(server, WORKERS)
     assert len(printed) == WORKERS, printed
     return tuple(sum(count(line, what) for line in printed) for what in ("connection", "accepted"))
@@ -66,7 +66,7 @@ def totals(server):
 
 @event_driven
 def test_a_busy_worker_is_seen(pair):
-    """One connection that has many streams is one connection, and much work for its worker."""
+    """A connection with many streams counts once as a connection; its streams show the work."""
     with started(pair) as server:
         place_files(server)
         with H2.connect(server, reading=False) as connection:
@@ -77,7 +77,7 @@ def test_a_busy_worker_is_seen(pair):
 
 
 def streams_of_workers(server):
-    """The number of streams of each worker, the least busy first."""
+    """Returns the number of streams of each worker, in ascending order."""
     return sorted(count(line, "stream") for line in worker_lines(server, WORKERS))
 
 

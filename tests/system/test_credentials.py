@@ -1,4 +1,4 @@
-"""Certificates and keys: which are refused, which are talked about, and keys with passphrases."""
+"""Certificates and keys: errors, warnings, leftovers of earlier runs, and passphrases."""
 
 import os
 import pty
@@ -31,7 +31,7 @@ def make_key(file, kind):
 
 
 def make_certificate(file, key, days=2):
-    """Signed by its own key; `days` may be negative."""
+    """Makes a self-signed certificate. `days` may be negative."""
     request = file.with_suffix(".csr")
     openssl("req", "-new", "-key", key, "-subj", "/CN=localhost", "-out", request)
     openssl("x509", "-req", "-in", request, "-signkey", key, "-days", str(days), "-out", file)
@@ -71,7 +71,7 @@ def test_key_of_another_certificate(tmp_path, kinds):
 
 
 def server_with(days):
-    """A server whose certificate is valid for so many days."""
+    """Returns a server whose certificate is valid for `days` days."""
     server = Server(tls=True, quiet=False)
     server.key.parent.mkdir()
     make_certificate(server.certificate, make_key(server.key, "EC"), days)
@@ -94,12 +94,12 @@ def test_valid_certificate():
         assert server.stderr == ""
 
 
-# --- what a run that ended early has left --------------------------------------------------------
+# --- leftovers of an interrupted run -------------------------------------------------------------
 
 
 @pytest.mark.skipif(SANITIZER == "thread", reason="its runtime writes a file as it starts")
 def test_no_room_for_the_certificate(tmp_path):
-    """As on a full disk: the error says so, and neither file is left."""
+    """Like a full disk: the error names the cause, and no file is left."""
     files = [tmp_path / "cert/a.crt", tmp_path / "cert/a.key"]
     arguments = [*command(tmp_path, *files), "--self-signed"]
     for bytes_max in (0, 100, 400):
@@ -140,7 +140,7 @@ def encrypted(tmp_path):
 
 
 class Terminal:
-    """A program on a terminal of its own."""
+    """A program with its own pseudo-terminal."""
 
     def __init__(self, arguments):
         self.pid, self.master = pty.fork()
@@ -159,14 +159,14 @@ class Terminal:
         os.close(self.master)
 
     def read_until(self, *texts):
-        """Until the screen shows one of them, or the program has ended."""
+        """Reads until one of the texts is shown or the program ends. Returns all output so far."""
         until = time.monotonic() + 20 * PATIENCE
         while not any(text in self.shown for text in texts):
             left = until - time.monotonic()
             assert left > 0 and select.select([self.master], [], [], left)[0], self.shown
             try:
                 self.shown += os.read(self.master, 4096).decode()
-            except OSError:  # EIO: nobody has the terminal open any more
+            except OSError:  # EIO: the program has closed the terminal
                 return self.shown
         return self.shown
 

@@ -1,4 +1,4 @@
-"""Too few descriptors (EMFILE): who makes room, what goes on, and what is said."""
+"""Descriptor exhaustion (EMFILE): which connections make room, what still works, what is logged."""
 
 import socket
 import time
@@ -14,7 +14,7 @@ from support.server import Server
 from support.waiting import wait_until
 
 ROOM = 8  # descriptors that the server may still open
-MORE = 20  # connections for which there is none
+MORE = 20  # connections beyond the limit
 
 
 @pytest.fixture(params=pairs.USUAL, ids=name_of)
@@ -24,13 +24,12 @@ def pair(request):
     return request.param
 
 
-# UBSan opens a pipe to look whether there is an object where a member is called, and takes it for
-# none when it can't.
+# UBSan's vptr check needs a pipe. If it cannot open one, it reports a false error.
 needs_descriptors = pytest.mark.skipif(SANITIZER == "address", reason="UBSan needs descriptors")
 
 
 class Shortage:
-    """A server whose descriptors are used up by connections that are idle."""
+    """A server whose descriptors are used up by idle connections."""
 
     def __init__(self, server):
         self.server = server
@@ -39,7 +38,7 @@ class Shortage:
             self.ask(connection)
             self.limit = descriptor_count(server.pid) + ROOM
         server.restart_with_descriptors(self.limit)
-        # Linux wants a descriptor even to say that nobody waits: one is kept free.
+        # accept() needs a free descriptor even to return EAGAIN, so one stays free.
         self.served = [self.served_connection() for _ in range(ROOM)]
         for connection in self.served:
             self.ask(connection)
@@ -64,7 +63,7 @@ def shortage(pair):
 
 @needs_descriptors
 def test_the_longest_idle_make_room(shortage):
-    """Whoever comes is served, and then idle: it makes room for the next."""
+    """Each new connection is served. Once idle, it is closed for the next one."""
     crowd = [shortage.served_connection() for _ in range(MORE)]
     for connection in shortage.served:
         assert connection.ended()
@@ -74,7 +73,7 @@ def test_the_longest_idle_make_room(shortage):
 
 @not_sanitized
 def test_the_shortage_costs_no_time(shortage):
-    """The server waits for a descriptor; it does not ask again and again."""
+    """The server waits for a free descriptor instead of retrying in a loop."""
     crowd = [shortage.served_connection() for _ in range(MORE)]
     last = crowd[-1]
     before, begun = cpu_seconds(shortage.server.pid), time.monotonic()
@@ -90,14 +89,14 @@ def test_the_operator_is_told_once(shortage):
     crowd = [shortage.served_connection() for _ in range(MORE)]
     wait_until(lambda: shortage.server.stderr, "a line on standard error")
     lines = shortage.server.stderr.splitlines()
-    assert len(lines) <= 2, lines  # each worker may tell
+    assert len(lines) <= 2, lines  # each worker may print one
     assert "ulimit -n" in lines[0]
     shortage.ask(crowd[-1])
 
 
 @needs_descriptors
 def test_a_file_that_was_not_open_before(shortage):
-    """It is served, or the client learns that it may ask again; not that there is no such file."""
+    """It is served, or the status is 503 with Retry-After, but not 404."""
     (shortage.server.root / "other").write_bytes(b"other")
     last = shortage.served_connection()
     last.send(get("/other"))

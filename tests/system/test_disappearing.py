@@ -1,5 +1,5 @@
-"""Clients that vanish, in each state of a connection and in each way that there is: the others are
-served, and nothing of the vanished is kept."""
+"""Clients that vanish, in each state of a connection and in each way: others are still served, and
+the vanished clients' resources are released."""
 
 import os
 import signal
@@ -16,9 +16,9 @@ from support.server import Server
 from support.transfers import CONTENT, STATES, in_download, in_upload
 from support.waiting import wait_until
 
-CLIENTS = 6  # that vanish at once
+CLIENTS = 6  # vanish at once
 WORKERS = 2
-POOL_THREADS = 8  # the clients', a bystander's and one for who comes
+POOL_THREADS = 8  # for the clients, a bystander and a newcomer
 
 
 @pytest.fixture(scope="module", params=PAIRS, ids=name_of)
@@ -34,7 +34,7 @@ def crowd(request, pair):
 
 
 class Crowd:
-    """A server that knows its file, and what it had before anybody vanished."""
+    """A server that has its files cached, and its census before any client vanishes."""
 
     def __init__(self, server, workers):
         self.server = server
@@ -43,7 +43,7 @@ class Crowd:
         for protocol in self.protocols:
             for _ in range(2 * workers + 1):
                 assert fetch(server, protocol, "/large").body == CONTENT
-        # Each worker may map the large file, and keep a descriptor to spare.
+        # Each worker may keep the large file and a spare descriptor open.
         self.base = Base(server, files_kept=2 * workers)
 
     @property
@@ -52,7 +52,7 @@ class Crowd:
 
 
 class Bystander:
-    """A client that stays; only the vanished may notice that somebody has."""
+    """A client that stays connected and must not be affected."""
 
     def __init__(self, server, protocol):
         self._http2 = protocol.http2
@@ -81,13 +81,13 @@ def reset(connections):
 
 
 def half_close(connections):
-    """Nothing more will come. What the server still sends may be read, but nobody does."""
+    """Sends FIN. The client could still read, but does not."""
     for connection in connections:
         connection.shutdown(socket.SHUT_WR)
 
 
 def kill(connections):
-    """The process whose connections they are stalls, and ends without having its say."""
+    """A child process gets the connections and is killed with SIGKILL."""
     client = os.fork()
     if client == 0:
         while True:
@@ -112,7 +112,7 @@ def test_clients_vanish(crowd, http2, state, way):
     bystander.check()
     check_newcomer(crowd.server, protocol)
     bystander.connection.close()
-    if (state, way) == (in_download, half_close):  # it may read on, and has a minute for it
+    if (state, way) == (in_download, half_close):  # the server gives such a reader a minute
         close(clients)
     crowd.base.check()
     close(clients)
@@ -127,7 +127,7 @@ def check_newcomer(server, protocol):
 
 
 def test_uploads_of_the_vanished(crowd):
-    """In the middle of the content, with a temporary file that is known to be there."""
+    """In the middle of the content, when the temporary files exist."""
     for protocol in crowd.protocols:
         clients = [in_upload(crowd.server, protocol) for _ in range(CLIENTS)]
         wait_until(lambda: len(crowd.server.temporary_files()) == CLIENTS, "all are stored")

@@ -1,5 +1,5 @@
-"""HTTP/2 clients that cost more than they ask for, against both implementations: they are told to
-calm down (ENHANCE_YOUR_CALM), and the server goes on."""
+"""HTTP/2 floods against both implementations: the server closes the connection with
+ENHANCE_YOUR_CALM and serves others."""
 
 import select
 import socket
@@ -15,8 +15,8 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, GOAWAY = 0, 1, 2, 3, 4, 6, 7
 ACK, END_STREAM, END_HEADERS = 1, 1, 4
 ENHANCE_YOUR_CALM = 11
-POST = b"\x83\x86\x84\x41\x01a"  # of the path /, by the static table
-FRAMES_MAX = 50_000  # far beyond what is allowed
+POST = b"\x83\x86\x84\x41\x01a"  # POST /, from the static table
+FRAMES_MAX = 50_000  # far above the limits
 
 
 def frame(kind, flags=0, stream=0, payload=b""):
@@ -25,13 +25,13 @@ def frame(kind, flags=0, stream=0, payload=b""):
 
 
 def reset_streams(count):
-    """Opened and reset at once."""
+    """Returns frames that open and immediately reset `count` streams."""
     return b"".join(frame(HEADERS, END_HEADERS, stream, POST)
                     + frame(RST_STREAM, 0, stream, struct.pack(">I", 8))
                     for stream in range(3, 3 + 2 * count, 2))
 
 
-# What is sent after a stream has been opened, which is left open.
+# Frames to send after opening stream 1, which stays open.
 FLOODS = {
     "PING": frame(PING, 0, 0, b"01234567") * FRAMES_MAX,
     "SETTINGS": frame(SETTINGS) * FRAMES_MAX,
@@ -50,7 +50,7 @@ def server(request):
 
 
 def goaway_code(received):
-    """That of the last GOAWAY; None without one."""
+    """Returns the error code of the last GOAWAY, or None if there is none."""
     code, at = None, 0
     while at + 9 <= len(received):
         size = int.from_bytes(received[at:at + 3], "big")
@@ -61,7 +61,7 @@ def goaway_code(received):
 
 
 def flood(server, frames):
-    """The code of the server's GOAWAY. What it says is read all the time."""
+    """Sends the frames while reading. Returns the error code of the server's GOAWAY."""
     opening = PREFACE + frame(SETTINGS) + frame(HEADERS, END_HEADERS, 1, POST)
     left = memoryview(opening + frames)
     received = b""

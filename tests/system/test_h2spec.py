@@ -10,9 +10,9 @@ from support.environment import PATIENCE, tool
 from support.protocols import PROTOCOLS, name_of
 from support.server import Server
 
-# The cases that fail for a good reason, "package: description" → the reason.
+# Cases that are expected to fail: "package: description" → the reason.
 KNOWN = {}
-CASES_MIN = {False: 140, True: 145}  # that h2spec 2.6 has, without and with the strict ones
+CASES_MIN = {False: 140, True: 145}  # number of cases, without and with the strict ones
 
 
 def run_h2spec(server, report, *arguments):
@@ -27,7 +27,7 @@ def run_h2spec(server, report, *arguments):
 
 
 def outcomes(report):
-    """The names of the cases, and what was wrong with those that failed."""
+    """Returns the names of all cases, and {name: message} of those that failed."""
     names, failed = [], {}
     for case in report.iter("testcase"):
         name = f"{case.get('package')}: {case.get('classname')}"

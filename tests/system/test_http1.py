@@ -29,7 +29,7 @@ def test_keeps_the_connection(site_h1, connection):
         assert (answer.status, answer.body, answer.field("connection")) == (200, b"hello", None)
 
 
-# (request line's version, Connection field) → whether the connection stays, the answer's field.
+# Version of the request line, Connection field, true if it stays open, the answer's field.
 KEEPING = {
     "1.1": ("1.1", None, True, None),
     "1.1 close": ("1.1", "close", False, "close"),
@@ -161,7 +161,7 @@ def test_continue_is_sent_before_the_body(site_h1, connection):
     assert connection.answer_head().status == 201
 
 
-# Refused for its head: the status must come without the body having been sent.
+# Refused because of the head: the status must arrive before the body is sent.
 EXPECTING = {
     "wrong type": ("POST /files", "Content-Type: text/plain\r\nExpect: 100-continue", 415),
     "wrong method": ("PUT /files", FORM_TYPE + "Expect: 100-continue", 405),
@@ -178,7 +178,7 @@ def test_refused_without_the_body(connection, start, fields, status):
     connection.send(head.encode())
     answer = connection.answer_head()
     assert answer.status == status
-    assert answer.field("connection") == "close"  # whether the body comes, nobody knows
+    assert answer.field("connection") == "close"  # the body may or may not follow
     connection.take(int(answer.field("content-length")))
     assert connection.closed()
 
@@ -195,7 +195,7 @@ POST = "POST /files HTTP/1.1"
 H = "Host: localhost"
 CHUNKED_FIELD = "Transfer-Encoding: chunked"
 
-# Each may be read in two ways, or is no HTTP: the status, and the connection is closed.
+# Ambiguous or malformed requests: the status; the connection is closed.
 REFUSED = {
     "length and coding": (400, request(POST, H, "Content-Length: 3", CHUNKED_FIELD)),
     "coding and length": (400, request(POST, H, CHUNKED_FIELD, "Content-Length: 3")),

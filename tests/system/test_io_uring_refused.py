@@ -1,5 +1,5 @@
-"""A kernel that refuses io_uring, as it does in many containers: the server takes epoll and says
-so, unless it was told to take io_uring."""
+"""A kernel that refuses io_uring, as in many containers: the server uses epoll and prints why,
+unless --io io_uring was given."""
 
 import errno
 import re
@@ -14,8 +14,8 @@ from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
 
 CONTENT = noise(500_000)
-SCHEMES = ["acceptor", "reuseport"]  # that have an event loop
-REFUSALS = [errno.EPERM, errno.ENOSYS]  # of a filter, or a sysctl; of a kernel without it
+SCHEMES = ["acceptor", "reuseport"]  # the event-driven ones
+REFUSALS = [errno.EPERM, errno.ENOSYS]  # a seccomp filter or sysctl; a kernel without it
 
 
 @pytest.fixture(params=REFUSALS, ids=errno.errorcode.get)
@@ -24,7 +24,7 @@ def refusal(request):
 
 
 def wrapper(refusal):
-    """What goes before a command, so that io_uring_setup fails with that number."""
+    """Returns the command prefix that makes io_uring_setup fail with that errno."""
     return [sys.executable, CLIENTS / "without_io_uring.py", str(refusal)]
 
 

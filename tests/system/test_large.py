@@ -1,4 +1,4 @@
-"""Large transfers: what they bring, what memory they take, and how streams share a connection."""
+"""Large transfers: content, memory use, and fairness between streams of a connection."""
 
 import json
 import subprocess
@@ -14,16 +14,16 @@ from support.server import Server
 
 MB = 1_000_000
 LARGE = 100 * MB
-GROWTH_MAX = 16 * MB  # of the server's own memory, during a transfer
+GROWTH_MAX = 16 * MB  # of anonymous memory, during a transfer
 STREAMS = 100
-SHARE_MIN = 0.8  # of each stream, when the first of them is complete
-WRITE = 256 * 1024  # an upload gathers so much before it is written
-UNREAD_MAX = 32 * 1024 * 1024  # HTTP/2's window for a connection, while the disk is waited for
+SHARE_MIN = 0.8  # of each stream's bytes, when the first stream completes
+WRITE = 256 * 1024  # an upload buffers this much before a write
+UNREAD_MAX = 32 * 1024 * 1024  # connection window of HTTP/2, which a slow disk may leave unread
 
 
 @pytest.fixture(scope="module")
 def large_file(tmp_path_factory):
-    """A file of 100 MB, and its SHA-256."""
+    """A file of 100 MB and its SHA-256."""
     file = tmp_path_factory.mktemp("large") / "large.bin"
     digest = write_noise(file, LARGE)
     yield file, digest
@@ -38,7 +38,7 @@ def curl(protocol, *arguments):
 
 
 def check_growth(watch, most=GROWTH_MAX):
-    # A sanitizer keeps what was freed, to find uses of it.
+    # A sanitizer keeps freed memory, to detect use after free.
     assert SANITIZER or watch.growth < most, f"{watch.growth / MB:.1f} MB more"
 
 
@@ -83,7 +83,7 @@ def test_upload(protocol, large_file):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=name_of)
 def test_slow_reader_takes_no_memory(protocol, large_file):
-    """What a reader does not take stays in the file."""
+    """Data that a client does not read is not buffered in memory."""
     source, _ = large_file
     with Server(tls=protocol.tls) as server, MemoryWatch(server.pid) as watch:
         (server.root / "large.bin").hardlink_to(source)
@@ -94,7 +94,7 @@ def test_slow_reader_takes_no_memory(protocol, large_file):
 
 
 def begin_to_read(protocol, server):
-    """A connection whose windows are wide, and which takes a little of the file only."""
+    """Returns a connection with wide windows that has read only the start of the file."""
     if not protocol.http2:
         connection = protocol.connect(server, receive_buffer=4096)
         connection.request("GET", "/large.bin")
@@ -107,7 +107,7 @@ def begin_to_read(protocol, server):
     return connection
 
 
-# --- a hundred streams of one connection ---------------------------------------------------------
+# --- one hundred streams of one connection -------------------------------------------------------
 
 
 @pytest.mark.parametrize("settings", [None, http2.WIDE_WINDOWS], ids=["usual", "wide"])
@@ -134,7 +134,7 @@ def test_streams_share_a_download(protocol, pair, settings):
 @pytest.mark.parametrize("pair", pairs.USUAL, ids=name_of)
 @pytest.mark.parametrize("protocol", PROTOCOLS[2:], ids=name_of)
 def test_streams_share_an_upload(protocol, pair):
-    """The client sends a frame of each in turn, as far as the server opens the windows."""
+    """The client sends one frame of each stream in turn, as the server opens the windows."""
     with Server(pair=pair, tls=protocol.tls) as server:
         contents = {f"{number:03}": noise(MB, seed=number) for number in range(STREAMS)}
         with protocol.connect(server) as connection, MemoryWatch(server.pid) as watch:
@@ -152,7 +152,7 @@ def test_streams_share_an_upload(protocol, pair):
 
 
 def sizes_of_files(folder):
-    """Also while they are being renamed."""
+    """Returns the sizes of the files. Retries if one is renamed meanwhile."""
     while True:
         try:
             return [file.stat().st_size for file in folder.iterdir()]
@@ -161,7 +161,7 @@ def sizes_of_files(folder):
 
 
 def test_a_stalled_stream_does_not_hold_up_the_others(site_h2):
-    """Its window is shut; the other's and the connection's are open."""
+    """Its window is closed; the other stream's and the connection's windows are open."""
     large = site_h2.place("large", noise(MB))
     small = site_h2.place("small", b"small")
     with site_h2.connect(reading=False) as connection:

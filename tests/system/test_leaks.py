@@ -1,5 +1,5 @@
-"""What load leaves behind: no descriptor, thread, process or temporary file; and what is left of
-the server when it has drained: nothing."""
+"""Load leaves no descriptor, thread, process or temporary file behind. After a drain, no process of
+the server is left."""
 
 import concurrent.futures
 import signal
@@ -19,8 +19,8 @@ from support.waiting import wait_until
 WORKERS = 2
 POOL_THREADS = 6
 CLIENTS = 4  # at once
-ROUNDS = 10  # of each of them, for each protocol
-MEDIUM = noise(200_000, seed=1)  # is mapped, not held in memory
+ROUNDS = 10  # per client and protocol
+MEDIUM = noise(200_000, seed=1)  # large enough to be mapped
 AT_ONCE_S = 1.0 * PATIENCE
 
 
@@ -43,7 +43,7 @@ def place_files(server):
 
 
 def visit(server, protocol, name):
-    """What a client does, well or badly."""
+    """One client's requests, including aborted ones."""
     assert fetch(server, protocol, "/small").body == b"small"
     assert fetch(server, protocol, "/medium").body == MEDIUM
     assert fetch(server, protocol, "/absent").status == 404
@@ -60,7 +60,7 @@ def visit(server, protocol, name):
 
 
 def several_requests(server, protocol):
-    """On one connection, over HTTP/2 at once; one is given up."""
+    """Makes several requests on one connection; over HTTP/2 concurrently, and one is reset."""
     with protocol.connect(server) as connection:
         if protocol.http2:
             streams = [connection.request("GET", "/medium") for _ in range(5)]
@@ -73,7 +73,7 @@ def several_requests(server, protocol):
 
 
 def load(server, rounds):
-    """By several clients at once, over both protocols."""
+    """Runs CLIENTS * rounds visits over each protocol, CLIENTS at a time."""
     protocols = [protocol for protocol in PROTOCOLS if protocol.tls == server.tls]
     with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
         visits = [clients.submit(visit, server, protocol, f"{protocol.name}-{number}")
@@ -87,7 +87,7 @@ def test_load_leaves_nothing(pair, tls):
     with start(pair, tls) as server:
         place_files(server)
         load(server, rounds=2)
-        # Each worker may keep the two larger files, and a descriptor to spare.
+        # Each worker may keep the two larger files and a spare descriptor open.
         base = Base(server, files_kept=3 * pair.threads(WORKERS, POOL_THREADS))
         load(server, ROUNDS)
         base.check()
@@ -97,7 +97,7 @@ def test_load_leaves_nothing(pair, tls):
 
 
 def gone(server):
-    """No process of the server's group, and nobody who listens on its port."""
+    """Returns true if no process of the server's group is left, not even a zombie."""
     return processes.members(server.pid) == [] and processes.zombies(server.pid) == []
 
 
@@ -122,7 +122,7 @@ def test_drains_a_download_to_its_end(pair, protocol):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=name_of)
 def test_second_signal_leaves_nothing(pair, protocol):
-    """Whoever is still served, or stores something, is cut off."""
+    """Downloads and uploads in flight are cut off."""
     with start(pair, protocol.tls) as server:
         place_files(server)
         downloads = [Download(server, protocol) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""How the server ends: SIGINT and SIGTERM, with nothing, something or too much under way."""
+"""Shutdown by SIGINT and SIGTERM: idle, with requests in flight, and with stuck clients."""
 
 import signal
 import socket
@@ -17,8 +17,8 @@ from support.waiting import wait_until
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 AT_ONCE_S = 1.0 * PATIENCE
-SOON_S = min(3.0 * PATIENCE, 8.0)  # well before the drain ends
-DRAIN_S = 10  # what is under way may take that long
+SOON_S = min(3.0 * PATIENCE, 8.0)  # well below the drain's limit
+DRAIN_S = 10  # time limit for requests in flight
 
 
 @pytest.fixture(params=PROTOCOLS, ids=name_of)
@@ -43,11 +43,11 @@ def wait_for_refusal(server):
     wait_until(lambda: not server.accepts(), "new connections are refused", 2)
 
 
-# --- nothing under way ---------------------------------------------------------------------------
+# --- idle ----------------------------------------------------------------------------------------
 
 
 def idle_connection(server, protocol):
-    """A connection on which one request has been answered."""
+    """Returns a connection on which one request has been answered."""
     connection = protocol.connect(server)
     if protocol.http2:
         connection.answer(connection.request("GET", "/small"))
@@ -82,8 +82,8 @@ def test_ends_at_once_without_connections(server, number):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS[2:], ids=name_of)
 def test_idle_clients_that_do_not_read(server, protocol):
-    """A pool of connections reads from them when it has a request only: it sees no GOAWAY and
-    answers no PING, and nothing is under way that would be worth waiting for."""
+    """A client's connection pool may read only when it has a request: it sees no GOAWAY and answers
+    no PING. Nothing is in flight, so the server does not wait for it."""
     idle = [idle_connection(server, protocol) for _ in range(5)]
     server.signal()
     assert server.ended_within(SOON_S)
@@ -98,7 +98,7 @@ def test_ends_after_many_connections(server, protocol):
     assert server.ended_within(AT_ONCE_S)
 
 
-# --- something under way -------------------------------------------------------------------------
+# --- requests in flight --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -138,8 +138,8 @@ def test_finishes_an_upload(server, protocol):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS[2:], ids=name_of)
 def test_requests_on_their_way_are_answered(server, protocol):
-    """What a client sent before it could see the GOAWAY is served, and it is told which stream was
-    the last to be."""
+    """Requests that the client sent before it saw the GOAWAY are served. The final GOAWAY names the
+    last stream."""
     with protocol.connect(server, reading=False) as connection:
         first = connection.request("GET", "/large")
         connection.run_until(lambda: first.received == 65_535, "a window of it")
@@ -166,7 +166,7 @@ def test_second_signal_ends_it_at_once(server, protocol):
 
 
 def stuck_connections(server, protocol):
-    """Clients that will never come to an end."""
+    """Returns a download, a request head and an upload that never finish."""
     download = Download(server, protocol)
     half_head = sockets.connect(server, alpn=("http/1.1",))
     half_head.sendall(b"GET / HTTP/1.1\r\nHo")
@@ -177,7 +177,7 @@ def stuck_connections(server, protocol):
 
 
 def test_does_not_wait_for_ever():
-    """Four servers at once, as this takes its time."""
+    """Runs all servers at once, because a drain takes DRAIN_S."""
     servers = [(Server(pair=pair, tls=protocol.tls), protocol)
                for pair in pairs.USUAL for protocol in PROTOCOLS[1:3]]
     stuck = []

@@ -1,5 +1,4 @@
-"""Under load no request fails: h2load, over every protocol and under both schemes that accept for
-many connections."""
+"""No request fails under load: h2load, over every protocol and under both event-driven schemes."""
 
 import os
 import re
@@ -15,7 +14,7 @@ from support.server import Server
 
 SECONDS = int(os.environ.get("H2SERVER_LOAD_SECONDS", "3" if SANITIZER else "5"))
 WORKERS = 2
-REQUESTS_MIN = 100 * SECONDS  # far below what any machine does: that it was a load at all
+REQUESTS_MIN = 100 * SECONDS  # far below any machine's rate: shows that there was a load
 
 
 @pytest.mark.parametrize("pair", pairs.USUAL, ids=name_of)
@@ -25,7 +24,7 @@ def test_no_request_fails(protocol, pair):
         (server.root / "index.html").write_bytes(b"x" * 1000)
         (server.root / "large").write_bytes(b"y" * 200_000)
         assert fetch(server, protocol, "/").status == 200
-        # Each worker will map the large file, and keep a descriptor to spare.
+        # Each worker will keep the large file and a spare descriptor open.
         base = Base(server, files_kept=2 * pair.threads(WORKERS))
         check_result(h2load(server, protocol))
         base.check()

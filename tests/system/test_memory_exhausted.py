@@ -1,4 +1,4 @@
-"""No memory: the process ends, and says so in one line."""
+"""Out of memory: the process prints one line and ends."""
 
 import re
 import resource
@@ -8,7 +8,7 @@ from support.http1 import Connection
 from support.server import Server
 from support.waiting import wait_until
 
-ROOM = 1024 * 1024  # bytes of address space that the server may still take
+ROOM = 1024 * 1024  # bytes of address space that the server may still map
 
 
 def address_space(pid):
@@ -26,7 +26,7 @@ def test_ends_with_one_line():
         while server.running:
             try:
                 crowd.append(Connection(server))
-                crowd[-1].send(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 30_000)  # it goes on
+                crowd[-1].send(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 30_000)  # unfinished
             except OSError:
                 break
         wait_until(lambda: not server.running, "the process ends")

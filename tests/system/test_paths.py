@@ -1,4 +1,4 @@
-"""Nothing outside the root can be reached, by no spelling of a path and by no link."""
+"""No spelling of a path and no symbolic link reaches a file outside the root."""
 
 import os
 

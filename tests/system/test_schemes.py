@@ -1,4 +1,4 @@
-"""Every pair of scheme and engine: the command line, what is served, and when connections end."""
+"""Every pair of scheme and engine: command line, content, request limits, and crash isolation."""
 
 import itertools
 import os
@@ -43,7 +43,7 @@ def run(root, *arguments):
 
 
 def test_table(tmp_path):
-    """A line for each scheme, which names its engines."""
+    """One line per scheme, which names its engines."""
     done = run(tmp_path, "--scheme", "help")
     assert (done.returncode, done.stderr) == (0, "")
     for scheme in SCHEMES:
@@ -140,7 +140,7 @@ def test_the_last_answer_says_so(of_few_requests):
 
 @over_http1
 def test_requests_beyond_are_not_served(of_few_requests):
-    """They came with the others, all at once."""
+    """They arrive together with the others, pipelined."""
     server, protocol = of_few_requests
     with protocol.connect(server) as connection:
         connection.send(get("/small") * (REQUESTS + 2))
@@ -194,13 +194,13 @@ def test_streams_that_have_begun_are_finished(of_few_requests):
     assert stored
 
 
-# --- process-per-connection: a crash is the matter of one connection -----------------------------
+# --- process-per-connection: a crash affects one connection --------------------------------------
 
 forking = pytest.mark.parametrize("pair", pairs.of_kind(lambda pair: pair.forks), ids=name_of)
 
 
 class Visitor:
-    """A connection, and the process that was forked for it."""
+    """A connection and the process that was forked for it."""
 
     def __init__(self, server, protocol):
         before = set(members(server.pid))
@@ -218,7 +218,7 @@ class Visitor:
         assert answer.body == b"small"
 
 
-# A sanitizer would report the others.
+# A sanitizer would report the other signals.
 CRASHES = [signal.SIGKILL] if SANITIZER else [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL]
 
 
@@ -247,7 +247,7 @@ def test_a_crash_is_isolated(pair, protocol, number):
 @pytest.mark.parametrize("victim, status", [("main", -signal.SIGKILL), ("listening", 1)])
 @pytest.mark.parametrize("protocol", PROTOCOLS[1:3], ids=name_of)
 def test_no_process_outlives_the_others(pair, protocol, victim, status):
-    """Without the one that was started nobody could stop them; without the one that listens there
+    """Without the main process nothing could stop the others. Without the listening process there
     is no server."""
     with Server(pair=pair, tls=protocol.tls, quiet=False) as server:
         place_files(server)

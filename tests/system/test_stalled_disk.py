@@ -1,4 +1,4 @@
-"""An upload to a disk that does not answer holds up nobody but who sent it."""
+"""An upload to a disk that does not respond delays no other client."""
 
 import statistics
 import time
@@ -33,7 +33,7 @@ def server_on(disk, pair):
 
 
 def begin(server, protocol, name, body):
-    """An upload whose client sends what it may."""
+    """Starts an upload. Returns its connection and, over HTTP/2, its stream."""
     connection = protocol.connect(server)
     if protocol.http2:
         return connection, connection.request("POST", "/files", [form_type()], form((name, body)))
@@ -65,7 +65,7 @@ def test_others_are_answered(disk, pair, protocol):
 
 @pytest.mark.parametrize("pair", PAIRS, ids=name_of)
 def test_client_that_leaves_meanwhile(disk, pair):
-    """Its connection ends with the write, and its file goes."""
+    """The connection ends after the write, and its file is removed."""
     with server_on(disk, pair) as server, disk.held():
         connection, _ = begin(server, PROTOCOLS[2], "slow.bin", noise(3_000_000))
         wait_until(disk.stuck, "the upload waits for the disk")

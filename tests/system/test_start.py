@@ -1,4 +1,4 @@
-"""Servers that start: options in both forms, the configuration file, certificates, addresses."""
+"""Successful starts: forms of options, the configuration file, certificates, addresses."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ PLAIN = PROTOCOLS[0]
 
 @pytest.fixture
 def bare():
-    """bare(command…): a server that is given these arguments only, "{root}" and so on filled in."""
+    """bare(arguments…): a server with only these arguments; "{root}" and the like are filled in."""
     servers = []
 
     def make(*arguments, tls=False):
@@ -135,7 +135,7 @@ def test_command_line_goes_before_the_configuration(bare):
         assert "acceptor" in server.stdout and "reuseport" not in server.stdout
 
 
-# Each is refused with a line that names the key.
+# Configuration → words of the error line.
 WRONG = {
     "unknown key": ("prot = 1", "prot"),
     "unknown table": ("[tea]\nport = 1", "tea"),
@@ -201,7 +201,7 @@ def answers_at(host, port):
 
 
 def addresses_of(host):
-    """Those of this machine that a client may try."""
+    """Returns the host's addresses that this machine can bind."""
     found = {family: address[0] for family, *_, address in socket.getaddrinfo(host, 80)}
     own = []
     for family, address in found.items():
@@ -240,7 +240,7 @@ def test_one_address(bare):
 
 
 def test_no_file_is_left_open_for_children(bare):
-    """Descriptors that are not closed on exec would keep the port in use."""
+    """A child that inherits the listener would keep the port in use."""
     with bare("--h2c", "-p", "0", "-r", "{root}") as server:
         for number in os.listdir(f"/proc/{server.pid}/fd"):
             if int(number) <= 2:

@@ -1,4 +1,4 @@
-"""Files: what describes them, conditional requests, ranges, sizes; over every protocol."""
+"""Files over every protocol: header fields, conditional requests, ranges, sizes."""
 
 import datetime
 import email.utils
@@ -19,13 +19,13 @@ LATER = "Tue, 14 Nov 2023 22:13:21 GMT"
 
 @pytest.fixture
 def page(site):
-    """The path of a file of the content b"0123456789", modified at a known time."""
+    """Returns the path of a file that holds b"0123456789", with a known modification time."""
     path = site.place("page.txt", b"0123456789")
     os.utime(site.folder / "page.txt", (MODIFIED, MODIFIED))
     return path
 
 
-# --- what describes a file -----------------------------------------------------------------------
+# --- header fields -------------------------------------------------------------------------------
 
 
 def test_fields(site, page):
@@ -150,7 +150,7 @@ def test_below_a_file(site, page):
 
 
 def test_neither_a_file_nor_a_folder(site):
-    """A FIFO would block whoever opens it, a socket can't be opened."""
+    """Opening a FIFO would block; a socket cannot be opened."""
     os.mkfifo(site.folder / "fifo")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(site.folder / "socket"))
@@ -173,7 +173,7 @@ def test_unreadable_file(protocol, plain_user):
 
 # --- conditional requests (RFC 9110, 13) ---------------------------------------------------------
 
-# "{etag}" is the file's; the fields → the status.
+# Request fields → status. "{etag}" stands for the file's tag.
 CONDITIONS = {
     "same tag": ([("if-none-match", "{etag}")], 304),
     "one of the tags": ([("if-none-match", '"x", {etag} , "y"')], 304),
@@ -221,7 +221,7 @@ def test_last_modified_is_not_in_the_future(site):
     answer = site.fetch(path)
     modified, date = (email.utils.parsedate_to_datetime(answer.field(name))
                       for name in ("last-modified", "date"))
-    assert modified <= date + datetime.timedelta(seconds=1)  # a worker looks at its clock now and then
+    assert modified <= date + datetime.timedelta(seconds=1)  # a worker caches the time
 
 
 def test_tag_changes_with_the_content(site):
@@ -233,7 +233,7 @@ def test_tag_changes_with_the_content(site):
 
 # --- ranges (RFC 9110, 14) -----------------------------------------------------------------------
 
-# Of ten bytes: Range → status, body, Content-Range.
+# Of a file of ten bytes: Range → status, body, Content-Range.
 WHOLE = (200, b"0123456789", None)
 RANGES = {
     "bytes=0-3": (206, b"0123", "bytes 0-3/10"),

@@ -1,4 +1,4 @@
-"""How many system calls a thousand requests on one connection cost, counted by strace."""
+"""System calls for one thousand requests on one connection, counted by strace."""
 
 import dataclasses
 import os
@@ -21,8 +21,8 @@ BODY = b"x" * 158
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """Bounds for REQUESTS requests: what was measured, and about half of it again, since strace
-    slows the server down, which then finds more or less at a time."""
+    """Bounds for REQUESTS requests: about 1.5 times the measured counts, because strace slows the
+    server down and changes how much it reads at a time."""
 
     name: str
     tls: bool
@@ -37,13 +37,13 @@ class Row:
 PIPELINED = ("--h1", "-m", "32")
 STREAMS = ("-m", "100")
 ROWS = [
-    # 33 each, for requests that come 32 at a time
+    # measured: 33 each, as requests arrive 32 at a time
     Row("http1", False, PIPELINED, 50, 50, 50, 150),
     Row("http1-tls", True, PIPELINED, 53, 53, 50, 170),
-    # 10 to 14: ten at least, for requests that come 100 at a time
+    # measured: 10 to 14; at least 10, as requests arrive 100 at a time
     Row("http2", False, STREAMS, 25, 25, 25, 80),
     Row("http2-tls", True, STREAMS, 30, 30, 30, 110),
-    # 66 and 23: io_uring receives and sends within its waits
+    # measured: 66 and 23 waits; io_uring receives and sends within them
     Row("http1-io_uring", False, PIPELINED, 100, 5, 5, 110, io="io_uring"),
     Row("http2-io_uring", False, STREAMS, 50, 5, 5, 60, io="io_uring"),
 ]
@@ -59,7 +59,7 @@ def test_calls_of_a_thousand_requests(row, tmp_path):
     pair = pairs.CHOSEN or pairs.Pair("reuseport", row.io)
     with Server(pair=pair, workers=1, tls=row.tls) as server:
         (server.root / "small").write_bytes(BODY)
-        run_load(server, row)  # the file is known, memory is at hand
+        run_load(server, row)  # warms up: caches the file, allocates buffers
         counts = traced(server.pid, tmp_path / "counts", lambda: run_load(server, row))
     message = f"{counts}"
     assert of(counts, WAITS) <= row.waits_max, message
@@ -80,7 +80,7 @@ def run_load(server, row):
 
 
 def traced(pid, summary, action):
-    """{system call: how often} while `action` runs."""
+    """Returns {system call: count} while `action` runs."""
     said = summary.with_suffix(".log")
     with open(said, "w", encoding="utf-8") as log:
         strace = subprocess.Popen([tool("strace"), "-f", "-c", "-p", str(pid), "-o", summary],

@@ -1,4 +1,4 @@
-"""TLS, mostly as `openssl s_client` sees it: protocols by ALPN, versions, ciphers, sessions."""
+"""TLS, mostly through `openssl s_client`: ALPN, versions, ciphers, sessions, alerts."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ def server():
 
 @pytest.fixture(scope="module")
 def server_of():
-    """server_of(pair): the module's server under that scheme, on that engine."""
+    """server_of(pair): returns the module's server with that scheme and engine."""
     servers = {}
     with contextlib.ExitStack() as stack:
 
@@ -40,7 +40,7 @@ def server_of():
 
 
 def s_client(server, *arguments, send=b"", seconds=20):
-    """What `openssl s_client` prints; it trusts the server's certificate and no other."""
+    """Returns the output of `openssl s_client`, which trusts only the server's certificate."""
     done = subprocess.run(
         [tool("openssl"), "s_client", "-connect", f"127.0.0.1:{server.port}", "-CAfile",
          server.certificate, "-verify_return_error", *arguments],
@@ -83,14 +83,14 @@ def test_without_alpn_it_is_http1(server, version):
 
 
 def test_http2_on_http1(server):
-    """The preface means nothing on a connection for which HTTP/1.1 was chosen."""
+    """After ALPN chose HTTP/1.1, the HTTP/2 preface is an unsupported version."""
     printed = s_client(server, "-alpn", "http/1.1", "-ign_eof", "-quiet",
                        send=b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
     assert "HTTP/1.1 505" in printed
 
 
 def test_http1_on_http2(server):
-    """No request line on a connection for which HTTP/2 was chosen: it is closed."""
+    """After ALPN chose HTTP/2, a request line gets no response."""
     printed = s_client(server, "-alpn", "h2", "-ign_eof", "-quiet", send=REQUEST)
     assert "the page" not in printed
 
@@ -120,7 +120,7 @@ WEAK = ["ECDHE-{0}-AES128-SHA256", "ECDHE-{0}-AES256-SHA384", "ECDHE-{0}-AES128-
 
 @pytest.fixture(scope="module", params=["EC", "RSA"])
 def keyed_server(request):
-    """With a key of each kind, as the cipher depends on it."""
+    """A server with an ECDSA or an RSA key: the cipher suites depend on it."""
     kind = ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"] if request.param == "EC" else ["rsa:2048"]
     started = Server(tls=True)
     started.key_kind = "ECDSA" if request.param == "EC" else "RSA"
@@ -162,7 +162,7 @@ def first_session(server, version, file):
 def test_sessions_are_resumed(server, version, tmp_path):
     file = tmp_path / "session"
     first_session(server, version, file)
-    for _ in range(4):  # whichever worker gets it
+    for _ in range(4):  # any worker may get it
         printed = s_client(server, version, "-sess_in", file, "-ign_eof", send=REQUEST)
         assert "Reused, TLS" in printed and "the page" in printed
 
@@ -179,7 +179,7 @@ def test_every_thread_and_process_resumes_sessions(server_of, pair, version, tmp
 
 
 def test_early_data_is_not_accepted(server, tmp_path):
-    """What is sent ahead of the handshake could be sent again by anybody."""
+    """Early data can be replayed."""
     file = tmp_path / "session"
     printed = first_session(server, "-tls1_3", file)
     assert "Max Early Data: 0" in printed
@@ -190,7 +190,7 @@ def test_early_data_is_not_accepted(server, tmp_path):
 
 
 def test_renegotiation_is_refused(server):
-    """`R` asks for it, in TLS 1.2."""
+    """In s_client, `R` requests renegotiation (TLS 1.2)."""
     printed = s_client(server, "-tls1_2", send=b"R\n", seconds=5)
     assert "RENEGOTIATING" in printed
     assert "no renegotiation" in printed
@@ -198,7 +198,7 @@ def test_renegotiation_is_refused(server):
 
 
 def test_keys_are_updated(server):
-    """`K` gives the client's and asks for the server's, in TLS 1.3."""
+    """In s_client, `K` updates the client's key and requests the server's update (TLS 1.3)."""
     command = [tool("openssl"), "s_client", "-connect", f"127.0.0.1:{server.port}", "-tls1_3"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, bufsize=0) as client:
@@ -230,7 +230,7 @@ def openssl(*arguments):
 
 
 def test_certificate_chain(tmp_path):
-    """The file holds the certificate and those between it and one that the client knows."""
+    """The file holds the certificate and its intermediates, up to a root that the client trusts."""
     key_options = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
     for name, issuer, extension in (("root", None, "basicConstraints=critical,CA:TRUE"),
                                     ("middle", "root", "basicConstraints=critical,CA:TRUE"),
@@ -253,7 +253,7 @@ def test_certificate_chain(tmp_path):
 
 
 def test_close_notify(server):
-    """The client can tell the end of an answer from a connection that was cut."""
+    """close_notify distinguishes the end of a response from a truncated connection."""
     with http1.Connection(server) as connection:
         connection.socket.suppress_ragged_eofs = False
         connection.send(REQUEST)
@@ -275,7 +275,7 @@ NO_HANDSHAKE = {
 
 @pytest.mark.parametrize("data", NO_HANDSHAKE.values(), ids=NO_HANDSHAKE)
 def test_what_is_no_handshake(server, data):
-    """The connection is closed, and soon."""
+    """The connection is closed promptly."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=5 * PATIENCE) as connection:
         try:
             connection.sendall(data)
@@ -286,7 +286,7 @@ def test_what_is_no_handshake(server, data):
     assert fetch(server, H2_TLS, "/page").body == b"the page"
 
 
-MORE = b"x" * 300_000  # unread bytes, for which a kernel that closes sends a reset
+MORE = b"x" * 300_000  # unread input: close() would then send a reset
 LAST_WORDS = {
     "a request without TLS": (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 400 "),
     "a record of the wrong type": (b"\x17\x03\x03\x00\x05hello", b"\x15\x03"),
@@ -297,7 +297,7 @@ LAST_WORDS = {
 @pytest.mark.parametrize("pair", pairs.PAIRS, ids=name_of)
 @pytest.mark.parametrize("data, answer", LAST_WORDS.values(), ids=LAST_WORDS)
 def test_last_words_arrive(server_of, pair, data, answer):
-    """However much the client sends before it reads them."""
+    """The server's last bytes arrive even if the client sends much before it reads."""
     server = server_of(pair)
     with socket.create_connection(("127.0.0.1", server.port), timeout=20 * PATIENCE) as connection:
         connection.sendall(data + MORE)

@@ -1,4 +1,4 @@
-"""Trailer fields both ways over both protocols (RFC 9110, 6.5), with examples/trailers."""
+"""Trailer fields of requests and responses (RFC 9110, 6.5), with examples/trailers."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from support.environment import BUILD, CLIENTS, PATIENCE, tool
 
 
 class Example:
-    """The program, as far as a client needs to know it."""
+    """The example program, with the attributes of Server that the clients use."""
 
     tls = False
 
@@ -59,7 +59,7 @@ def test_http2(example):
         assert stream.trailers == [("size", "3"), ("echo-sum", "6"), ("echo-x-empty", "")]
 
 
-# Of a body by chunks: what is behind the last one → what comes back behind the last one.
+# Trailer section of the chunked request → trailer section of the chunked response.
 SECTIONS = {
     "none": (b"", b"size: 3\r\n"),
     "two": (b"Sum: \t6 \r\nX-Empty:\r\n", b"size: 3\r\necho-sum: 6\r\necho-x-empty: \r\n"),

@@ -1,4 +1,4 @@
-"""How much is taken: of a file, of all files, of the disk; and what a killed server leaves."""
+"""Upload limits: per file, in total, of the disk; and the leftovers of a killed server."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
 from support.waiting import wait_until
 
-# What shares memory with itself, and what forks.
+# Schemes whose workers share memory, and one that forks.
 USUAL = pairs.USUAL if pairs.CHOSEN else [*pairs.USUAL, Pair("process-per-connection", "blocking")]
 
 
@@ -30,7 +30,7 @@ def test_limit_of_a_file():
             assert post(server, protocol, (f"{name}-a", noise(100_000)),
                         (f"{name}-b", noise(100_000))) == 201
             assert post(server, protocol, (f"{name}-c", noise(100_001))) == 413
-        with PROTOCOLS[0].connect(server) as connection:  # of a size that is not announced
+        with PROTOCOLS[0].connect(server) as connection:  # without Content-Length
             connection.request("POST", "/files", [form_type()], [form(("d", noise(100_001)))])
             assert connection.answer().status == 413
         assert server.uploaded() == ["h1-a", "h1-b", "h2c-a", "h2c-b"]
@@ -60,7 +60,7 @@ REFUSED_AT_ONCE = {
 @pytest.mark.parametrize("options, status", REFUSED_AT_ONCE.values(), ids=REFUSED_AT_ONCE)
 @pytest.mark.parametrize("protocol", PROTOCOLS[:2], ids=name_of)
 def test_curl_sends_nothing_in_vain(protocol, options, status, tmp_path):
-    """It waits for 100 (Continue)."""
+    """curl waits for 100 (Continue)."""
     (tmp_path / "file").write_bytes(bytes(2_000_000))
     with Server(*options, tls=protocol.tls) as server:
         done = subprocess.run(
@@ -84,7 +84,7 @@ def test_refused_before_the_body(protocol, options, status):
 
 
 def begin(server, name, size):
-    """Half of an upload whose size is announced: the connection, and what is to follow."""
+    """Sends half of an upload with Content-Length. Returns the connection and the other half."""
     body = form((name, noise(size)))
     connection = PROTOCOLS[0].connect(server)
     connection.send(f"POST /files HTTP/1.1\r\nHost: a\r\nContent-Type: {form_type()[1]}\r\n"
@@ -117,7 +117,7 @@ def test_killed_server_leaves_nothing_to_the_next():
     with Server() as server:
         connection, _ = begin(server, "half", 500_000)
         with connection:
-            for pid in members(server.pid):  # a child would end the upload in order
+            for pid in members(server.pid):  # a surviving child would clean up
                 os.kill(pid, signal.SIGKILL)
             server.process.wait()
         assert len(server.temporary_files()) == 1

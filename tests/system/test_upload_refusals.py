@@ -1,4 +1,4 @@
-"""Uploads that are refused or break off: names, forms, types, origins; nothing is left of them."""
+"""Refused and aborted uploads: names, forms, types, origins. They leave no file behind."""
 
 import re
 import resource
@@ -19,7 +19,7 @@ from support.waiting import holds_within, wait_until
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(request):
-    """After every test: no temporary file; and nothing but the server's own beside the uploads."""
+    """Checks after every test: no temporary file, and no stray file beside the upload directory."""
     used = {"site", "site_h1", "site_h2"} & set(request.fixturenames)
     servers = [request.getfixturevalue(name).server for name in used]
     yield
@@ -36,7 +36,7 @@ def post(site, body, fields=None):
 
 # --- names ---------------------------------------------------------------------------------------
 
-# What a client calls the file, {0} being another word in every test → the name in the directory.
+# The client's file name → the stored name. {0} is unique to each test.
 NAMES = {
     "plain": ("{0}.txt", "{0}.txt"),
     "folder": ("folder/{0}.txt", "{0}.txt"),
@@ -186,8 +186,8 @@ def test_origin(site, fields, status):
 
 
 def test_refusal_reaches_curl_while_it_is_sending(site_h1, tmp_path):
-    """The connection must not be reset while the answer is on its way (RFC 9112, 9.6). Not with
-    HTTP/2: curl 7.88 now and then loses an answer that RST_STREAM, NO_ERROR follows."""
+    """The connection must not be reset while the answer is in flight (RFC 9112, 9.6). HTTP/1.1
+    only: curl 7.88 sometimes loses an answer that is followed by RST_STREAM with NO_ERROR."""
     (site_h1.server.uploads / site_h1.name).write_bytes(b"first")
     with open(tmp_path / site_h1.name, "wb") as file:
         file.truncate(50_000_000)
@@ -200,7 +200,7 @@ def test_refusal_reaches_curl_while_it_is_sending(site_h1, tmp_path):
 
 
 def test_refusal_reaches_a_stream_that_is_still_sending(site_h2):
-    """The whole answer comes first; then the rest of the request may be declined: RFC 9113, 8.1."""
+    """The server may decline the rest of a request after a complete response (RFC 9113, 8.1)."""
     (site_h2.server.uploads / site_h2.name).write_bytes(b"first")
     body = form((site_h2.name, bytes(20_000_000)))
     with site_h2.connect() as connection:
@@ -214,7 +214,7 @@ def test_refusal_reaches_a_stream_that_is_still_sending(site_h2):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=name_of)
 def test_file_larger_than_the_system_allows(protocol):
-    """`ulimit -f`: the file is refused, and the server is not ended by SIGXFSZ."""
+    """`ulimit -f`: the file is refused, and SIGXFSZ does not end the server."""
     with Server(tls=protocol.tls) as server:
         server.limit(resource.RLIMIT_FSIZE, 1_000_000)
         body = form(("large", noise(2_000_000)))
@@ -231,11 +231,11 @@ def test_directory_that_is_not_writable_any_more(protocol, plain_user):
         assert len(server.stderr.splitlines()) == 1, server.stderr
 
 
-# --- broken off ----------------------------------------------------------------------------------
+# --- aborted -------------------------------------------------------------------------------------
 
 
 def begin_upload(site):
-    """A connection on which half of a form has been sent."""
+    """Sends half of a form. Returns the connection and, over HTTP/2, the stream."""
     body = form((f"{site.name}.bin", noise(100_000)))[:50_000]
     connection = site.connect()
     if site.protocol.http2:
@@ -251,7 +251,7 @@ def begin_upload(site):
 
 
 def shut(connection):
-    """Ends our side in the middle of the body, and waits for the other side's end."""
+    """Sends FIN in the middle of the body, and waits until the server closes."""
     connection.socket.shutdown(socket.SHUT_WR)
     connection.socket.settimeout(20)
     try:
@@ -277,7 +277,7 @@ def check_broken_off(site, break_off):
     wait_until(lambda: descriptor_count(site.server.pid) == before[1], "its descriptors are closed")
 
 
-# How the client goes: functions of the connection, and of the stream.
+# Ways to abort: functions of the connection and the stream.
 BREAKS = {
     "close": lambda connection, _: connection.close(),
     "reset": lambda connection, _: connection.reset(),

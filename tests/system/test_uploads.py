@@ -1,4 +1,4 @@
-"""POST /files and what becomes of it; over every protocol."""
+"""POST /files, the listing and downloads, over every protocol."""
 
 import html.parser
 import json
@@ -21,7 +21,7 @@ def post(site, *parts, fields=(), boundary=b"limit"):
 
 
 def check_stored(site, answer, files):
-    """That the answer names the files, and that they are there, byte for byte."""
+    """Checks that the answer lists the files and that they are stored byte for byte."""
     assert answer.status == 201, answer
     assert answer.field("content-type") == "application/json"
     listed = {entry["name"]: entry["size"] for entry in json.loads(answer.body)}
@@ -51,7 +51,7 @@ def test_by_curl(site, tmp_path):
         assert (site.server.uploads / name).read_bytes() == content
 
 
-# What looks like the delimiter "\r\n--limit" and is none.
+# Contents that resemble the delimiter "\r\n--limit".
 CONTENTS = {
     "empty": b"",
     "one byte": b"x",
@@ -105,7 +105,7 @@ def test_boundaries(site, boundary):
     check_stored(site, answer, {name: content})
 
 
-# --- however it is split -------------------------------------------------------------------------
+# --- split anywhere ------------------------------------------------------------------------------
 
 SPLITS = [1, 2, 3, 7, 11, 64, 1000, 16_384]
 
@@ -134,7 +134,7 @@ def test_split_anywhere(site, size):
 
 
 def test_segments_of_single_bytes(site):
-    """As test_split_anywhere, but it is the connection's bytes that come one by one."""
+    """Like test_split_anywhere, but the connection's bytes arrive one by one."""
     name = f"{site.name}.txt"
     body = form((name, b"\r\n--limi\r\r\n"))
     with site.connect() as connection:
@@ -195,7 +195,8 @@ def test_overwriting(protocol):
 
 
 def begin_upload(site, body):
-    """A connection on which all but the last byte of the form has been sent, and what ends it."""
+    """Sends all but the last byte of a form. Returns the connection, and a function that sends the
+    last byte and returns the answer."""
     connection = site.connect()
     if site.protocol.http2:
         stream = connection.request("POST", "/files", [form_type()], ends=False)
@@ -225,7 +226,7 @@ def test_two_at_once_of_one_name(site):
 
 
 class Page(html.parser.HTMLParser):
-    """The links of the list, by their text, and the form."""
+    """The links of the listing, by text, and its form."""
 
     def __init__(self, text):
         super().__init__()
@@ -310,12 +311,13 @@ def test_without_an_upload_directory(protocol):
 
 @pytest.mark.skipif(HTTP2 == "nghttp2", reason="its windows stay as they are")
 def test_windows_grow_with_what_comes_in_a_round_trip(site_h2):
-    """The client sends all that it may before it reads, so a round trip brings a whole window."""
+    """The client sends all that the windows allow before it reads, so a round trip brings a whole
+    window."""
     content = noise(24_000_000)
     with site_h2.connect() as connection:
         stream = connection.request("POST", "/files", [form_type()],
                                     form((f"{site_h2.name}-grown.bin", content)))
-        most = 0  # that a single read has opened
+        most = 0  # bytes that a single read has allowed to send
         while stream.unsent:
             before = stream.sent
             connection.read_once()

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Refuses `co_await` in conditions: GCC 12 compiles some of them into coroutines that never start."""
+"""Refuses `co_await` in conditions: GCC 12 miscompiles some into coroutines that never start."""
 
 import re
 
 from lib import sources
 
-# Files that hold the pattern on purpose, each with its reason.
+# Files that contain the pattern on purpose, each with its reason.
 ALLOWED = {
     "tests/coro/never_started_test.cc": "tests what becomes of such a coroutine",
     "tests/http/h1/connection_test.cc": "tests what becomes of such a handler",
@@ -28,7 +28,7 @@ def _end_of_parentheses(code, start):
 
 
 def awaits_in_conditions(code):
-    """The positions in `code` where a condition awaits."""
+    """Yields the positions in `code` where a condition awaits."""
     for match in _CONDITION.finditer(code):
         condition = code[match.start() : _end_of_parentheses(code, match.end() - 1)]
         if _AWAIT.search(condition):

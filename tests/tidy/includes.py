@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""Reads every #include and fails on an arrow that points the wrong way.
+"""Reads every #include and fails on a dependency in the wrong direction.
 
     app → server → content → http → net → io → coro → base
 
-A layer may include itself and what stands to its right. The public headers, include/h2server,
-include each other and the C++ library and nothing else, so no header of nghttp2, OpenSSL or
-liburing is reachable from them; examples see the public headers only. The lab may include every
-layer. Nothing includes app, nothing but tests includes the lab, and nothing but fuzz the tests.
+A layer may include itself and the layers to its right. The public headers, include/h2server,
+include only each other and the C++ library, so no header of nghttp2, OpenSSL or liburing is
+reachable from them. Examples include only the public headers and the C++ library. The lab, the
+tests and the fuzzers may include every layer but app, which only app itself includes. Outside lab/
+only the tests include the lab, and outside tests/ only the fuzzers include the tests.
 """
 
 import re
@@ -16,9 +17,9 @@ from lib import sources
 LAYERS = ["app", "server", "content", "http", "net", "io", "coro", "base"]
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">\n]+)[">]', re.MULTILINE)
-# <string_view>, not <unistd.h> or <fmt/format.h>.
+# Matches <string_view>, but not <unistd.h> or <fmt/format.h>.
 _STANDARD = re.compile(r"^[a-z_]+$")
-# Connections join the protocol to the network; the rest of http does no I/O.
+# Connections join the protocol to the network. The rest of http does no I/O.
 _CONNECTION = re.compile(
     r"^src/http/(h[12]/connection[^/]*|(.*/)?(connection_[^/]*|[^/]*_connection)\.(h|cc))$"
 )
@@ -27,7 +28,7 @@ _URING = re.compile(r"^src/io/uring_[^/]*$")
 
 
 def includes_of(text):
-    """[(line, bracket, target)] for each #include that is no comment."""
+    """Returns [(line, bracket, target)] for each #include outside comments."""
     plain = sources.without_comments(text)
     return [
         (sources.line_of(plain, match.start(1)), match[1], match[2])
@@ -36,7 +37,7 @@ def includes_of(text):
 
 
 def resolve(root, file, bracket, target):
-    """The project's file that `target` names, relative to `root`; None where it is no such file."""
+    """Returns the project file that `target` names, relative to `root`, or None."""
     places = [root / "include", root / "src"]
     if file.parts[0] in ("fuzz", "tests"):
         places.append(root / "tests")
@@ -52,12 +53,12 @@ def resolve(root, file, bracket, target):
 
 
 def area_of(file):
-    """A layer's name, or include, examples, tests, lab …"""
+    """Returns the name of a layer, or include, examples, tests, lab …"""
     return file.parts[1] if file.parts[0] == "src" else file.parts[0]
 
 
 def refuse_arrow(source, target):
-    """Why the file `source` may not include the project's file `target`; None if it may."""
+    """Returns why `source` may not include the project's file `target`, or None if it may."""
     here, there = area_of(source), area_of(target)
     if there == "include":
         return None
@@ -81,7 +82,7 @@ def refuse_arrow(source, target):
 
 
 def refuse_system_header(source, bracket, target):
-    """Why the file `source` may not include `target`, a file outside the project."""
+    """Returns why `source` may not include `target`, a file outside the project, or None."""
     if bracket == '"':
         return "no such file in the project"
     if area_of(source) in ("include", "examples") and not _STANDARD.match(target):

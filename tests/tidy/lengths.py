@@ -29,14 +29,14 @@ def _skip_template_lists(head):
 
 
 def kind_of_brace(before):
-    """What the brace after the text `before` opens: scope, function or data."""
+    """Returns what the brace after the text `before` opens: scope, function or data."""
     head = _skip_template_lists(before.strip())
     if _NAMESPACE.match(head):
         return "scope"
     if _TYPE.match(head) and not _TYPE_RETURNED.match(head):
         return "scope"
     if not before[-1:].isspace():
-        return "data"  # value{…}: the body of a function has a space before it
+        return "data"  # value{…}: a function's body has a space before its brace
     if head.endswith("=") or re.match(r"^(constexpr\s+)?concept\b", head):
         return "data"
     return "function" if ")" in head or head.endswith("]") else "data"
@@ -52,13 +52,13 @@ def _end_of_braces(code, start):
 
 
 def functions_of(text):
-    """[(name, first line, number of lines)] of the functions that `text` defines.
+    """Returns [(name, first line, number of lines)] of the functions that `text` defines.
 
-    Reads braces, not the language; that clang-format laid the text out is taken for granted.
+    Matches braces without parsing C++. Relies on the layout that clang-format produces.
     """
     code = sources.code_only(text)
     found = []
-    head = 0  # where the declaration that we are in begins
+    head = 0  # start of the current declaration
     parentheses = 0
     position = 0
     while position < len(code):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Feeds each check good and bad trees: a check that cannot fail checks nothing."""
+"""Runs each check on good and bad trees: a check that cannot fail checks nothing."""
 
 import pathlib
 import tempfile
@@ -12,7 +12,7 @@ import words
 
 
 def problems_of(check, files):
-    """What `check` finds in a tree of `files`, {path: text}."""
+    """Returns what `check` finds in a tree of `files`, {path: text}."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder).resolve()
         for name, text in files.items():
@@ -22,7 +22,7 @@ def problems_of(check, files):
         return check(root)
 
 
-# A project small enough to read, one file a place.
+# A minimal project without problems.
 TREE = {
     "include/h2server/server.h": '#include <string>\n#include "h2server/task.h"\n',
     "include/h2server/task.h": "#include <coroutine>\n",
@@ -92,7 +92,7 @@ class Includes(unittest.TestCase):
 
 
 def body(lines):
-    """Braces and what they hold, `lines` lines together."""
+    """Returns a braced block of `lines` lines, braces included."""
     return "{\n" + "  call(1'000, '{', \"}\");  // }\n" * (lines - 2) + "}\n"
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Refuses words, paths and expressions that have no place in the project."""
+"""Refuses words, paths and expressions that are banned in the project."""
 
 import re
 
 from lib import sources
 
-# Written in halves, so that this file passes its own check.
+# Split in halves, so that this file passes its own check.
 BANNED = {
     "/" "work/": "a path of one machine",
     "/" "farm/": "a path of one machine",
@@ -16,8 +16,8 @@ BANNED = {
     "HA" "CK": "say why it is needed",
 }
 
-# Files that may say `new` or `delete`, each with its reason (`operator new` and `= delete` are
-# no such expressions and need no entry).
+# Files that may use `new` or `delete`, each with its reason. `operator new` and `= delete` are
+# allowed everywhere.
 ALLOWED_NEW = {
     "src/coro/frame_pool.cc": "is an allocator: it builds its free list inside the freed memory",
     "src/io/epoll_engine.cc": "open() makes it: make_unique cannot reach the private constructor",
@@ -40,7 +40,7 @@ def banned_words(root):
     for file in sources.project_files(root):
         data = (root / file).read_bytes()
         if b"\0" in data or len(data) > _TEXT_BYTES_MAX:
-            continue  # no text of ours
+            continue  # not a text file of the project
         for number, line in enumerate(data.decode(errors="replace").splitlines(), 1):
             for match in _BANNED.finditer(line):
                 problems.append(f"{file}:{number}: {match[0]}: {BANNED[match[0]]}")
@@ -48,7 +48,7 @@ def banned_words(root):
 
 
 def new_expressions(code):
-    """The matches of `new` and `delete` in `code` that allocate, construct or free."""
+    """Yields the uses of `new` and `delete` in `code` that allocate, construct or free."""
     for match in _NEW_OR_DELETE.finditer(code):
         before = code[max(0, match.start() - 40) : match.start()]
         if _OPERATOR_NAME.search(before):

@@ -1,4 +1,4 @@
-"""The experiments: what each asks, its cells, its figures, and what it finds."""
+"""The experiments: their questions, cells, figures and findings."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""New: how evenly connections fall on workers, when some have more to do than others."""
+"""New: how evenly connections are distributed over workers when some are heavier than others."""
 
 from harness.experiments.common import floor, ours, own_load
 from harness.experiments.definition import Definition
@@ -8,8 +8,8 @@ from harness.lab import Cell
 from harness.procedures import Subject, balance
 
 WORKERS = 4
-# How much each connection in turn asks for. The table deals connections out in turn as well, so
-# "every fourth" is the worst that can happen to it with four workers.
+# Relative load of the connections, in turn. The table assigns connections in turn as well, so
+# "every fourth" is its worst case with four workers.
 _SKEWS = {"even": "1", "every fourth is heavy": "20,1,1,1", "every fifth is heavy": "20,1,1,1,1"}
 
 

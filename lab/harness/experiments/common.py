@@ -1,4 +1,4 @@
-"""What the experiments share: servers, protocols and loads by the names they have in the tables."""
+"""Shared by the experiments: servers, protocols and loads by their names in the tables."""
 
 from harness import servers
 from harness.lab import Cell
@@ -7,7 +7,7 @@ from harness.procedures import Subject, under_load
 
 # {name in tables: (protocol, TLS)}
 PROTOCOLS = {"h1": ("h1", False), "h1 TLS": ("h1", True), "h2c": ("h2", False), "h2": ("h2", True)}
-# What most tables show.
+# The usual columns.
 TABLE = ["cpu_us", "rps", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms", "server_cpu",
          "client_cpu", "rss_kib"]
 SMALL, LARGE = "-c100 -m10", "-c1000 -m100"  # the article's loads
@@ -18,12 +18,12 @@ def ours(lab, scheme="acceptor", engine="auto"):
 
 
 def floor(lab, engine=None):
-    """The floor, on the engine that costs less: io_uring where it is allowed."""
+    """Returns the floor on the cheaper engine: io_uring where allowed."""
     return servers.floor(lab.build, engine or lab.floor_engine)
 
 
 def h2_load(lab, load):
-    """One of the article's loads: h2load, connections and streams as its name says."""
+    """Returns one of the article's loads for h2load. The name gives connections and streams."""
     small = lab.mode.pick(150_000, 40_000, 1_000)
     large = lab.mode.pick(600_000, 200_000, 2_000)
     if load == SMALL:
@@ -32,14 +32,14 @@ def h2_load(lab, load):
 
 
 def h1_load(lab, connections=100):
-    """HTTP/1.1 connections that ask again at once."""
+    """Returns a load of HTTP/1.1 connections that send the next request at once."""
     if lab.mode.name == "smoke":
         return H2load(min(connections, 10), 1, 500)
     return Wrk(connections, 1)
 
 
 def load_cell(server, protocol, load, factors, syscalls=False, **subject):
-    """A Cell that puts `load` on a server by the protocol of that name in tables."""
+    """Returns a Cell that puts `load` on a server. `protocol` is a name in tables."""
     spoken, tls = PROTOCOLS[protocol]
     under = Subject(server, spoken, tls, **subject)
     return Cell(
@@ -51,5 +51,5 @@ def load_cell(server, protocol, load, factors, syscalls=False, **subject):
 
 
 def own_load(lab, mode, options, **few):
-    """lab/load with `options`; to warm the server up, with `few` instead of some of them."""
+    """Returns lab/load with `options`. Warm-ups replace some of them by `few`."""
     return Own(lab.load_program, mode, options, few)

@@ -1,4 +1,4 @@
-"""zy-http's tables: a connection for each request, and latency at fixed rates."""
+"""zy-http's tables: one connection per request, and latency at fixed rates."""
 
 from harness.cells import FLOOR
 from harness.experiments.common import floor, load_cell, ours, own_load
@@ -9,8 +9,8 @@ from harness.loads import Hey
 
 
 def _churn(lab, concurrency, status):
-    """As many short connections at once as `concurrency`."""
-    # One after the other takes longest, and its numbers vary least.
+    """Returns a load of short connections, `concurrency` at once."""
+    # Low concurrency takes longest, and its numbers vary least.
     connections = lab.mode.pick(20_000 if concurrency >= 50 else 10_000, 8_000, 100)
     connections = max(connections, 2 * concurrency)
     shape = {"connections": connections, "concurrency": concurrency, "expect_status": status}
@@ -39,12 +39,12 @@ def _servers(lab):
 
 
 def _closing(server):
-    """The floor reads no fields: it has to be told that each connection ends after its request."""
+    """Returns the floor's option to close each connection; it cannot read Connection: close."""
     return ("--close",) if server.name == FLOOR else ()
 
 
 def _as_they_did(lab, path):
-    """The author's own tool, at one concurrency."""
+    """Returns cells with hey, the tool of zy-http's author, at one concurrency."""
     load = Hey(lab.mode.pick(100, 100, 4), lab.mode.pick(20_000, 5_000, 100))
     return [
         load_cell(server, "h1", load, {"target": "1 KB", "concurrency": 100, "tool": "hey"},

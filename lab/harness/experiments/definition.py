@@ -1,11 +1,11 @@
-"""What an experiment is made of."""
+"""The parts of an experiment."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
 class Definition:
-    """An experiment. `cells` is a function of the Lab, `findings` one of a results.Experiment."""
+    """An experiment. `cells` takes the Lab, `findings` takes a results.Experiment."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""New: every scheme on every engine it has, by load."""
+"""New: every scheme on each of its engines, by load."""
 
 from harness.experiments.common import SMALL, TABLE, floor, h1_load, h2_load, load_cell, ours
 from harness.experiments.common import own_load
@@ -11,12 +11,12 @@ PAIRS = [
     ("reuseport", "io_uring"), ("thread-pool", "blocking"), ("buffered-pool", "blocking"),
     ("thread-per-connection", "blocking"), ("process-per-connection", "blocking"),
 ]
-_COUNTED = ("h1 -c100", f"h2c {SMALL}")  # system calls as well
-_WORKERS = 128  # of a pool: more than connections, as each keeps its thread
+_COUNTED = ("h1 -c100", f"h2c {SMALL}")  # system calls are counted
+_WORKERS = 128  # of a pool: more than connections, since each connection keeps a thread
 
 
 def _loads(lab):
-    """{name: (protocol, load)}"""
+    """Returns {name: (protocol, load)}."""
     churn = {"connections": lab.mode.pick(10_000, 4_000, 100),
              "concurrency": lab.mode.pick(50, 50, 4)}
     return {
@@ -37,7 +37,7 @@ def _cells(lab):
         for scheme, engine in PAIRS:
             threads = _WORKERS if scheme.endswith("-pool") else 1
             server = ours(lab, scheme, engine)
-            # Processes that come and go cannot be watched from outside.
+            # strace cannot attach to processes that come and go.
             counted = name in _COUNTED and not server.transient
             cells.append(load_cell(server, protocol, load,
                                    {"scheme": scheme, "engine": engine, "load": name},

@@ -1,4 +1,4 @@
-"""New: what a connection costs in memory while nothing happens on it."""
+"""New: memory of an idle connection."""
 
 from harness.experiments.common import PROTOCOLS, floor, ours
 from harness.experiments.definition import Definition

@@ -1,4 +1,4 @@
-"""The article's 4.2: beside other servers, on one thread and on several."""
+"""The article's 4.2: comparison with other servers, on one thread and on several."""
 
 import dataclasses
 
@@ -35,7 +35,7 @@ def _cells(lab):
 
 
 def _load(lab, load, server):
-    """The article's load; Caddy, which is slow under it, is asked less often."""
+    """Returns the article's load. Caddy is slow under the large one and gets fewer requests."""
     asked = h2_load(lab, load)
     if (server.name, load) != ("caddy", LARGE):
         return asked
@@ -43,7 +43,7 @@ def _load(lab, load, server):
 
 
 def _scaling(lab):
-    """Several threads: ours, nghttpd's and the floor's."""
+    """Returns cells with several threads: h2server, nghttpd and the floor."""
     cells = []
     for load in lab.mode.pick([SMALL, LARGE], [], []):
         for protocol in ("h2c", "h2"):

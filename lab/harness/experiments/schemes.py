@@ -14,14 +14,14 @@ _PAPER = {
 }
 _LOOPS = [("acceptor", "epoll"), ("acceptor", "io_uring"), ("reuseport", "epoll"),
           ("reuseport", "io_uring")]
-# Factor "pool": "enough" where every client has a worker, "counted" where that is what varies.
-_ENOUGH = 160  # workers for every client: "sufficiently many", as in figure 4
+# Factor "pool": "enough" if every client has a worker, "counted" if the number of workers varies.
+_ENOUGH = 160  # a worker for every client: "sufficiently many", as in figure 4
 
 
 def _load(lab, clients, messages):
-    """N clients, each of which connects some times and exchanges messages on each connection."""
+    """Returns a load of N clients, each with several connections and messages on each."""
     clients = lab.mode.pick(clients, clients, 4)
-    # The paper: 100, and 20 in figure 5. Figure 6 has 20 here as well, to take minutes less.
+    # The paper has 100, and 20 in figure 5. Figure 6 uses 20 here as well, to save minutes.
     connections = lab.mode.pick(100 if messages == 2 else 20, 10, 2)
     shape = {"clients": clients, "connections": connections, "messages": messages,
              "message_bytes": MESSAGE_BYTES}
@@ -53,7 +53,7 @@ def _cells(lab):
 
 
 def _pools(lab):
-    """Figures 5 and 6: pools of different sizes."""
+    """Returns the cells of figures 5 and 6: pools of different sizes."""
     cells = []
     for clients in lab.mode.pick([50, 100], [100], []):
         for messages in lab.mode.pick([2, 20], [20], []):
@@ -82,7 +82,7 @@ def _findings(experiment):
 
 
 def _paper_compare(experiment, one, scheme, other, what):
-    """Figure 4's cells: those of pools with enough workers have no factor that says how many."""
+    """Compares cells of figure 4. Pools with enough workers have no factor "workers"."""
     def cell(name):
         engine = {"engine": "io_uring"} if name == "acceptor" else {}
         return {**one, **engine, "scheme": name, "pool": "enough"}
@@ -93,7 +93,7 @@ def _paper_compare(experiment, one, scheme, other, what):
 
 
 def _a_sixth(experiment, scheme, clients):
-    """Does a pool still need a worker for every sixth connection?"""
+    """Tests the paper's rule that a pool needs workers for a sixth of its connections."""
     where = {"scheme": scheme, "messages": 20, "clients": clients, "pool": "counted"}
     cells = sorted(cells_of(experiment, where), key=lambda cell: cell.factors["workers"])
     if len(cells) < 3:

@@ -1,4 +1,4 @@
-"""The content-size study: what a request costs as its file grows."""
+"""The content-size study: cost of a request by the size of its file."""
 
 from harness.experiments.common import PROTOCOLS, floor, load_cell, ours
 from harness.experiments.definition import Definition
@@ -8,12 +8,12 @@ from harness.loads import H2load
 
 
 def _load(lab, protocol, size):
-    """100 connections; 100 streams on HTTP/2, as in the study; requests by the bytes there are."""
+    """Returns a load of 100 connections, with 100 streams on HTTP/2, as in the study."""
     bytes_all = lab.mode.pick(1_000_000_000, 250_000_000, 20_000_000)
     requests_max = lab.mode.pick(100_000, 20_000, 200)
     requests = max(min(requests_max, bytes_all // size), 20)
     connections = min(100, requests // 2, lab.mode.pick(100, 100, 4))
-    # Of large files fewer at once: what is under way lies in memory.
+    # Fewer streams for large files: responses in flight take memory.
     streams = 1 if protocol.startswith("h1") else (100 if size <= 100_000 else 4)
     return H2load(connections, streams, requests)
 

@@ -1,4 +1,4 @@
-"""The article's 4.1: what each stage of a server's growth costs or saves."""
+"""The article's 4.1: cost or saving of each stage of a server's growth."""
 
 from harness import servers
 from harness.experiments.common import LARGE, SMALL, TABLE, floor, h2_load, load_cell

@@ -1,4 +1,4 @@
-"""The article's 4.1.1: a listener for each worker against one acceptor that hands over."""
+"""The article's 4.1.1: one listener per worker against one acceptor that hands over."""
 
 from harness.experiments.common import LARGE, SMALL, TABLE, floor, h2_load, load_cell, ours
 from harness.experiments.definition import Definition

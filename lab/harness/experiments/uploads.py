@@ -1,4 +1,4 @@
-"""New: how fast one upload is over a line of some length."""
+"""New: speed of one upload over a line with a given delay."""
 
 from harness.experiments.common import floor, ours, own_load
 from harness.experiments.definition import Definition
@@ -21,7 +21,7 @@ def _width(line):
 
 
 def _ways(lab):
-    """[(server, protocol in tables, path, what it is stored as, options of the load)]"""
+    """Returns [(server, protocol in tables, path, glob of the stored file, load options)]."""
     form = {"method": "POST", "multipart": True, "expect_status": 201}
     put = {"method": "PUT", "expect_status": 201}
     post = {"method": "POST", "expect_status": 200}
@@ -30,20 +30,20 @@ def _ways(lab):
         (mine, "h1", "/files", "load-*", form), (mine, "h2c", "/files", "load-*", form),
         (nginx, "h1", "/upload/{n}", "upload/*", put),
         (nginx, "h2c", "/upload/{n}", "upload/*", put),
-        # nghttpd takes the body and throws it away.
+        # nghttpd reads the body and discards it.
         (nghttpd, "h2c", "/index.html", "", post),
         (floor(lab), "h1", "/index.html", "", post), (floor(lab), "h2c", "/index.html", "", post),
     ]
 
 
-# What each needs to take an upload.
+# Options that each server needs to accept an upload.
 _OPTIONS = {"h2server": ("--upload-dir", "."), "nginx": ("dav",), "floor": ("--uploads",)}
 
 
 def _cells(lab):
     cells = []
     for line in _lines(lab):
-        # So much that beginning is a small part of it.
+        # Large enough for the start to be negligible.
         size = lab.mode.pick(8_000_000 if line.mbit_s else 32_000_000,
                              8_000_000 if line.rtt_ms else 32_000_000, 300_000)
         for server, protocol, path, stored, options in _ways(lab):

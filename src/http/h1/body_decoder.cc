@@ -40,8 +40,8 @@ BodyDecoder::Verdict BodyDecoder::decode(std::string_view& bytes) {
   }
 }
 
-// 16 digits would overflow with a seventeenth; no chunk has even 2^60 bytes. Zeros are digits too,
-// so that they don't go on for ever.
+// Limits a chunk's size to less than 2^60, so that it can't overflow, and to 16 digits, leading
+// zeros included.
 void BodyDecoder::add_digit(char c) noexcept {
   const int digit = hex_digit(c);
   if (digit < 0 || left_ >> 56 != 0 || ++overhead_ > size_digits_max) {
@@ -108,16 +108,16 @@ void BodyDecoder::step(char c) {
   }
 }
 
-// What may follow a chunk's size or a whole extension.
+// Returns the state after a byte that follows a chunk's size or a complete extension.
 BodyDecoder::State BodyDecoder::after_item(char c) noexcept {
   if (c == '\r') return State::size_end;
   if (c == ';') return State::extension_name_first;
   return is_space(c) ? State::extension_gap : State::malformed;
 }
 
-// RFC 9112, 7.1.1: *( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] ). Extensions
-// mean nothing to us. What the grammar has no place for, as a space before the line's end, is
-// refused: another recipient could take it for something else.
+// RFC 9112, 7.1.1: *( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] ). Extensions are
+// ignored. Anything outside the grammar, such as a space before the line's end, is refused, since
+// another recipient could interpret it differently.
 BodyDecoder::State BodyDecoder::after_extension_byte(char c) const noexcept {
   const auto or_space = [&](State next) { return is_space(c) ? state_ : next; };
   switch (state_) {
@@ -150,7 +150,7 @@ BodyDecoder::State BodyDecoder::after_extension_byte(char c) const noexcept {
   }
 }
 
-// RFC 9112, 7.1.2: *( field-line CRLF ) CRLF, within a bound. Lines are as in a head.
+// RFC 9112, 7.1.2: *( field-line CRLF ) CRLF, of limited size. Lines have the syntax of a head's.
 void BodyDecoder::step_trailer(char c) {
   const State before = state_;
   state_ = ++overhead_ > overhead_bytes_max ? State::malformed : after_trailer_byte(c);

@@ -1,6 +1,5 @@
-// Decoder of a request's body: by length or chunked (RFC 9112, 6 and 7). Finds the content in the
-// bytes that arrive and copies none of it; only trailer fields are copied, to where they are
-// wanted.
+// Decodes a request's body, by length or chunked (RFC 9112, 6 and 7). Content is not copied; only
+// trailer fields are, to a TrailerSection.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +14,28 @@ class BodyDecoder {
  public:
   enum class Verdict { need_more, content, finished, malformed };
 
-  // `trailers` outlives the decoder and is complete when that is finished. Null: trailer fields are
-  // checked and dropped.
+  // `trailers` must outlive the decoder, and is complete when the decoder is finished. If it is
+  // null, trailer fields are checked and dropped.
   explicit BodyDecoder(const Framing& framing, TrailerSection* trailers = nullptr) noexcept;
 
-  // Takes what it understands off the front of `bytes`. `content`: content() is the next piece, a
-  // view into `bytes`; call again. `need_more`: all of `bytes` is taken.
+  // Removes what it decodes from the front of `bytes`. `content`: content() is the next piece, a
+  // view into `bytes`; call again. `need_more`: all of `bytes` has been consumed.
   Verdict decode(std::string_view& bytes);
 
   [[nodiscard]] std::string_view content() const noexcept { return content_; }
   [[nodiscard]] bool finished() const noexcept { return state_ == State::finished; }
-  // Of a body by length: what has not been decoded yet.
+  // Bytes not decoded yet, of a body by length.
   [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
 
  private:
   enum class State : std::uint8_t {
     by_length,
-    size_first,  // a digit must come
+    size_first,  // expects a digit
     size,
-    extension_gap,         // after a space: ';' must come
+    extension_gap,         // after a space: expects ';'
     extension_name_first,  // after ';'
     extension_name,
-    extension_name_gap,     // after a space: '=' or ';' must come
+    extension_name_gap,     // after a space: expects '=' or ';'
     extension_value_first,  // after '='
     extension_value,
     quoted,
@@ -55,11 +54,11 @@ class BodyDecoder {
     malformed,
   };
 
-  static constexpr std::size_t overhead_bytes_max = 16 * 1024;  // of one extension, or all trailers
+  static constexpr std::size_t overhead_bytes_max = 16 * 1024;  // of chunk extensions or trailers
   static constexpr std::size_t size_digits_max = 16;
-  static constexpr std::size_t trailer_lines_max = 100;  // as of a head: Limits::fields_max
+  static constexpr std::size_t trailer_lines_max = 100;  // as in a head: Limits::fields_max
 
-  // Takes one byte of the coding's own.
+  // Consumes one byte that is not content.
   void step(char c);
   void add_digit(char c) noexcept;
   [[nodiscard]] static State after_item(char c) noexcept;
@@ -68,8 +67,8 @@ class BodyDecoder {
   [[nodiscard]] State after_trailer_byte(char c) const noexcept;
 
   State state_;
-  std::uint64_t left_ = 0;    // of the body, or of the chunk
-  std::size_t overhead_ = 0;  // bytes of the chunk's size and extension, or of the trailers
+  std::uint64_t left_ = 0;    // bytes of the body or of the chunk
+  std::size_t overhead_ = 0;  // bytes of the chunk's size and extensions, or of the trailers
   std::size_t trailer_lines_ = 0;
   TrailerSection* trailers_;
   std::string_view content_;

@@ -52,7 +52,7 @@ void Connection::begin_work() {
   work_->sending = base::Pace(limits.send_idle_ms_max, limits.bytes_per_s_min);
 }
 
-// This frame is all there is of an idle connection, so it holds little.
+// An idle connection keeps this coroutine frame, so the frame holds little.
 Task<void> Connection::run() {
   for (;;) {
     co_await serve_arrived();
@@ -69,7 +69,8 @@ Task<void> Connection::run() {
   }
   work_.reset();
   if (end_ == End::abort) co_return;
-  // RFC 9112, 9.6: closing on unread bytes would destroy what the peer has not read either.
+  // RFC 9112, 9.6: closing with unread input resets the connection, and the peer loses output that
+  // it has not read.
   if (end_ == End::linger || stream_.has_unread()) {
     co_await net::linger(stream_, service_.limits.linger_ms_max);
   } else {
@@ -77,8 +78,8 @@ Task<void> Connection::run() {
   }
 }
 
-// Answers the requests that have arrived, all in one write, until nothing is left to do or the
-// connection is to end.
+// Serves the requests that have arrived, until no input is left or the connection is to end. The
+// responses share writes.
 Task<void> Connection::serve_arrived() {
   while (end_ == End::open) {
     const Parser::Verdict verdict = parse();
@@ -119,7 +120,7 @@ Parser::Verdict Connection::parse() {
     }
     return verdict;
   }
-  // One byte more than the limit makes the parser see that it is exceeded.
+  // One byte more than the limit lets the parser detect the excess.
   const std::size_t before = work_->head_buffer.size();
   work_->head_buffer.append(work_->input.substr(0, service_.limits.head_bytes_max + 1 - before));
   const Parser::Verdict verdict = work_->parser->parse(work_->head_buffer);
@@ -134,7 +135,7 @@ Parser::Verdict Connection::parse() {
   return verdict;
 }
 
-// Waits for more of a head, after all that was answered has left. False: the connection ends.
+// Flushes the responses, then waits for more of a head. Returns false if the connection ends.
 Task<bool> Connection::wait_for_rest_of_head() {
   work_->lease.end();
   const bool flushed = co_await flush();
@@ -143,7 +144,7 @@ Task<bool> Connection::wait_for_rest_of_head() {
     co_return false;
   }
   const std::int64_t now_ms = stream_.engine().now_ms();
-  // The deadline is the whole head's, so a byte now and then does not prolong it.
+  // The deadline covers the whole head; more bytes do not extend it.
   if (work_->head_due_ms == 0) work_->head_due_ms = now_ms + service_.limits.head_ms_max;
   const std::int64_t wait_ms = work_->head_due_ms - now_ms;
   Result<io::Lease> lease = std::unexpected(Error{ETIMEDOUT, "request head"});
@@ -157,7 +158,7 @@ Task<bool> Connection::wait_for_rest_of_head() {
   co_return false;
 }
 
-// Answers what is no request.
+// Appends an error response, unless `status` is 0, and ends the connection.
 void Connection::refuse(int status) {
   end_ = End::linger;
   if (status == 0) return;
@@ -179,8 +180,8 @@ void Connection::begin_exchange() {
   work_->receiving = base::Pace(service_.limits.body_idle_ms_max, service_.limits.bytes_per_s_min);
 }
 
-// The whole exchange without waiting for anything, which is the ordinary case; false: serve_on()
-// has the rest.
+// Serves the whole exchange without suspending, the common case. Returns false if serve_on() has to
+// complete it.
 bool Connection::serve_at_once() {
   work_->handler = find_handler(service_, *work_);
   if (work_->handler != nullptr) {
@@ -199,7 +200,7 @@ bool Connection::serve_at_once() {
 
 Task<void> Connection::serve_on() {
   if (work_->handler != nullptr) {
-    // Those before it must not wait for this one.
+    // Earlier responses must not wait for this one.
     const bool flushed = co_await flush();
     if (!flushed) {
       end_ = End::abort;
@@ -224,9 +225,9 @@ Task<void> Connection::serve_on() {
 
 bool Connection::must_close_after_response() const noexcept {
   if (!work_->parser->framing().keep_alive || service_.connections.draining()) return true;
-  if (end_ != End::open) return true;  // the request's body broke off
+  if (end_ != End::open) return true;  // the request's body is broken or too long
   if (requests_ == service_.limits.requests_per_connection) return true;
-  // Whether a body that was not asked for comes is the client's choice (RFC 9110, 10.1.1).
+  // Without a 100 (Continue) the client may or may not send the body (RFC 9110, 10.1.1).
   if (work_->owes_continue) return true;
   const bool sized = work_->parser->framing().body == Framing::Body::length;
   return sized && !source_may_read() && work_->decoder.left() > service_.limits.drain_bytes_max;
@@ -244,13 +245,13 @@ void Connection::begin_response() {
   work_->responding = true;
   if (!source_may_read()) drop_arrived_body();
   const Version version = work_->head.version;
-  // An HTTP/1.0 client learns the end of a body of unknown size from the connection's.
+  // In HTTP/1.0 the end of the connection ends a body of unknown size.
   const bool ends_with_connection = !response.size() && version == Version::http_1_0;
   const EncodeOptions options{.date = service_.date.at(stream_.engine().unix_seconds()),
                               .version = version,
                               .close = must_close_after_response() || ends_with_connection};
   encode_head(work_->output, response, options);
-  // More requests may be on their way behind those that are here already.
+  // If input is unread, the peer may still be sending more.
   const bool all_read = work_->decoder.finished() && work_->input.empty();
   if (options.close) end_ = all_read ? End::finish : End::linger;
 }
@@ -260,7 +261,8 @@ std::size_t Connection::output_bytes_max() const noexcept {
                                       : service_.limits.copied_bytes_max;
 }
 
-// Appends what there is of the body and fits. False: the response can't be completed.
+// Appends as much of the body as is ready and fits. Returns false if the response can't be
+// completed.
 bool Connection::append_body() {
   OutgoingBody& outgoing = work_->outgoing;
   const bool chunked = outgoing.source() != nullptr && !work_->response.size() &&
@@ -283,7 +285,8 @@ bool Connection::append_body() {
   return true;
 }
 
-// The rest of the body, flushed as it goes. False: it can't be completed, or the peer is gone.
+// Appends the rest of the body, flushing as needed. Returns false if it can't be completed or the
+// peer is gone.
 Task<bool> Connection::send_body() {
   OutgoingBody& outgoing = work_->outgoing;
   while (!outgoing.finished()) {
@@ -304,7 +307,7 @@ Task<bool> Connection::send_body() {
   co_return true;
 }
 
-// Once what there was before has left.
+// Flushes, then waits for more of the body. Returns false on an error.
 Task<bool> Connection::pull_more() {
   const bool flushed = co_await flush();
   if (!flushed) co_return false;
@@ -335,7 +338,7 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
       case BodyDecoder::Verdict::need_more:
         break;
     }
-    // RFC 9110, 10.1.1: not once the final response has begun.
+    // RFC 9110, 10.1.1: no 100 (Continue) once the final response has begun.
     const bool asks = std::exchange(self.work_->owes_continue, false) && !self.work_->responding;
     if (asks) self.work_->output.append(continue_head);
     self.work_->lease.end();
@@ -348,7 +351,7 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
     const std::int64_t from_ms = self.stream_.engine().now_ms();
     Result<io::Lease> lease = co_await self.stream_.read(pace.left_ms());
     if (!lease || lease->empty()) {
-      self.end_ = End::linger;  // the response says so, and nobody waits for the rest again
+      self.end_ = End::linger;  // so that the rest is not waited for again
       co_return std::unexpected(lease ? Error{ECONNRESET, "request body"} : lease.error());
     }
     const std::int64_t elapsed_ms = self.stream_.engine().now_ms() - from_ms;
@@ -366,7 +369,8 @@ std::span<const Field> Connection::IncomingBody::trailers() const noexcept {
   return {work.trailers.fields().begin(), work.trailers.fields().end()};
 }
 
-// What of it has arrived already, so that the response can say whether the connection goes on.
+// Discards what has arrived of the request's body, so that the response can say if the connection
+// stays open.
 void Connection::drop_arrived_body() {
   BodyDecoder::Verdict verdict;
   while ((verdict = work_->decoder.decode(work_->input)) == BodyDecoder::Verdict::content) {
@@ -376,7 +380,7 @@ void Connection::drop_arrived_body() {
   if (verdict == BodyDecoder::Verdict::malformed || too_much) end_ = End::linger;
 }
 
-// What the handler left unread. False: too much of it, or it broke off.
+// Discards what the handler left unread. Returns false if that is too much or incomplete.
 Task<bool> Connection::drop_request_body() {
   if (end_ == End::linger) co_return false;
   while (!work_->decoder.finished()) {

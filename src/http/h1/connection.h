@@ -1,7 +1,7 @@
-// An HTTP/1.x connection (RFC 9112): reads requests, has them answered, writes the responses.
+// An HTTP/1.x connection (RFC 9112): reads requests, calls their handlers, writes the responses.
 //
-// All requests of one receive are answered in one write. One coroutine, so a request at a time; a
-// handler that waits makes those behind it wait, as the protocol demands.
+// Requests that arrive together and are answered at once share one write. One coroutine serves one
+// request at a time; a handler that waits delays the requests after it, as the protocol demands.
 #pragma once
 
 #include <optional>
@@ -18,54 +18,55 @@
 
 namespace h2server::http::h1 {
 
-// What a connection needs from the first byte of a request to the last of its response. Between
-// requests it has none.
+// What a connection needs from the first byte of a request to the last of its response. An idle
+// connection has none.
 struct Work : Exchange {
   io::Lease lease;
-  std::string_view input;   // of lease: not parsed yet
-  std::string head_buffer;  // a head that came in several leases
+  std::string_view input;   // the part of lease not parsed yet
+  std::string head_buffer;  // a head that arrives in several leases
   std::int64_t head_due_ms = 0;
   std::optional<Parser> parser;
   base::BufferChain output;
   base::Pace sending{0, 1};    // of the connection, while it is busy
   base::Pace receiving{0, 1};  // of the request's body
 
-  const Handler* handler = nullptr;  // that has not answered yet
-  TrailerSection trailers{arena};    // of the request
+  const Handler* handler = nullptr;  // set until it has answered
+  TrailerSection trailers{arena};    // the request's
   BodyDecoder decoder{Framing{}};
-  std::size_t dropped = 0;  // bytes of the request's body that nobody read
+  std::size_t dropped = 0;  // discarded bytes of the request's body
   bool owes_continue = false;
-  bool responding = false;  // the response's head is under way
+  bool responding = false;  // the response has begun
 
   void take(io::Lease arrived) noexcept {
     lease = std::move(arrived);
     input = lease.bytes();
   }
-  // Makes it ready for the next request.
+  // Prepares for the next request.
   void end_exchange() noexcept;
   void clear() noexcept;
 };
 
 class Connection final : private Drainable {
  public:
-  // All outlive the connection. `early` and then `first` are what has been read already.
+  // All references must outlive the connection. `early`, followed by `first`, has been read
+  // already.
   Connection(net::Stream& stream, Service& service, base::Pool<Work>& works, bool encrypted,
              std::string early, io::Lease first);
   ~Connection();
 
-  // Until the connection is done with.
+  // Serves requests until the connection ends.
   Task<void> run();
 
  private:
-  // How the connection ends after the exchange at hand.
+  // How the connection ends after the current exchange.
   enum class End : std::uint8_t {
-    open,    // it does not
-    finish,  // all was said
+    open,    // it stays open
+    finish,  // everything was read and answered
     linger,  // the peer may still be sending
-    abort,   // a response can't be completed: the peer must see that
+    abort,   // a response is incomplete, and the peer must notice
   };
 
-  // The body of the request at hand, as the handler reads it.
+  // The current request's body, as the handler reads it.
   class IncomingBody final : public BodySource {
    public:
     explicit IncomingBody(Connection& connection) : connection_(connection) {}
@@ -104,15 +105,15 @@ class Connection final : private Drainable {
   [[nodiscard]] std::size_t output_bytes_max() const noexcept;
   Task<bool> flush();
 
-  std::uint64_t requests_ = 0;  // that have begun
+  std::uint64_t requests_ = 0;  // begun so far
   net::Stream& stream_;
   Service& service_;
   const bool encrypted_;
   End end_ = End::open;
-  bool idle_ = false;  // waiting for a request of which nothing has arrived
+  bool idle_ = false;  // waits for the first byte of a request
 
-  IncomingBody incoming_{*this};    // of the request at hand
-  base::Pool<Work>::Pointer work_;  // null: idle
+  IncomingBody incoming_{*this};    // the current request's
+  base::Pool<Work>::Pointer work_;  // null while idle
 };
 
 }  // namespace h2server::http::h1

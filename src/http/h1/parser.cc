@@ -46,7 +46,8 @@ Parser::Verdict Parser::parse(std::string_view bytes) {
       scanned_ = bytes.size();
       return Verdict::need_more;
     }
-    // RFC 9112, 2.2 lets a recipient take a bare LF for a line's end; others don't, so we don't.
+    // RFC 9112, 2.2 allows accepting a bare LF as a line's end. Other recipients don't, so refuse
+    // it.
     if (end == line_start_ || bytes[end - 1] != '\r') {
       fail(400);
       return Verdict::malformed;
@@ -85,7 +86,7 @@ bool Parser::parse_request_line(std::string_view bytes, Part line) {
 }
 
 bool Parser::parse_version(std::string_view method, std::string_view text) {
-  // Neither a method nor a protocol of HTTP: a broken preface of HTTP/2, to be ended without a word
+  // Neither an HTTP method nor an HTTP version: an invalid HTTP/2 preface, which gets no response
   // (RFC 9113, 3.4), or another protocol.
   if (parse_method(method) == Method::unknown && !equals_ignoring_case(text.substr(0, 4), "HTTP")) {
     return fail(0);
@@ -96,7 +97,7 @@ bool Parser::parse_version(std::string_view method, std::string_view text) {
     return fail(400);
   }
   if (text[5] != '1') return fail(505);
-  // RFC 9110, 2.5: a higher minor version is answered as the highest that is known.
+  // RFC 9110, 2.5: a higher minor version is treated as the highest known one.
   version_ = text[7] == '0' ? Version::http_1_0 : Version::http_1_1;
   return true;
 }
@@ -117,7 +118,7 @@ bool Parser::parse_field_line(std::string_view bytes, Part line) {
   return understand(name, value, value_part);
 }
 
-// The fields that frame the message or steer the connection.
+// Interprets the fields that frame the message or control the connection.
 bool Parser::understand(std::string_view name, std::string_view value, Part value_part) {
   switch (name.size()) {
     case 4:
@@ -137,7 +138,7 @@ bool Parser::understand(std::string_view name, std::string_view value, Part valu
   }
 }
 
-// RFC 9112, 3.2: exactly one, which is empty where the client's URI names no host.
+// RFC 9112, 3.2: exactly one Host, empty if the client's URI has no host.
 bool Parser::understand_host(std::string_view value, Part value_part) {
   if (has_host_ || (!value.empty() && !parse_authority(value))) return fail(400);
   has_host_ = true;
@@ -145,7 +146,7 @@ bool Parser::understand_host(std::string_view value, Part value_part) {
   return true;
 }
 
-// RFC 9112, 6.3: two lengths are refused even when they agree, as nothing sends them in good faith.
+// RFC 9112, 6.3: two lengths are refused even if they agree, since no correct client sends them.
 bool Parser::understand_content_length(std::string_view value) {
   const std::optional<std::uint64_t> length = parse_decimal(value);
   if (!length || has_length_) return fail(400);
@@ -154,8 +155,8 @@ bool Parser::understand_content_length(std::string_view value) {
   return true;
 }
 
-// RFC 9112, 6.1: a list, maybe over several lines, of which chunked is the last and comes once. It
-// has no parameters (7.1). Chunked is the only coding that this server knows.
+// RFC 9112, 6.1: a list, possibly in several lines. Chunked must be last and occur once, without
+// parameters (7.1). It is the only coding that this server supports.
 bool Parser::understand_transfer_encoding(std::string_view value) {
   has_coding_ = true;
   bool good = true;
@@ -170,7 +171,7 @@ bool Parser::understand_transfer_encoding(std::string_view value) {
   return good || fail(400);
 }
 
-// RFC 9110, 10.1.1: a list, of which this server meets one member.
+// RFC 9110, 10.1.1: a list. This server supports only 100-continue.
 bool Parser::understand_expect(std::string_view value) {
   bool good = true;
   for_each_element(value, [&](std::string_view expectation) {
@@ -188,12 +189,12 @@ bool Parser::understand_connection(std::string_view value) {
   return true;
 }
 
-// The head is whole: what does it say of the body and of the connection?
+// Derives the framing from the complete head.
 bool Parser::conclude() {
   const bool old = version_ == Version::http_1_0;
   if (!old && !has_host_) return fail(400);
-  // RFC 9112, 6.1: both are an attempt at request smuggling; a coding in HTTP/1.0 is faulty
-  // framing.
+  // RFC 9112, 6.1: a coding together with a length indicates request smuggling; a coding in
+  // HTTP/1.0 is faulty framing.
   if (has_coding_ && (has_length_ || old)) return fail(400);
   if (has_unknown_coding_) return fail(501);
   if (has_coding_ && !is_chunked_) return fail(400);  // an empty list

@@ -1,18 +1,18 @@
-// Parser of a request's head (RFC 9112, 2 to 6). Strict: what two servers could read in two ways is
-// refused. Line by line, so each byte is looked at once however the head arrives; allocates only
-// while its list of fields grows.
+// Parses a request's head (RFC 9112, 2 to 6). Strict: refuses what two servers could interpret
+// differently. Works line by line, so no line is parsed twice however the head arrives. Allocates
+// only when its list of fields grows.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "h2server/limits.h"
 #include "h2server/message.h"
-#include "http/limits.h"
 
 namespace h2server::http::h1 {
 
-// How the message goes on after its head.
+// What the head says about the body and the connection.
 struct Framing {
   enum class Body : std::uint8_t { none, length, chunked };
   Body body = Body::none;
@@ -27,25 +27,24 @@ class Parser {
 
   explicit Parser(const Limits& limits) noexcept : limits_(limits) {}
 
-  // For the next head.
+  // Prepares for the next head.
   void reset() noexcept;
 
-  // `bytes` begin where the head begins; after need_more the same and more are given again, at any
-  // address.
+  // `bytes` begins with the head. After need_more, pass the same bytes and more, at any address.
   Verdict parse(std::string_view bytes);
 
-  // After malformed: 400, 414, 417, 431, 501 or 505; 0 when the bytes are no HTTP at all, for which
-  // an answer in HTTP would be noise.
+  // After malformed: 400, 414, 417, 431, 501 or 505. 0 if the bytes are not HTTP at all, so that an
+  // HTTP response would be useless.
   [[nodiscard]] int status() const noexcept { return status_; }
-  // After complete: the bytes of the head with its empty line.
+  // After complete: the size of the head with its empty line, in bytes.
   [[nodiscard]] std::size_t head_size() const noexcept { return line_start_; }
   [[nodiscard]] const Framing& framing() const noexcept { return framing_; }
-  // After complete: fills `head` with views into `bytes`, which are those that were parsed.
+  // After complete: fills `head` with views into `bytes`, which must equal the bytes parsed.
   void fill(std::string_view bytes, RequestHead& head) const;
 
  private:
   enum class State : std::uint8_t { request_line, fields };
-  // By offset, since the bytes may move while the head arrives.
+  // An offset, since the bytes may move while the head arrives.
   struct Part {
     std::uint32_t offset = 0;
     std::uint32_t size = 0;
@@ -72,7 +71,7 @@ class Parser {
 
   const Limits& limits_;
   std::size_t line_start_ = 0;
-  std::size_t scanned_ = 0;  // of the line: no LF before here
+  std::size_t scanned_ = 0;  // no LF from line_start_ up to here
   std::vector<Line> lines_;
   Part method_;
   Part target_;
@@ -83,7 +82,7 @@ class Parser {
   Version version_ = Version::http_1_1;
   bool has_host_ = false;
   bool has_length_ = false;
-  bool has_coding_ = false;  // a Transfer-Encoding, be it empty
+  bool has_coding_ = false;  // any Transfer-Encoding, even an empty one
   bool is_chunked_ = false;
   bool has_unknown_coding_ = false;
   bool wants_close_ = false;

@@ -12,7 +12,7 @@ namespace h2server::http::h1 {
 
 namespace {
 
-// Writes into room that was measured before.
+// Writes into a buffer that must be large enough.
 class Writer {
  public:
   explicit Writer(std::span<char> room) noexcept : next_(room.data()), end_(next_ + room.size()) {}
@@ -49,7 +49,7 @@ std::size_t size_bound(const Response& response, const File* file) {
 }
 
 void write_framing(Writer& writer, const Response& response, const EncodeOptions& options) {
-  // RFC 9110, 15.3.6: it has no content, but clients read on as if it might.
+  // RFC 9110, 15.3.6: a 205 has no content, but without a length clients wait for some.
   if (response.status() == 205) writer.text("Content-Length: 0\r\n");
   if (!may_have_content(response.status())) return;
   if (const std::optional<std::uint64_t> size = response.size()) {
@@ -95,7 +95,7 @@ void encode_head(base::BufferChain& out, const Response& response, const EncodeO
     out.commit(writer.written(room));
     return;
   }
-  std::string large(bound, '\0');  // a handler with 64 KiB of fields
+  std::string large(bound, '\0');  // a handler added about 64 KiB of fields
   Writer writer(large);
   write_head(writer, response, options, file);
   out.append({large.data(), writer.written(large)});

@@ -1,4 +1,4 @@
-// Encoder of a response's head and of the chunked coding (RFC 9112, 4 to 7).
+// Encodes a response's head and the chunked coding (RFC 9112, 4 to 7).
 #pragma once
 
 #include <span>
@@ -17,16 +17,15 @@ struct EncodeOptions {
   bool close = false;                   // after this response
 };
 
-// Appends the status line and the fields. Content-Length says how long the body would be, also for
-// HEAD; without a size an HTTP/1.1 response is chunked, and an HTTP/1.0 one ends with the
-// connection.
+// Appends the status line and the fields. Content-Length is the size of the body, also for HEAD.
+// Without a size an HTTP/1.1 response is chunked, and an HTTP/1.0 one ends with the connection.
 void encode_head(base::BufferChain& out, const Response& response, const EncodeOptions& options);
 
 inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
 
-// "1a2b\r\n" in `room`, of which it returns the part that was used.
+// Writes "1a2b\r\n" into `room` and returns the part used.
 std::string_view encode_chunk_size(std::size_t size, std::span<char, 24> room) noexcept;
-// Appends the last chunk and, behind it, those of the fields that may be trailer fields.
+// Appends the last chunk and those of `trailers` that are allowed as trailer fields.
 void encode_last_chunk(base::BufferChain& out, std::span<const Field> trailers, base::Arena& arena);
 
 }  // namespace h2server::http::h1

@@ -1,5 +1,5 @@
-// The trailer section of a chunked request (RFC 9112, 7.1.2): collected while the body is decoded,
-// in the exchange's arena. Costs nothing where there is none.
+// Collects the trailer section of a chunked request (RFC 9112, 7.1.2) while the body is decoded.
+// The fields are stored in the exchange's arena. A request without trailers costs nothing.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace h2server::http::h1 {
 
 class TrailerSection {
  public:
-  // The arena outlives it and is cleared together with it.
+  // `arena` must outlive this and be cleared together with it.
   explicit TrailerSection(base::Arena& arena) noexcept : arena_(arena) {}
 
-  // The next byte of a field line, whose syntax has been checked, without the line's end.
+  // Adds the next byte of a field line, without the line's end. The caller has checked the syntax.
   void add(char c) { line_ += c; }
-  // Keeps the line, unless it may not be a trailer field (RFC 9110, 6.5.1).
+  // Keeps the line if it is allowed as a trailer field (RFC 9110, 6.5.1).
   void end_line();
   void clear() noexcept {
     line_.clear();

@@ -11,7 +11,7 @@ namespace h2server::http::h2 {
 
 namespace {
 
-// How often the streams' paces are looked at: often enough for their slack.
+// Interval between pace checks, short compared with the slack of the paces.
 std::int64_t check_ms(const Limits& limits) noexcept {
   constexpr std::int64_t check_ms_max = 5000;
   const auto slack_ms = std::min(limits.body_idle_ms_max, limits.send_idle_ms_max);
@@ -21,7 +21,7 @@ std::int64_t check_ms(const Limits& limits) noexcept {
 }  // namespace
 
 Connection::Connection(net::Stream& stream, Service& service, base::Pool<Transfer>& transfers,
-                       Implementation implementation, bool encrypted)
+                       Http2Implementation implementation, bool encrypted)
     : stream_(stream),
       service_(service),
       transfers_(transfers),
@@ -47,7 +47,7 @@ void Connection::drain() {
   hurry();
 }
 
-// RFC 9113, 6.8: the client may ask again on another connection.
+// RFC 9113, 6.8: the client may retry on another connection.
 void Connection::shed() {
   if (closing_) return;
   shed_ = true;
@@ -61,7 +61,7 @@ void Connection::name_unfinished(std::vector<std::string>& names) const {
   }
 }
 
-// While the server stops, a client with nothing under way is not waited for long.
+// During a drain, restarts the read of a connection without streams with a shorter timeout.
 void Connection::hurry() {
   if (first_ != nullptr || closing_ || !service_.connections.draining()) return;
   read_again_ = true;
@@ -74,7 +74,7 @@ std::uint32_t Connection::silence_ms_max() const noexcept {
   return hurries ? service_.limits.goaway_ms_max : service_.limits.idle_ms_max;
 }
 
-// Until something has to be looked at, whatever arrives.
+// Returns the time until the next deadline or pace check, at least 1.
 std::uint32_t Connection::wait_ms() const noexcept {
   const std::int64_t now_ms = stream_.engine().now_ms();
   std::int64_t wait_ms = silence_ms_max();
@@ -95,7 +95,7 @@ void Connection::take(std::string_view bytes) {
   if (!bytes.empty()) receive(bytes);
 }
 
-// Idle, a connection has this frame and the writer's, so they hold little.
+// An idle connection keeps only this coroutine's frame and the writer's, so both are small.
 Task<void> Connection::run() {
   if (service_.connections.draining()) session_->drain();
   output_wanted_.set();
@@ -125,11 +125,11 @@ Task<void> Connection::run() {
   }
 }
 
-// The session is not asked for frames any more, so the transfers may go before it does.
+// Closes all transfers. The session produces no more frames, so they may be released before it.
 void Connection::close_all() {
   receiving_ = true;
-  // All of them first: a handler that is told may wake another one, which must not ask the session
-  // for anything either.
+  // Mark all first: a notified handler may resume another one, which must not use the session
+  // either.
   for (Transfer* transfer = first_; transfer != nullptr; transfer = transfer->next) {
     transfer->closed = true;
   }
@@ -139,14 +139,14 @@ void Connection::close_all() {
       continue;
     }
     close(*transfer);
-    transfer = first_;  // from the start: a handler that is told may end others
+    transfer = first_;  // restart: a notified handler may release others
   }
 }
 
 // --- bytes ------------------------------------------------------------------------------------
 
-// Returns true if the connection goes on after a read that failed. The writer cancels a read when
-// it has found that all is said.
+// Returns true if the connection continues after a failed read. ECANCELED comes from hurry(), or
+// from the writer at its end.
 bool Connection::read_on_after(int error) {
   if (error == ECANCELED) return std::exchange(read_again_, false);
   if (error != ETIMEDOUT) return false;
@@ -157,7 +157,8 @@ bool Connection::read_on_after(int error) {
   return !session_->failed();
 }
 
-// What arrived, and everything that follows from it; then one write. False: the end.
+// Handles received bytes and all events that they cause, then requests one write. Returns false if
+// the session has failed.
 bool Connection::receive(std::string_view bytes) {
   session_->receive(bytes, stream_.engine().now_ms());
   active_ms_ = stream_.engine().now_ms();
@@ -184,7 +185,8 @@ std::size_t Connection::output_bytes_max() const noexcept {
                                       : service_.limits.copied_bytes_max;
 }
 
-// Until the session has nothing more to say, or nobody to say it to.
+// Writes the session's output until the session is finished, the connection closes or a write
+// fails.
 Task<void> Connection::write_all() {
   for (;;) {
     co_await output_wanted_.wait();
@@ -210,7 +212,7 @@ Task<void> Connection::write_all() {
 
 // --- deadlines --------------------------------------------------------------------------------
 
-// A field block has a deadline from its first byte to its last, as a head of HTTP/1.1 has.
+// A field block has a deadline from its first byte to its last, like a head in HTTP/1.1.
 void Connection::note_block() {
   const std::uint32_t block = session_->unfinished_block();
   if (block == block_) return;
@@ -218,8 +220,8 @@ void Connection::note_block() {
   block_due_ms_ = block == 0 ? 0 : stream_.engine().now_ms() + service_.limits.head_ms_max;
 }
 
-// Ends what takes the client too long. Each stream has its own deadlines; a connection without any
-// has one for its silence, and one for a client that says nothing but PINGs.
+// Ends streams and connections whose client is too slow. Each stream has its own deadlines. A
+// connection without streams has one for silence, and one for a client that only sends PINGs.
 void Connection::check_deadlines() {
   const Limits& limits = service_.limits;
   const std::int64_t now_ms = stream_.engine().now_ms();
@@ -241,18 +243,18 @@ void Connection::check_deadlines() {
   const std::int64_t elapsed_ms = now_ms - checked_ms_;
   if (elapsed_ms < check_ms(limits)) return;
   checked_ms_ = now_ms;
-  // What held up this thread is not the clients' fault.
+  // Delays of this thread must not count against the clients.
   check_transfers(std::min(elapsed_ms, 2 * check_ms(limits)));
   handle_events();
 }
 
 void Connection::check_transfers(std::int64_t elapsed_ms) {
   const Waiting waiting{.elapsed_ms = elapsed_ms,
-                        // While handlers that are slow keep our window closed it can't send.
+                        // The client can't send while slow handlers keep our window closed.
                         .for_content = session_->may_receive(),
-                        // While nothing leaves the socket, its own pace counts.
+                        // During a write, the connection's own pace counts instead.
                         .for_window = !writing_now_,
-                        // Which stream's turn it is, is ours to say.
+                        // The server chooses which stream sends, so progress of any body counts.
                         .for_connection_window = session_->awaits_window() && !has_sent()};
   for (Transfer* transfer = first_; transfer != nullptr; transfer = transfer->next) {
     if (!transfer->closed && !keeps_pace(*transfer, waiting)) transfer->overdue = true;
@@ -268,15 +270,15 @@ void Connection::check_transfers(std::int64_t elapsed_ms) {
       transfer->receiving = base::Pace(limits.body_idle_ms_max, limits.bytes_per_s_min);
       transfer->readable.set();
     } else {
-      // RFC 9113, 8.1: NO_ERROR where the response is whole.
+      // RFC 9113, 8.1: NO_ERROR if the response is complete.
       const bool answered = transfer->running == 0 && transfer->outgoing.finished();
       session_->reset(*transfer, answered ? ErrorCode::no_error : ErrorCode::cancel);
     }
-    transfer = first_;  // from the start: a handler that goes on may end others
+    transfer = first_;  // restart: a resumed handler may release others
   }
 }
 
-// Whether a part of any body has left since the last look.
+// Returns true if any body has made progress since the last check.
 bool Connection::has_sent() const noexcept {
   for (const Transfer* transfer = first_; transfer != nullptr; transfer = transfer->next) {
     if (transfer->outgoing.appended() > transfer->sent_bytes) return true;
@@ -284,18 +286,18 @@ bool Connection::has_sent() const noexcept {
   return false;
 }
 
-// Returns false if the client owes the stream more than it has moved.
+// Returns false if the client is too slow on this stream.
 bool Connection::keeps_pace(Transfer& transfer, const Waiting& waiting) {
   const std::uint64_t received = std::exchange(transfer.received_bytes, 0);
   const OutgoingBody& outgoing = transfer.outgoing;
   const std::uint64_t sent = outgoing.appended() - transfer.sent_bytes;
   transfer.sent_bytes = outgoing.appended();
-  const bool answered = transfer.running == 0 && outgoing.finished();  // its request goes on
+  const bool answered = transfer.running == 0 && outgoing.finished();  // its request continues
   const bool receives = waiting.for_content && (answered || transfer.readable.awaited());
-  // A body that is produced may have nothing to send.
+  // A streamed body may have nothing to send.
   const bool sends = waiting.for_window && outgoing.next_size(1) > 0 &&
                      (waiting.for_connection_window || session_->awaits_window(transfer));
-  // What moved may have done so at any time since then: it counts first.
+  // The bytes may have moved at any time since the last check, so they are credited first.
   bool keeps = transfer.receiving.moved(0, received);
   keeps = transfer.sending.moved(0, sent) && keeps;
   if (receives) keeps = transfer.receiving.moved(waiting.elapsed_ms, 0) && keeps;
@@ -330,11 +332,11 @@ void Connection::begin(Transfer& transfer) {
   admit(transfer);
   RequestHead& head = transfer.head;
   head.encrypted = encrypted_;
-  // What came before the GOAWAY had left.
+  // Requests that the client sent before it saw the GOAWAY.
   const std::uint64_t requests_max = service_.limits.requests_per_connection;
   const bool beyond = requests_max != 0 && requests_ > requests_max;
-  // Streams that were reset while their handlers still run don't count for the peer's limit, but
-  // they do for ours: "rapid reset", CVE-2023-44487.
+  // A reset stream whose handler still runs does not count for the peer's limit, but it does for
+  // ours: "rapid reset", CVE-2023-44487.
   if (beyond || alive_ > 2 * std::size_t{service_.limits.streams_max}) {
     session_->reset(transfer, ErrorCode::refused_stream);
     return;
@@ -394,11 +396,11 @@ void Connection::keep(Transfer& transfer, std::string_view bytes) {
   transfer.readable.set();
 }
 
-// Content that nobody reads: a little of it is let through, for much of it the stream is ended, as
-// RFC 9113, 8.1 allows once the response has been sent.
+// Discards content that is not read. Resets the stream if there is much of it, which RFC 9113, 8.1
+// allows once the response has been sent.
 void Connection::drop(Transfer& transfer, std::size_t bytes) {
   session_->consume(transfer, bytes);
-  want_write();  // it may announce a larger window
+  want_write();  // a WINDOW_UPDATE may be due
   transfer.dropped += bytes;
   const bool answered = transfer.running == 0 && transfer.outgoing.finished();
   if (transfer.closed || !answered || transfer.dropped <= service_.limits.drain_bytes_max) return;
@@ -407,7 +409,7 @@ void Connection::drop(Transfer& transfer, std::size_t bytes) {
 
 void Connection::close(Transfer& transfer) {
   transfer.closed = true;
-  ++transfer.running;  // resuming must not end it under our hands
+  ++transfer.running;  // keeps the transfer alive while its waiters run
   transfer.readable.set();
   transfer.taken.set();
   --transfer.running;
@@ -435,12 +437,12 @@ Task<void> Connection::answer(Transfer& transfer, const Handler& handler) {
   Response response = co_await call_coroutine(*handler.coroutine(), *transfer.request);
   transfer.response = std::move(response);
   if (!transfer.closed) respond(transfer);
-  // A source of the body may go on reading.
+  // The source of the response's body may still read the request's body.
   if (transfer.outgoing.source() == nullptr) stop_reading(transfer);
   co_await produce(transfer);
 }
 
-// Offers the session the response's body, where that has to be pulled, and lets the transfer go.
+// Offers the session the response's body if it must be pulled, then releases the transfer.
 Task<void> Connection::produce(Transfer& transfer) {
   OutgoingBody& outgoing = transfer.outgoing;
   while (!transfer.closed && outgoing.is_pulled() && !outgoing.finished()) {
@@ -468,7 +470,7 @@ void Connection::respond(Transfer& transfer) {
   transfer.owes_continue = false;  // RFC 9110, 10.1.1: 100 comes before the final response
   const bool has_body = transfer.head.method != Method::HEAD &&
                         may_have_content(response.status()) && response.size() != 0;
-  thread_local std::vector<Field> fields;  // keeps its memory; the session has read it at return
+  thread_local std::vector<Field> fields;  // reused; the session has read it at return
   ResponseHead head = response_head(response, transfer.arena, fields);
   head.date_s = stream_.engine().unix_seconds();
   head.date = service_.date.at(head.date_s);
@@ -481,7 +483,7 @@ void Connection::respond(Transfer& transfer) {
   want_write();
 }
 
-// Nobody reads any more: what is left unread is dropped.
+// Ends reading of the request's body. Discards what is unread.
 void Connection::stop_reading(Transfer& transfer) {
   transfer.reads = false;
   const std::size_t unread = transfer.arrived.size();

@@ -1,9 +1,10 @@
-// An HTTP/2 connection (RFC 9113): moves bytes between the stream and the session, and requests
-// from the session to their handlers.
+// Connection: an HTTP/2 connection (RFC 9113). Moves bytes between the network stream and the
+// session, and requests from the session to their handlers. The session parses and writes the
+// frames.
 //
-// One coroutine reads, one writes, one more for each handler that waits. What a receive brings is
-// answered in one write. Nothing of ours runs inside the session's calls: it reports events one by
-// one, which are acted upon when it has returned.
+// One coroutine reads, one writes, and one runs for each handler or body that waits, all on the
+// stream's engine. All answers to one receive leave in one write. No handler runs inside a call of
+// the session: the connection pulls events and handles each after the call has returned.
 #pragma once
 
 #include <memory>
@@ -22,14 +23,14 @@ namespace h2server::http::h2 {
 
 class Connection final : private Drainable {
  public:
-  // All outlive the connection.
+  // All must outlive the connection.
   Connection(net::Stream& stream, Service& service, base::Pool<Transfer>& transfers,
-             Implementation implementation, bool encrypted);
+             Http2Implementation implementation, bool encrypted);
   ~Connection();
 
-  // What was read before run(): it is answered in the first write, with our SETTINGS.
+  // Takes bytes read before run(). Their answers leave in the first write, with our SETTINGS.
   void take(std::string_view bytes);
-  // Until the connection is done with.
+  // Serves the connection until it ends.
   Task<void> run();
 
  private:
@@ -51,7 +52,7 @@ class Connection final : private Drainable {
   void note_block();
   void check_deadlines();
   void check_transfers(std::int64_t elapsed_ms);
-  // What the client has had to do for so long.
+  // What the client had to provide during `elapsed_ms`.
   struct Waiting {
     std::int64_t elapsed_ms;
     bool for_content;
@@ -82,28 +83,28 @@ class Connection final : private Drainable {
   base::Pool<Transfer>& transfers_;
   const bool encrypted_;
   std::unique_ptr<Session> session_;
-  base::BufferChain writing_;  // what the session said meanwhile comes after more of the bodies
+  base::BufferChain writing_;  // the write in flight; the session appends to its own chain
   coro::Event output_wanted_;
   coro::Event writer_ended_;
   coro::TaskGroup tasks_;
-  base::Pace sending_;  // of all that is written
+  base::Pace sending_;  // of all writes
   const std::int64_t opened_ms_;
-  std::int64_t active_ms_;         // when anything last arrived, or the last stream ended
+  std::int64_t active_ms_;         // when bytes last arrived, or the last stream ended
   std::int64_t quiet_from_ms_;     // when the last stream ended
-  std::int64_t checked_ms_;        // when the transfers' paces were looked at
-  std::int64_t block_due_ms_ = 0;  // when the field block that has begun must have ended
+  std::int64_t checked_ms_;        // time of the last pace check
+  std::int64_t block_due_ms_ = 0;  // deadline of an incomplete field block; 0: none
   std::uint32_t block_ = 0;        // Session::unfinished_block()
-  Transfer* first_ = nullptr;      // those that are alive
+  Transfer* first_ = nullptr;      // list of transfers not yet released
   std::size_t alive_ = 0;
-  std::uint64_t requests_ = 0;  // that have begun
-  bool receiving_ = false;      // events are being handled: one write will follow
-  bool writing_now_ = false;    // the stream has bytes that the peer has not taken
-  bool read_again_ = false;     // the read was ended to begin anew with another deadline
-  bool closing_ = false;        // nothing will be read any more
-  bool peer_ended_ = false;     // it has closed its side
-  bool shed_ = false;           // there are too many connections
-  bool idle_ = false;           // listed as such
-  bool broken_ = false;         // nothing can be written any more
+  std::uint64_t requests_ = 0;  // begun so far
+  bool receiving_ = false;      // events are being handled; one write follows
+  bool writing_now_ = false;    // a write is in flight
+  bool read_again_ = false;     // the read was cancelled to restart with another deadline
+  bool closing_ = false;        // no more reads
+  bool peer_ended_ = false;     // the peer has closed its side
+  bool shed_ = false;           // closed because of too many connections
+  bool idle_ = false;           // listed as idle
+  bool broken_ = false;         // a write has failed
 };
 
 }  // namespace h2server::http::h2

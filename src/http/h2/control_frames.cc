@@ -9,7 +9,7 @@ namespace h2server::http::h2 {
 
 namespace {
 
-// What a PING of ours holds, 8 bytes (RFC 9113, 6.7), and its answer too.
+// Payloads of our PINGs and of their answers, 8 bytes (RFC 9113, 6.7).
 constexpr std::string_view drain_ping = "draining";
 constexpr std::string_view growth_ping = "windows?";
 
@@ -63,9 +63,9 @@ bool Receiver::on_priority_update(std::string_view payload) {
   return allow_idle_frame();
 }
 
-// Of a stream that is still to be opened: it goes before what the request's field says.
+// Keeps the priority of a stream that is not open yet. It overrides the request's field Priority.
 void Receiver::remember_priority(std::uint32_t id, Priority priority) {
-  constexpr std::size_t remembered_max = 16;  // a client is a few requests ahead of itself
+  constexpr std::size_t remembered_max = 16;  // clients send few ahead of their requests
   const auto known = std::ranges::find(priorities_, id, [](const auto& it) { return it.first; });
   if (known != priorities_.end()) {
     known->second = priority;
@@ -103,7 +103,7 @@ bool Receiver::on_settings(std::string_view payload) {
     return true;
   }
   if (payload.size() % 6 != 0) return fail_for(ErrorCode::frame_size_error);
-  // Each is checked; of the windows, which concern every stream, the last one counts.
+  // Every value is checked. Only the last initial window is applied, since it concerns all streams.
   std::optional<std::uint32_t> window;
   for (; !payload.empty(); payload.remove_prefix(6)) {
     const auto setting = static_cast<Setting>(read_u16(payload.data()));
@@ -125,7 +125,7 @@ bool Receiver::apply(Setting setting, std::uint32_t value) {
     case Setting::header_table_size:
       sender_.set_table_bytes_max(value);
       return true;
-    case Setting::enable_push:  // we don't
+    case Setting::enable_push:  // the server never pushes
     case Setting::no_rfc7540_priorities:
       return value <= 1 || fail_for(ErrorCode::protocol_error);
     case Setting::initial_window_size:
@@ -136,8 +136,8 @@ bool Receiver::apply(Setting setting, std::uint32_t value) {
       }
       sender_.set_frame_bytes_max(value);
       return true;
-    case Setting::max_concurrent_streams:  // of those that we would push
-    case Setting::max_header_list_size:    // advice, and our heads are small
+    case Setting::max_concurrent_streams:  // limits pushed streams
+    case Setting::max_header_list_size:    // advisory, and our heads are small
       return true;
   }
   return true;  // unknown ones are ignored
@@ -161,7 +161,7 @@ void Receiver::ping_for_drain() {
   sender_.ping(drain_ping, false);
 }
 
-// WINDOW_UPDATE, and now and then a PING that measures how much comes in a round trip.
+// Sends WINDOW_UPDATE, and sometimes a PING that measures what arrives in a round trip.
 void Receiver::announce(std::uint32_t id, std::uint32_t increment) {
   sender_.window_update(id, increment);
   if (!growth_.begin(window_.unread())) return;
@@ -179,7 +179,7 @@ void Receiver::widen_windows() {
   });
 }
 
-// 6.8: the client opens no more streams; those there are go on.
+// 6.8: the client opens no more streams; open ones continue.
 bool Receiver::on_goaway(std::string_view payload) {
   if (frame_.stream != 0) return fail_for(ErrorCode::protocol_error);
   if (payload.size() < 8) return fail_for(ErrorCode::frame_size_error);

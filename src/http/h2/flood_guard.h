@@ -1,12 +1,12 @@
-// What a client may do that costs the server more than itself, in both sessions: frames that lead
-// nowhere, and streams that are opened to be reset. Where it does too much of it, its connection
-// ends with ENHANCE_YOUR_CALM.
+// FloodGuard: limits what costs the server more than the client, in both sessions: control frames
+// that make no progress ("idle"), and streams that are opened to be reset. If a limit is exceeded,
+// the session ends the connection with ENHANCE_YOUR_CALM. One per connection.
 #pragma once
 
 #include <cstdint>
 
+#include "h2server/limits.h"
 #include "http/h2/rate_limit.h"
-#include "http/limits.h"
 
 namespace h2server::http::h2 {
 
@@ -16,20 +16,20 @@ class FloodGuard {
       : idle_frames_(limits.idle_frames_max, limits.idle_frames_per_s_max),
         resets_(limits.resets_max, limits.resets_per_s_max) {}
 
-  // What follows happens now. Monotonic.
+  // Sets the time of the calls that follow; monotonic.
   void set_time(std::int64_t now_ms) noexcept { now_ms_ = now_ms; }
 
-  // A stream brings about idle frames of its own: a WINDOW_UPDATE or RST_STREAM that crosses its
-  // end, a PRIORITY_UPDATE, an acknowledgement.
+  // A stream allows four idle frames more: a WINDOW_UPDATE or RST_STREAM that crosses its end, a
+  // PRIORITY_UPDATE, an acknowledgement.
   void note_stream() noexcept { idle_frames_.earn(4); }
-  // We have asked for an answer, which is an idle frame.
+  // A PING of ours allows one more: the answer is an idle frame.
   void note_question() noexcept { idle_frames_.earn(1); }
 
-  // SETTINGS, PING, PRIORITY, empty DATA, what concerns a stream that is gone, and extensions:
-  // CVE-2019-9512, 9513, 9515, 9518. Returns false if it is one too many.
+  // Counts an idle frame: SETTINGS, PING, PRIORITY, empty DATA, frames on closed streams, and
+  // extensions (CVE-2019-9512, 9513, 9515, 9518). Returns false if the limit is exceeded.
   [[nodiscard]] bool allow_idle_frame() noexcept { return idle_frames_.allow(now_ms_); }
-  // The client resets a stream that is not answered yet, CVE-2023-44487, or makes us reset one,
-  // CVE-2025-8671. Returns false if it is one too many.
+  // Counts a stream that the client resets before it is answered (CVE-2023-44487), or makes us
+  // reset (CVE-2025-8671). Returns false if the limit is exceeded.
   [[nodiscard]] bool allow_reset() noexcept { return resets_.allow(now_ms_); }
 
  private:

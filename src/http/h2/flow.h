@@ -1,5 +1,5 @@
-// Flow control (RFC 9113, 5.2 and 6.9): a window for what we send and one for what we receive, of a
-// stream or of the connection.
+// Flow-control windows of a stream or of the connection (RFC 9113, 5.2 and 6.9): SendWindow limits
+// what we send, ReceiveWindow what the peer sends. They only count; the caller sends WINDOW_UPDATE.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@ class SendWindow {
  public:
   explicit SendWindow(std::uint32_t bytes = default_window_bytes) noexcept : left_(bytes) {}
 
-  // What may be sent.
+  // Bytes that may be sent now.
   [[nodiscard]] std::uint32_t left() const noexcept {
     return left_ > 0 ? static_cast<std::uint32_t>(left_) : 0;
   }
   void take(std::uint32_t bytes) noexcept { left_ -= bytes; }
-  // By WINDOW_UPDATE, or by a change of SETTINGS_INITIAL_WINDOW_SIZE, which may make it negative
-  // (6.9.2). False: beyond 2^31-1.
+  // Applies a WINDOW_UPDATE, or a change of SETTINGS_INITIAL_WINDOW_SIZE, which may make the window
+  // negative (6.9.2). Returns false if the window exceeds 2^31-1.
   [[nodiscard]] bool add(std::int64_t bytes) noexcept {
     left_ += bytes;
     return left_ <= largest_window_bytes;
@@ -34,14 +34,14 @@ class ReceiveWindow {
   explicit ReceiveWindow(std::uint32_t bytes = default_window_bytes) noexcept
       : size_(bytes), left_(bytes) {}
 
-  // False: the peer sends more than it may.
+  // Returns false if the peer exceeds the window.
   [[nodiscard]] bool take(std::uint32_t bytes) noexcept {
     if (bytes > left_) return false;
     left_ -= bytes;
     return true;
   }
-  // That much has been dealt with. The increment to announce: 0 until it is half the window, or
-  // 1 MiB, so that an announcement is rare.
+  // Releases consumed bytes. Returns the increment to announce: 0 until half the window, or 1 MiB,
+  // has been consumed, so that announcements are rare.
   [[nodiscard]] std::uint32_t give_back(std::uint32_t bytes) noexcept {
     done_ += bytes;
     if (done_ < std::min(size_ / 2, announced_bytes_max)) return 0;
@@ -50,11 +50,11 @@ class ReceiveWindow {
     done_ = 0;
     return increment;
   }
-  // What the peer may still send.
+  // Bytes that the peer may still send.
   [[nodiscard]] std::uint32_t left() const noexcept { return left_; }
-  // What has arrived and was not dealt with.
+  // Bytes received and not yet consumed.
   [[nodiscard]] std::uint32_t unread() const noexcept { return size_ - left_ - done_; }
-  // From now on at least that large; the increment to announce.
+  // Grows the window to at least `bytes`. Returns the increment to announce, 0 if none.
   [[nodiscard]] std::uint32_t grow_to(std::uint32_t bytes) noexcept {
     if (bytes <= size_) return 0;
     const std::uint32_t increment = bytes - size_;
@@ -67,8 +67,8 @@ class ReceiveWindow {
   static constexpr std::uint32_t announced_bytes_max = 1024 * 1024;
 
   std::uint32_t size_;
-  std::uint32_t left_;      // what the peer may still send
-  std::uint32_t done_ = 0;  // dealt with and not announced
+  std::uint32_t left_;      // bytes that the peer may still send
+  std::uint32_t done_ = 0;  // consumed and not announced
 };
 
 }  // namespace h2server::http::h2

@@ -1,4 +1,4 @@
-// A frame's head and the integers in its payload, as they are on the wire (RFC 9113, 4.1).
+// Wire format of frame heads, and of the integers in payloads (RFC 9113, 4.1).
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct FrameHead {
   return read_u16(from) << 16 | read_u16(from + 2);
 }
 
-// Without the reserved bit of stream identifiers and of window increments.
+// Drops the reserved bit of stream identifiers and of window increments.
 [[nodiscard]] inline std::uint32_t read_u31(const char* from) noexcept {
   return read_u32(from) & 0x7fff'ffffU;
 }
@@ -43,7 +43,7 @@ inline void write_u32(char* to, std::uint32_t value) noexcept {
   write_u16(to + 2, value);
 }
 
-// From frame_head_bytes of them.
+// Reads frame_head_bytes bytes.
 [[nodiscard]] inline FrameHead read_frame_head(const char* from) noexcept {
   return {.size = read_u16(from) << 8 | static_cast<unsigned char>(from[2]),
           .type = static_cast<FrameType>(from[3]),
@@ -51,7 +51,7 @@ inline void write_u32(char* to, std::uint32_t value) noexcept {
           .stream = read_u31(from + 5)};
 }
 
-// Into frame_head_bytes of room.
+// Writes frame_head_bytes bytes.
 inline void write_frame_head(char* to, const FrameHead& head) noexcept {
   write_u16(to, head.size >> 8);
   to[2] = static_cast<char>(head.size);

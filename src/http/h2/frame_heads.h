@@ -1,5 +1,5 @@
-// The heads of the frames that a client sends, found in its bytes however they arrive: for who
-// leaves the frames themselves to a library.
+// FrameHeads: finds the frame heads in a client's bytes, which may arrive in pieces of any size.
+// For a session that leaves the frames themselves to a library.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace h2server::http::h2 {
 
 class FrameHeads {
  public:
-  // Calls `visit` with each head that ends in `bytes`, until it returns false. Returns how many
-  // bytes come before the end of the head that it refused: all of them if it refused none.
+  // Calls `visit` with each head that ends in `bytes` until it returns false. Returns the number of
+  // bytes up to the end of the refused head, or of all bytes if none was refused.
   template <class Visit>
   std::size_t read(std::string_view bytes, Visit visit) {
     std::size_t at = 0;
@@ -36,8 +36,8 @@ class FrameHeads {
   }
 
  private:
-  std::size_t skip_ = preface.size();  // before the next head
-  std::size_t filled_ = 0;             // of head_
+  std::size_t skip_ = preface.size();  // bytes before the next head
+  std::size_t filled_ = 0;             // bytes of head_ that have arrived
   std::array<char, frame_head_bytes> head_{};
 };
 

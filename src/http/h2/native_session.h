@@ -1,4 +1,4 @@
-// The Session of our own.
+// This project's own Session.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace h2server::http::h2 {
 
-// All outlive the session.
+// All must outlive the session. If `windows` is null, receive windows do not grow.
 std::unique_ptr<Session> make_native_session(const Limits& limits, base::Pool<Transfer>& transfers,
                                              WindowBudget* windows);
 

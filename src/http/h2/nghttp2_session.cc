@@ -77,26 +77,26 @@ class Nghttp2Session final : public Session {
   const Limits& limits_;
   base::Pool<Transfer>& transfers_;
   std::unique_ptr<nghttp2_session, FreeSession> session_;
-  std::vector<Transfer*> incomplete_;  // whose head has not arrived: nobody else knows them
-  std::vector<nghttp2_nv> headers_;    // of the response at hand
+  std::vector<Transfer*> incomplete_;  // whose head is incomplete; owned here
+  std::vector<nghttp2_nv> headers_;    // of the response being submitted
   std::vector<SessionEvent> events_;
-  std::size_t told_ = 0;  // of them
+  std::size_t told_ = 0;  // events already delivered
   base::BufferChain out_;
   RequestHeadBuilder builder_;
   FrameHeads heads_;
   FloodGuard guard_;
-  std::uint32_t last_head_id_ = 0;        // of the streams in heads_
-  std::vector<std::int32_t> own_resets_;  // streams that the connection has asked to reset
-  // Identifiers that the client passed over, [first, second]: it may not come back to them.
+  std::uint32_t last_head_id_ = 0;        // highest one seen in HEADERS
+  std::vector<std::int32_t> own_resets_;  // streams reset at the connection's request
+  // Identifiers that the client skipped, [first, second]. It may not use them later.
   std::vector<std::pair<std::int32_t, std::int32_t>> skipped_;
-  std::int32_t last_id_ = -1;  // of the streams that the client opened
+  std::int32_t last_id_ = -1;  // last one opened by the client
   std::size_t out_bytes_max_ = 0;
   bool draining_ = false;
   bool pinged_ = false;
-  bool awaits_ack_ = false;  // of the PING that follows the first GOAWAY
+  bool awaits_ack_ = false;  // of the PING after the first GOAWAY
   bool acknowledged_ = false;
-  std::uint32_t frames_ = 1;  // that have begun, but for CONTINUATIONs; never 0
-  bool in_block_ = false;     // of HEADERS and CONTINUATIONs
+  std::uint32_t frames_ = 1;  // begun so far, without CONTINUATIONs; never 0
+  bool in_block_ = false;     // a field block is incomplete
   bool failed_ = false;
 };
 
@@ -109,7 +109,7 @@ struct Nghttp2Session::Callbacks {
 
   static int begin_frame(nghttp2_session* session, const nghttp2_frame_hd* head, void* user) {
     Nghttp2Session& me = self(user);
-    // The library does not report the end of a block that it ignores: the next frame shows it.
+    // The library does not report the end of a block that it ignores. The next frame shows it.
     const bool continues = head->type == NGHTTP2_CONTINUATION;
     me.in_block_ = continues || head->type == NGHTTP2_HEADERS;
     if (!continues) me.frames_ = std::max(me.frames_ + 1, 1U);
@@ -153,7 +153,7 @@ struct Nghttp2Session::Callbacks {
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
 
-  // RFC 9113, 8.2.1: makes the request malformed; by itself the library would drop the field.
+  // RFC 9113, 8.2.1: makes the request malformed. By default the library only drops the field.
   static int invalid_header(nghttp2_session*, const nghttp2_frame*, const std::uint8_t*,
                             std::size_t, const std::uint8_t*, std::size_t, std::uint8_t, void*) {
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -195,14 +195,14 @@ struct Nghttp2Session::Callbacks {
 
   static int frame_sent(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
     Nghttp2Session& me = self(user);
-    // A reset that nobody but the client has brought about.
+    // Counts a reset that the client has caused.
     if (frame->hd.type == NGHTTP2_RST_STREAM &&
         std::ranges::find(me.own_resets_, frame->hd.stream_id) == me.own_resets_.end() &&
         !me.guard_.allow_reset()) {
       me.terminate(ErrorCode::enhance_your_calm);
       return 0;
     }
-    // The PING whose answer says that the client has seen the first GOAWAY.
+    // Sends a PING after the first GOAWAY. Its answer shows that the client has seen the GOAWAY.
     if (frame->hd.type != NGHTTP2_GOAWAY || !me.draining_ || std::exchange(me.pinged_, true)) {
       return 0;
     }
@@ -301,7 +301,7 @@ Nghttp2Session::Nghttp2Session(const Limits& limits, base::Pool<Transfer>& trans
   nghttp2_option* fresh = nullptr;
   if (nghttp2_option_new(&fresh) != 0) base::out_of_memory();
   const std::unique_ptr<nghttp2_option, FreeOptions> options(fresh);
-  nghttp2_option_set_no_auto_window_update(fresh, 1);  // the reader's pace opens the windows
+  nghttp2_option_set_no_auto_window_update(fresh, 1);  // consume() opens the windows
   nghttp2_option_set_max_outbound_ack(fresh, limits_.acks_queued_max);
   constexpr std::uint64_t no_limit = std::numeric_limits<std::uint32_t>::max();
   nghttp2_option_set_stream_reset_rate_limit(fresh, no_limit, no_limit);  // guard_ counts them
@@ -321,7 +321,7 @@ Nghttp2Session::Nghttp2Session(const Limits& limits, base::Pool<Transfer>& trans
                                               limits_.connection_window_bytes));
 }
 
-// That a call fails for a stream that is gone meanwhile is no failure.
+// Only fatal errors fail the session: a call for a stream that has closed meanwhile may fail.
 void Nghttp2Session::check(ssize_t verdict) noexcept {
   if (verdict == NGHTTP2_ERR_NOMEM) base::out_of_memory();
   failed_ |= verdict < 0 && nghttp2_is_fatal(static_cast<int>(verdict)) != 0;
@@ -332,9 +332,9 @@ bool Nghttp2Session::is_gone(std::uint32_t id) const noexcept {
          transfer_of(static_cast<std::int32_t>(id)) == nullptr;
 }
 
-// The library passes over some frames without a word, so all are counted by their heads, before it
-// has seen what came with them: a stream of the same receive is not known to be gone yet. Returns
-// false if the frame is one too many.
+// Counts frames by their heads, since the library ignores some without a callback. Runs before the
+// library sees the bytes: a stream that closes in the same receive does not count as gone yet.
+// Returns false if a limit is exceeded.
 bool Nghttp2Session::allow(const FrameHead& head) noexcept {
   switch (head.type) {
     case FrameType::headers:
@@ -359,12 +359,11 @@ bool Nghttp2Session::allow(const FrameHead& head) noexcept {
     case FrameType::priority_update:
       break;
   }
-  return guard_.allow_idle_frame();  // of these, and of extensions of which we know nothing
+  return guard_.allow_idle_frame();  // these, and unknown extensions
 }
 
-// RFC 9113, 5.1.1: a new identifier closes those below it that were not used. The library ignores
-// HEADERS on them, since it can't tell them from streams that it has forgotten; we remember the
-// gaps.
+// RFC 9113, 5.1.1: a new identifier closes the unused ones below it. The library ignores HEADERS on
+// them, since it can't tell them from streams that it has forgotten. So the gaps are recorded here.
 void Nghttp2Session::note_stream(std::int32_t id) {
   constexpr std::size_t gaps_max = 32;  // ordinary clients leave none
   if (id > last_id_ + 2 && skipped_.size() < gaps_max) skipped_.emplace_back(last_id_ + 2, id - 2);
@@ -383,8 +382,8 @@ void Nghttp2Session::receive(std::string_view bytes, std::int64_t now_ms) {
     flooded = !allow(head);
     return !flooded;
   });
-  // The library queues GOAWAY itself where the peer is at fault, but for too many answers to PING
-  // and SETTINGS that wait to be read.
+  // The library queues GOAWAY itself for errors of the peer, except for too many answers to PING
+  // and SETTINGS that the peer has not read.
   const ssize_t taken = nghttp2_session_mem_recv(
       session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), allowed);
   flooded |= taken == NGHTTP2_ERR_FLOODED ||
@@ -445,7 +444,7 @@ void Nghttp2Session::respond(Transfer& transfer, const ResponseHead& head, bool 
                                 headers_.data(), headers_.size(), has_body ? &body : nullptr));
 }
 
-// False: there are none.
+// Returns false if there are none.
 bool Nghttp2Session::submit_trailers(Transfer& transfer) {
   if (transfer.outgoing.source() == nullptr) return false;
   std::vector<Field> trailers;
@@ -516,6 +515,8 @@ void Nghttp2Session::terminate(ErrorCode code) {
 }
 
 }  // namespace
+
+const bool has_nghttp2 = true;
 
 std::unique_ptr<Session> make_nghttp2_session(const Limits& limits,
                                               base::Pool<Transfer>& transfers) {

@@ -1,4 +1,4 @@
-// The Session on libnghttp2: the reference.
+// Session implemented with libnghttp2: the reference for the native one.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,10 @@
 
 namespace h2server::http::h2 {
 
-// `limits` and `transfers` outlive the session.
+// False in a build without libnghttp2 (CMake's H2SERVER_NGHTTP2); then the function returns null.
+extern const bool has_nghttp2;
+
+// `limits` and `transfers` must outlive the session.
 std::unique_ptr<Session> make_nghttp2_session(const Limits& limits,
                                               base::Pool<Transfer>& transfers);
 

@@ -10,7 +10,7 @@ namespace h2server::http::h2 {
 
 namespace {
 
-// Up to the next comma that is not within a string (RFC 8941, 3.3.3).
+// Takes the text up to the next comma outside a string (RFC 8941, 3.3.3).
 std::string_view take_member(std::string_view& rest) noexcept {
   bool quoted = false;
   std::size_t end = 0;
@@ -88,7 +88,7 @@ void Scheduler::took_turn(Transfer& transfer) noexcept {
   const Stream& stream = transfer.stream;
   if (!stream.ready || !stream.priority.incremental) return;
   Transfer*& front = fronts_[stream.priority.urgency];
-  if (front == &transfer) front = stream.next_ready;  // the ring turns: it is the back now
+  if (front == &transfer) front = stream.next_ready;  // rotates the ring: it is the back now
 }
 
 }  // namespace h2server::http::h2

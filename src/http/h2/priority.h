@@ -1,4 +1,4 @@
-// Which stream's DATA goes next (RFC 9218). The priorities of RFC 7540 are not heeded.
+// Scheduling of DATA by priority (RFC 9218). The priorities of RFC 7540 are ignored.
 #pragma once
 
 #include <array>
@@ -9,23 +9,24 @@
 
 namespace h2server::http::h2 {
 
-// The value of the field Priority or of a PRIORITY_UPDATE: a dictionary (RFC 8941, 3.2). What is no
-// parameter of RFC 9218, or out of range, is ignored.
+// Parses the value of a Priority field or of a PRIORITY_UPDATE, a dictionary (RFC 8941, 3.2).
+// Ignores keys that RFC 9218 does not define, and values out of range.
 [[nodiscard]] Priority parse_priority(std::string_view value) noexcept;
 
-// The streams that have something to send and may: a queue for each urgency. At its front one that
-// is not incremental stays until it is done; one that is goes to the back after a frame.
+// Scheduler: the streams that have something to send and may send it, in a queue for each urgency.
+// A non-incremental stream stays at the front until it is done. An incremental one moves to the
+// back after each frame.
 class Scheduler {
  public:
   void add(Transfer& transfer) noexcept;
   void remove(Transfer& transfer) noexcept;
-  // Null: none.
+  // Returns the stream that sends next, or null if there is none.
   [[nodiscard]] Transfer* first() const noexcept;
-  // It has sent a frame.
+  // Called after the stream has sent a frame.
   void took_turn(Transfer& transfer) noexcept;
 
  private:
-  std::array<Transfer*, Priority::urgencies> fronts_{};  // each of a ring, or null
+  std::array<Transfer*, Priority::urgencies> fronts_{};  // the first of each ring, or null
   std::uint8_t waiting_ = 0;                             // a bit for each queue that is not empty
 };
 

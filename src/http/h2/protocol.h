@@ -1,4 +1,4 @@
-// The numbers of HTTP/2 (RFC 9113, RFC 9218).
+// Constants of HTTP/2 (RFC 9113, RFC 9218).
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ enum class ErrorCode : std::uint32_t {
   http_1_1_required = 0xd,
 };
 
-// RFC 9113, 6; PRIORITY_UPDATE: RFC 9218, 7.1. A peer may send others, which mean nothing.
+// RFC 9113, 6; PRIORITY_UPDATE: RFC 9218, 7.1. A peer may send other types, which are ignored.
 enum class FrameType : std::uint8_t {
   data = 0x0,
   headers = 0x1,
@@ -62,7 +62,7 @@ enum class Setting : std::uint16_t {
 };
 
 inline constexpr std::size_t frame_head_bytes = 9;               // RFC 9113, 4.1
-inline constexpr std::uint32_t default_frame_bytes = 16 * 1024;  // 4.2: the least that is taken
+inline constexpr std::uint32_t default_frame_bytes = 16 * 1024;  // 4.2: the smallest valid limit
 inline constexpr std::uint32_t largest_frame_bytes = 0xff'ffff;  // 4.2
 inline constexpr std::uint32_t default_window_bytes = 64 * 1024 - 1;  // 6.9.2
 inline constexpr std::uint32_t largest_window_bytes = 0x7fff'ffff;    // 6.9.1

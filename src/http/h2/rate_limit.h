@@ -1,4 +1,5 @@
-// How often something may happen: so often at once, and so often a second in the long run.
+// RateLimit: a token bucket. Allows a burst of `at_once` events, and `per_s` events a second in the
+// long run. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +12,14 @@ class RateLimit {
   RateLimit(std::uint32_t at_once, std::uint32_t per_s) noexcept
       : at_once_(at_once), per_s_(per_s), left_(most()) {}
 
-  // It happens once more; false: too often. `now_ms` is monotonic.
+  // Counts an event. Returns false if the limit is exceeded. `now_ms` is monotonic.
   [[nodiscard]] bool allow(std::int64_t now_ms) noexcept {
     if (last_ms_ != 0) left_ = std::min(most(), left_ + (now_ms - last_ms_) * per_s_);
     last_ms_ = now_ms;
     left_ -= 1000;
     return left_ >= 0;
   }
-  // So many more may happen, but never more at once.
+  // Allows `count` more events, but never more than a burst.
   void earn(std::uint32_t count) noexcept {
     left_ = std::min(most(), left_ + std::int64_t{count} * 1000);
   }
@@ -28,7 +29,7 @@ class RateLimit {
 
   std::uint32_t at_once_;
   std::uint32_t per_s_;
-  std::int64_t left_;  // thousandths: at one a second, a millisecond gives one back
+  std::int64_t left_;  // thousandths of an event; a millisecond earns per_s_
   std::int64_t last_ms_ = 0;
 };
 

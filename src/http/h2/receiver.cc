@@ -8,7 +8,7 @@ namespace h2server::http::h2 {
 
 namespace {
 
-constexpr std::size_t kept_bytes_max = 256;  // of a buffer that is needed now and then
+constexpr std::size_t kept_bytes_max = 256;  // capacity that a rarely used buffer may keep
 
 void release(std::string& buffer) {
   buffer.clear();
@@ -46,7 +46,7 @@ std::uint32_t Receiver::last_served() const noexcept {
 
 bool Receiver::next(SessionEvent& event) {
   bool more = true;
-  while (more && !failed_ && !streams_.has_told()) {  // that comes first
+  while (more && !failed_ && !streams_.has_told()) {  // queued events come first
     switch (state_) {
       case State::opening:
         more = take_preface();
@@ -72,7 +72,7 @@ bool Receiver::next(SessionEvent& event) {
   return false;
 }
 
-// That many bytes in a row, valid until the next call; null: they have not all arrived.
+// Returns `size` contiguous bytes, valid until the next call, or null if they have not all arrived.
 const char* Receiver::take(std::size_t size) {
   if (std::exchange(partial_taken_, false)) release(partial_);
   if (partial_.empty() && input_.size() >= size) {
@@ -135,7 +135,7 @@ bool Receiver::begin_frame() {
     state_ = State::payload;
     return true;
   }
-  if (!allow_idle_frame()) return false;  // 5.5: an extension of which we know nothing
+  if (!allow_idle_frame()) return false;  // 5.5: an unknown extension
   left_ = frame_.size;
   state_ = State::skipping;
   return true;
@@ -158,7 +158,7 @@ bool Receiver::take_payload(SessionEvent& event) {
 
 // --- DATA (RFC 9113, 6.1) ---------------------------------------------------------------------
 
-// The whole payload counts for flow control, padding too, on streams that are gone too (6.9).
+// The whole payload counts for flow control, including padding, even on closed streams (6.9).
 bool Receiver::begin_data() {
   if (frame_.stream == 0) return fail_for(ErrorCode::protocol_error);
   if (!window_.take(frame_.size)) return fail_for(ErrorCode::flow_control_error);
@@ -185,15 +185,16 @@ bool Receiver::begin_data() {
     consume(nullptr, frame_.size);
     state_ = State::skipping;
   } else {
-    growth_.arrived(frame_.size);  // that of streams which are gone needs no window
+    growth_.arrived(frame_.size);  // content of closed streams needs no window
     state_ = padded ? State::padding : State::content;
   }
   return true;
 }
 
-// True: an event. False: the frame is over, if the state says so, or there are no bytes.
+// Returns true if there is an event. Otherwise the frame is complete if the state is `head`, or
+// bytes are missing.
 bool Receiver::take_content(SessionEvent& event) {
-  if (state_ == State::padding) {  // its size comes first
+  if (state_ == State::padding) {  // the padding's size comes first
     const char* const size = take(1);
     if (size == nullptr) return false;
     padding_ = static_cast<unsigned char>(*size);
@@ -203,7 +204,7 @@ bool Receiver::take_content(SessionEvent& event) {
     state_ = State::content;
   }
   Transfer* const transfer = streams_.find(frame_.stream);
-  if (transfer == nullptr) {  // reset, by us, after the frame began
+  if (transfer == nullptr) {  // we have reset it since the frame began
     consume(nullptr, left_);
     left_ += padding_;
     state_ = State::skipping;
@@ -231,26 +232,26 @@ bool Receiver::take_content(SessionEvent& event) {
   return ends && on_stream_end(*transfer, event);
 }
 
-// END_STREAM: the request is whole, if it has as much content as it said.
+// Handles END_STREAM: the request is complete if its content has the declared length.
 bool Receiver::on_stream_end(Transfer& transfer, SessionEvent& event) {
   Stream& stream = transfer.stream;
   if (stream.sized && stream.content_left > 0) {
-    stream.state = Stream::State::half_closed_remote;  // nothing may follow
+    stream.state = Stream::State::half_closed_remote;  // the peer may send no more
     punish(transfer, ErrorCode::protocol_error);
     return false;
   }
   transfer.ended = true;
   event = {SessionEvent::Kind::ended, &transfer};
   if (stream.state == Stream::State::half_closed_local) {
-    sender_.drop(transfer);  // answered already: `closed` says all
+    sender_.drop(transfer);  // already answered: the event `closed` suffices
     return false;
   }
   stream.state = Stream::State::half_closed_remote;
   return true;
 }
 
-// Ends a stream for what the peer did. It may not do so again and again, any more than it may reset
-// streams itself: CVE-2025-8671.
+// Resets a stream for an error of the peer. This counts like a reset by the peer: CVE-2025-8671.
+// Returns false if the session failed.
 bool Receiver::punish(Transfer& transfer, ErrorCode code) {
   sender_.reset(transfer, code);
   return guard_.allow_reset() || fail_for(ErrorCode::enhance_your_calm);
@@ -275,7 +276,7 @@ bool Receiver::on_headers(std::string_view payload, SessionEvent& event) {
     padding = static_cast<unsigned char>(payload[0]);
     payload.remove_prefix(1);
   }
-  if (frame_.has(flag::priority)) {  // RFC 7540's, to be ignored
+  if (frame_.has(flag::priority)) {  // of RFC 7540; ignored
     if (payload.size() < 5) return fail_for(ErrorCode::frame_size_error);
     // RFC 7540, 5.3.1: a stream can't depend on itself.
     if (read_u31(payload.data()) == frame_.stream) return fail_for(ErrorCode::protocol_error);
@@ -303,7 +304,7 @@ bool Receiver::on_continuation(std::string_view payload, SessionEvent& event) {
   return told;
 }
 
-// Every block is decoded, whatever becomes of its stream: the next one builds on it (4.3).
+// Decodes every block, even for a stream that is ignored: later blocks depend on it (4.3).
 bool Receiver::on_block(std::string_view block, SessionEvent& event) {
   const std::uint32_t id = std::exchange(block_stream_, 0);
   if (Transfer* const transfer = streams_.find(id)) return on_trailers(*transfer, block, event);
@@ -364,7 +365,7 @@ bool Receiver::on_request(std::string_view block, SessionEvent& event) {
   }
   const bool is_small = stream.sized && stream.content_left <=
                                             static_cast<std::uint64_t>(limits_.stream_window_bytes);
-  if (!transfer.ended && !is_small) {  // it began with what our SETTINGS say
+  if (!transfer.ended && !is_small) {  // it began with the window of our SETTINGS
     const std::uint32_t increment = stream.receive.grow_to(growth_.stream_bytes());
     if (increment > 0) sender_.window_update(transfer.id, increment);
   }

@@ -1,6 +1,7 @@
-// What the native session receives: bytes to frames, frames to events (RFC 9113, 4 to 6).
+// Receiver: input of the native session. Turns bytes into frames and frames into events (RFC 9113,
+// 4 to 6), and answers through the Sender.
 //
-// Content is handed on where it arrived; other payloads are gathered when they come in parts.
+// Content is passed on without copying. Other payloads are buffered if they arrive in parts.
 #pragma once
 
 #include <algorithm>
@@ -23,17 +24,17 @@ namespace h2server::http::h2 {
 
 class Receiver {
  public:
-  // All outlive the receiver.
+  // All must outlive the receiver. `windows` may be null.
   Receiver(const Limits& limits, Streams& streams, Sender& sender, WindowBudget* windows);
 
   void receive(std::string_view bytes, std::int64_t now_ms) noexcept;
   [[nodiscard]] bool next(SessionEvent& event);
 
   [[nodiscard]] bool failed() const noexcept { return failed_; }
-  // GOAWAY with that code, and nothing is read any more.
+  // Sends GOAWAY with `code` and stops reading.
   void fail(ErrorCode code);
-  // Streams beyond this one are ignored: a GOAWAY has said so.
-  // RFC 9113, 6.8: never more than was said before.
+  // Ignores streams above `id`. Returns the limit for the GOAWAY, which never increases (RFC 9113,
+  // 6.8).
   std::uint32_t serve_up_to(std::uint32_t id) noexcept {
     return last_served_ = std::min(last_served_, id);
   }
@@ -43,22 +44,23 @@ class Receiver {
   }
   [[nodiscard]] bool acknowledged() const noexcept { return acknowledged_; }
   [[nodiscard]] bool may_receive() const noexcept { return window_.left() > 0; }
-  // A frame other than DATA counts as well, with its head: none is sent in pieces by intention.
+  // See Session. An incomplete frame other than DATA, or an incomplete frame head, counts too: no
+  // client splits those on purpose.
   [[nodiscard]] std::uint32_t unfinished_block() const noexcept {
     const bool in_frame = state_ == State::payload || !(partial_.empty() || partial_taken_);
     return block_stream_ != 0 || in_frame ? frames_ : 0;
   }
-  // The peer has answered a PING that asks whether it has seen a GOAWAY.
+  // Returns true, once, if the peer has answered the PING of ping_for_drain().
   [[nodiscard]] bool take_pong() noexcept { return std::exchange(ponged_, false); }
 
   void consume(Transfer* transfer, std::uint32_t bytes);
-  // To be answered: that the peer has seen what was sent before.
+  // Sends a PING whose answer shows that the peer has seen what was sent before.
   void ping_for_drain();
 
  private:
   enum class State : std::uint8_t { opening, head, payload, content, padding, skipping };
 
-  // What is to be done with a frame's bytes.
+  // Parsing, one step for each state.
   [[nodiscard]] const char* take(std::size_t size);
   bool take_preface();
   bool take_head();
@@ -70,14 +72,15 @@ class Receiver {
     return false;
   }
   bool punish(Transfer& transfer, ErrorCode code);
-  // A frame that gets nobody anywhere, of which there may be some.
+  // Counts a frame that makes no progress. Fails and returns false if there are too many.
   bool allow_idle_frame();
 
-  // True: the frame's payload comes next. False: it failed.
+  // Both return false if the session failed.
   bool begin_frame();
   bool begin_data();
 
-  // With its whole payload. True: there is an event.
+  // Handlers of a whole payload or block. Those with `event` return true if they have set it, the
+  // others false if the session failed. ignore_block() always returns false: no event.
   bool on_headers(std::string_view payload, SessionEvent& event);
   bool on_continuation(std::string_view payload, SessionEvent& event);
   bool on_block(std::string_view block, SessionEvent& event);
@@ -109,20 +112,20 @@ class Receiver {
   WindowGrowth growth_;
   FloodGuard guard_;
   std::string_view input_;
-  std::string partial_;  // of what did not arrive at once
+  std::string partial_;  // start of a preface, frame head or payload
   std::string block_;    // of HEADERS that CONTINUATIONs follow
-  std::vector<std::pair<std::uint32_t, Priority>> priorities_;  // of streams to come
+  std::vector<std::pair<std::uint32_t, Priority>> priorities_;  // of streams not yet opened
   FrameHead frame_;
-  std::uint32_t left_ = 0;     // of the frame's content
-  std::uint32_t padding_ = 0;  // that follows it
+  std::uint32_t left_ = 0;     // bytes left of the frame's content
+  std::uint32_t padding_ = 0;  // bytes of padding after the content
   std::uint32_t last_served_ = largest_stream;
-  std::uint32_t block_stream_ = 0;  // whose block_ is incomplete; 0: none is
+  std::uint32_t block_stream_ = 0;  // whose field block is incomplete; 0: none
   std::uint32_t continuations_ = 0;
-  std::uint32_t frames_ = 1;  // that have begun, but for CONTINUATIONs; never 0
+  std::uint32_t frames_ = 1;  // begun so far, without CONTINUATIONs; never 0
   State state_ = State::opening;
   bool block_ends_stream_ = false;
   bool partial_taken_ = false;
-  bool settled_ = false;  // the peer's first SETTINGS came
+  bool settled_ = false;  // the peer's first SETTINGS have arrived
   bool acknowledged_ = false;
   bool peer_goes_ = false;
   bool ponged_ = false;

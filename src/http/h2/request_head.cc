@@ -41,7 +41,7 @@ void RequestHeadBuilder::add(const FieldLine& line) {
 }
 
 bool RequestHeadBuilder::judge(const FieldLine& line) {
-  // RFC 9113, 8.2.1: lower case, no separators, no line breaks, nothing to be trimmed.
+  // RFC 9113, 8.2.1: lower case, no separators, no line breaks, no space at either end.
   if (!line.name_is_valid || !line.value_is_valid) return false;
   const bool fits = bytes_ <= limits_.head_bytes_max;
   if (hpack::is_pseudo(line.token)) {
@@ -84,11 +84,11 @@ bool RequestHeadBuilder::add_pseudo(const FieldLine& line) {
       web_scheme_ = value == "http" || value == "https";
       return once(seen_scheme) && (web_scheme_ || is_scheme(value));
     default:
-      return false;  // unknown ones, and ":protocol", which was not announced
+      return false;  // unknown, or ":protocol", which was not announced
   }
 }
 
-// Those that mean something here, or must not be there.
+// Handles fields that this server interprets or must reject. Returns false if malformed.
 bool RequestHeadBuilder::note_regular(const FieldLine& line) {
   switch (line.token) {
     case Token::connection:  // RFC 9113, 8.2.2
@@ -118,7 +118,7 @@ bool RequestHeadBuilder::note_regular(const FieldLine& line) {
   }
 }
 
-// RFC 9110, 10.1.1: a list. What else is expected may be ignored.
+// RFC 9110, 10.1.1: a list. Other expectations may be ignored.
 void RequestHeadBuilder::note_expect(std::string_view value) {
   for_each_element(value, [this](std::string_view expectation) {
     transfer_->owes_continue |= equals_ignoring_case(expectation, "100-continue");
@@ -136,7 +136,7 @@ bool RequestHeadBuilder::conclude() noexcept {
   const auto required = seen_method | seen_scheme | seen_path;
   if ((seen_ & required) != required || !authority) return false;
   if (head.authority.empty()) head.authority = host_;
-  // 8.3.1: Host may not name another one.
+  // 8.3.1: Host must not differ from ":authority".
   if (!host_.empty() && !equals_ignoring_case(host_, head.authority)) return false;
   const bool asterisk = head.target == "*" && head.method == Method::OPTIONS;
   return !web_scheme_ || head.target.starts_with('/') || asterisk;

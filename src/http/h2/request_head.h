@@ -1,31 +1,31 @@
-// The field section of a request, as it is decoded (RFC 9113, 8.2 and 8.3): collected into a
-// transfer and judged.
+// RequestHeadBuilder: collects the field lines of a request into a transfer and validates them (RFC
+// 9113, 8.2 and 8.3). The caller decodes them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "h2server/limits.h"
 #include "http/h2/hpack/decoder.h"
 #include "http/h2/transfer.h"
-#include "http/limits.h"
 
 namespace h2server::http::h2 {
 
 class RequestHeadBuilder {
  public:
-  // `limits` outlives it.
+  // `limits` must outlive this object.
   explicit RequestHeadBuilder(const Limits& limits) noexcept : limits_(limits) {}
 
-  // The head, or the trailer section, of that transfer comes next.
+  // Begins the head, or the trailer section, of that transfer.
   void begin_head(Transfer& transfer) noexcept { begin(transfer, false); }
   void begin_trailers(Transfer& transfer) noexcept { begin(transfer, true); }
 
   void add(const hpack::FieldLine& line);
 
-  // So much beyond what was announced that it is meant to cost us: a byte of HPACK may stand for
-  // 4 KiB.
+  // Returns true if the section exceeds the announced size so far that it must be an attack: a byte
+  // of HPACK may stand for 4 KiB.
   [[nodiscard]] bool is_flood() const noexcept { return bytes_ > 4 * limits_.head_bytes_max; }
-  // After the last line: whether it is well-formed (RFC 9113, 8.1.1).
+  // Called after the last line. Returns true if the section is well-formed (RFC 9113, 8.1.1).
   [[nodiscard]] bool conclude() noexcept;
 
  private:
@@ -48,7 +48,7 @@ class RequestHeadBuilder {
     seen_ |= which;
     return first;
   }
-  // Lives as long as the transfer.
+  // Returns a text that lives as long as the transfer.
   std::string_view keep(std::string_view text, bool is_static) {
     return is_static ? text : transfer_->arena.copy(text);
   }
@@ -58,7 +58,7 @@ class RequestHeadBuilder {
   std::size_t bytes_ = 0;  // as RFC 9113, 6.5.2 counts them
   std::uint8_t seen_ = 0;
   bool trailers_ = false;
-  bool regular_ = false;  // pseudo-fields come before regular ones
+  bool regular_ = false;  // a regular field has come: no more pseudo-fields
   bool malformed_ = false;
   bool web_scheme_ = false;  // http or https
   std::string_view host_;

@@ -1,4 +1,4 @@
-// The head of a response for HTTP/2 (RFC 9113, 8.3.2).
+// Converts a response's head to HTTP/2 fields (RFC 9113, 8.3.2).
 #pragma once
 
 #include <vector>
@@ -10,9 +10,9 @@
 
 namespace h2server::http::h2 {
 
-// Fills `fields` with what no file has prepared. Names are in lower case, those that belong to a
-// connection are left out (RFC 9113, 8.2.2). The views point into the response, the arena and
-// `fields`. Without a date.
+// Returns the head without a date. Fills `fields` with what the file has not prepared, if there is
+// one. Names are in lower case, and connection-specific fields are left out (RFC 9113, 8.2.2). The
+// views point into the response, the arena and `fields`.
 ResponseHead response_head(const Response& response, base::Arena& arena,
                            std::vector<Field>& fields);
 

@@ -105,8 +105,8 @@ void Sender::drop(Transfer& transfer) {
 
 // --- heads ------------------------------------------------------------------------------------
 
-// A file's fields once the peer's table has them: a few bytes, the same ones until the table or the
-// date changes.
+// Returns true if encoded_ holds this head. Once the peer's table has a file's fields, their
+// encoding is a few bytes and stays the same until the table or the date changes.
 bool Sender::is_encoded(const ResponseHead& head) const noexcept {
   return head.prepared_id != 0 && head.prepared_id == encoded_.prepared_id &&
          head.date_s == encoded_.date_s && encoder_.version() == encoded_.version &&
@@ -115,7 +115,7 @@ bool Sender::is_encoded(const ResponseHead& head) const noexcept {
 
 char* Sender::encode_block(char* to, const ResponseHead& head) {
   if (is_encoded(head)) {
-    std::memcpy(to, encoded_.bytes.data(), encoded_.bytes.size());  // a size known when compiled
+    std::memcpy(to, encoded_.bytes.data(), encoded_.bytes.size());  // a constant size
     return to + encoded_.size;
   }
   const std::uint64_t version = encoder_.version();
@@ -132,8 +132,8 @@ char* Sender::encode_block(char* to, const ResponseHead& head) {
   return end;
 }
 
-// HEADERS with the whole field block where it fits (RFC 9113, 6.2), and DATA with all the content
-// where that was given.
+// Appends HEADERS with the whole field block if it fits into a frame (RFC 9113, 6.2), and DATA with
+// END_STREAM if there is `content`.
 void Sender::append_block(std::uint32_t id, const ResponseHead& head, bool ends,
                           std::string_view content) {
   const std::size_t bound = is_encoded(head) ? sizeof encoded_.bytes : bound_of(head);
@@ -160,7 +160,7 @@ void Sender::append_block(std::uint32_t id, const ResponseHead& head, bool ends,
   out_.commit(static_cast<std::size_t>(end - room.data()));
 }
 
-// HEADERS and CONTINUATIONs (RFC 9113, 6.10): a handler with 16 KiB of fields.
+// Appends HEADERS and CONTINUATIONs (RFC 9113, 6.10), for a field block that may exceed a frame.
 void Sender::append_large_block(std::uint32_t id, const ResponseHead& head, bool ends,
                                 std::size_t bound) {
   std::string block(bound, '\0');
@@ -179,7 +179,7 @@ void Sender::append_large_block(std::uint32_t id, const ResponseHead& head, bool
 
 void Sender::respond(Transfer& transfer, const ResponseHead& head, bool has_body) {
   Stream& stream = transfer.stream;
-  if (!stream.may_send()) return;  // reset meanwhile
+  if (!stream.may_send()) return;  // already reset
   ASSERT(!stream.responded);
   stream.responded = true;
   const std::string_view content = has_body ? content_at_once(transfer) : std::string_view();
@@ -205,14 +205,15 @@ void Sender::inform_continue(Transfer& transfer) {
 
 // --- bodies -----------------------------------------------------------------------------------
 
-// A small body goes beside its head, unless others are waiting: most never see the scheduler.
+// Returns a small body that can leave with its head because no other stream waits to send, or
+// nothing. Most bodies never enter the scheduler.
 std::string_view Sender::content_at_once(const Transfer& transfer) const noexcept {
   if (scheduler_.first() != nullptr || out_.size() > limits_.copied_bytes_max) return {};
   return transfer.outgoing.whole(std::min<std::size_t>(
       {limits_.inline_file_bytes_max, window_.left(), transfer.stream.send.left()}));
 }
 
-// Its turn will come, if it has something to send and may.
+// Adds the stream to the scheduler if it has something to send and its window allows it.
 void Sender::schedule(Transfer& transfer) {
   const Stream& stream = transfer.stream;
   if (!stream.has_body || stream.ready || transfer.stalled) return;
@@ -232,10 +233,11 @@ void Sender::produce(std::size_t bytes_max) {
   }
 }
 
-// A frame of it, or out of the scheduler. False: nothing may leave now.
+// Sends one frame of the body, or removes the stream from the scheduler. Returns false if nothing
+// can be sent now.
 bool Sender::send_data(Transfer& transfer) {
   OutgoingBody& body = transfer.outgoing;
-  if (body.finished()) {  // its source's end was offered
+  if (body.finished()) {  // the source's end was offered
     end_body(transfer);
     return true;
   }
@@ -243,7 +245,7 @@ bool Sender::send_data(Transfer& transfer) {
   const std::uint32_t window = std::min(window_.left(), transfer.stream.send.left());
   const std::size_t size = body.next_size(std::min(window, frame_bytes_max_));
   if (size == 0) {
-    transfer.stalled = body.next_size(1) == 0;  // its end needs no window
+    transfer.stalled = body.next_size(1) == 0;  // waits for content, not for a window
     scheduler_.remove(transfer);
     return true;
   }
@@ -253,12 +255,12 @@ bool Sender::send_data(Transfer& transfer) {
     transfer.stream.taken = true;
     streams_.tell(transfer);
   }
-  if (!transfer.stream.has_body) return true;  // that was the last one, or the stream was reset
+  if (!transfer.stream.has_body) return true;  // the last frame, or the stream was reset
   scheduler_.took_turn(transfer);
   return true;
 }
 
-// Resets the stream when the body can't be completed.
+// Appends a DATA frame. Resets the stream if the body can't be completed.
 void Sender::append_data(Transfer& transfer, std::size_t size) {
   const bool last = transfer.outgoing.ends_after(size);
   std::array<char, frame_head_bytes> head;
@@ -279,7 +281,7 @@ void Sender::take_window(Transfer& transfer, std::size_t size) noexcept {
   transfer.stream.send.take(static_cast<std::uint32_t>(size));
 }
 
-// The end of a body that was produced while it was sent: trailer fields, or an empty frame.
+// Ends a streamed body with trailer fields, or with an empty DATA frame.
 void Sender::end_body(Transfer& transfer) {
   std::vector<Field> trailers;
   if (BodySource* const source = transfer.outgoing.source()) {
@@ -293,7 +295,7 @@ void Sender::end_body(Transfer& transfer) {
   end_local(transfer);
 }
 
-// END_STREAM has been sent (RFC 9113, 5.1).
+// Called when END_STREAM has been sent (RFC 9113, 5.1).
 void Sender::end_local(Transfer& transfer) {
   Stream& stream = transfer.stream;
   scheduler_.remove(transfer);
@@ -307,7 +309,7 @@ void Sender::end_local(Transfer& transfer) {
 
 // --- what the peer allows ---------------------------------------------------------------------
 
-// Larger frames would save little and hold up others.
+// Larger frames would save little and delay other streams.
 void Sender::set_frame_bytes_max(std::uint32_t bytes) noexcept {
   frame_bytes_max_ = std::min(bytes, default_frame_bytes);
 }

@@ -1,5 +1,7 @@
-// What the native session sends: frames, in the order in which they are to leave, and the bodies of
-// responses as priorities and windows allow.
+// Sender: output of the native session. Control frames and heads are queued in the order of the
+// calls. produce() adds the bodies of responses as priorities and windows allow.
+//
+// Does no I/O: the connection takes output().
 #pragma once
 
 #include <array>
@@ -18,11 +20,11 @@ namespace h2server::http::h2 {
 
 class Sender {
  public:
-  // Both outlive the sender.
+  // Both must outlive the sender.
   Sender(const Limits& limits, Streams& streams) noexcept : limits_(limits), streams_(streams) {}
 
   [[nodiscard]] base::BufferChain& output() noexcept { return out_; }
-  // The peer makes us say more than it reads.
+  // Returns true if more than unread_bytes_max is unsent: the peer does not read.
   [[nodiscard]] bool overfull() const noexcept { return out_.size() > limits_.unread_bytes_max; }
 
   void settings();
@@ -30,10 +32,10 @@ class Sender {
   void ping(std::string_view payload, bool acknowledges);
   void goaway(std::uint32_t last_stream, ErrorCode code);
   void window_update(std::uint32_t id, std::uint32_t increment);
-  // Of a stream that is not alive.
+  // Resets a stream that is not alive.
   void reset(std::uint32_t id, ErrorCode code);
   void reset(Transfer& transfer, ErrorCode code);
-  // The peer has reset it.
+  // Closes the stream without sending a frame.
   void drop(Transfer& transfer);
 
   void respond(Transfer& transfer, const ResponseHead& head, bool has_body);
@@ -41,7 +43,8 @@ class Sender {
   void body_offered(Transfer& transfer);
   void produce(std::size_t bytes_max);
 
-  // The peer's SETTINGS and WINDOW_UPDATE. False: a window beyond its bound.
+  // The peer's SETTINGS, WINDOW_UPDATE and priorities. set_initial_window() and widen() return
+  // false if a window exceeds 2^31-1.
   void set_table_bytes_max(std::uint32_t bytes) { encoder_.set_table_bytes_max(bytes); }
   void set_frame_bytes_max(std::uint32_t bytes) noexcept;
   [[nodiscard]] bool set_initial_window(std::uint32_t bytes);
@@ -55,11 +58,12 @@ class Sender {
   [[nodiscard]] bool awaits_window() const noexcept { return window_.left() == 0; }
 
  private:
-  // A prepared head with its date as it was encoded: indices into tables, and nothing else.
+  // A prepared head with its date, as encoded before. Valid while the encoder's version is the
+  // same.
   struct EncodedHead {
     std::uint64_t prepared_id = 0;  // 0: none
     std::int64_t date_s = 0;
-    std::uint64_t version = 0;  // of the encoder's table
+    std::uint64_t version = 0;  // Encoder::version()
     std::uint8_t size = 0;
     std::array<char, 23> bytes{};
   };

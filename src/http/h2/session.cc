@@ -5,18 +5,16 @@
 
 namespace h2server::http::h2 {
 
-std::optional<Implementation> find_implementation(std::string_view name) noexcept {
-  if (name == "native") return Implementation::native;
-  if (name == "nghttp2") return Implementation::nghttp2;
-  return std::nullopt;
+bool is_built_in(Http2Implementation implementation) noexcept {
+  return implementation == Http2Implementation::native || has_nghttp2;
 }
 
-std::unique_ptr<Session> make_session(Implementation implementation, const Limits& limits,
+std::unique_ptr<Session> make_session(Http2Implementation implementation, const Limits& limits,
                                       base::Pool<Transfer>& transfers, WindowBudget* windows) {
   switch (implementation) {
-    case Implementation::native:
+    case Http2Implementation::native:
       return make_native_session(limits, transfers, windows);
-    case Implementation::nghttp2:
+    case Http2Implementation::nghttp2:
       return make_nghttp2_session(limits, transfers);
   }
   return nullptr;

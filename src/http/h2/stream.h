@@ -1,4 +1,4 @@
-// A stream as the native session knows it: its state, its windows, its place in the queues.
+// Stream: the native session's part of a transfer: its state, windows and links in queues.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,29 @@ struct Transfer;
 struct Priority {
   static constexpr std::uint8_t urgencies = 8;
 
-  std::uint8_t urgency = 3;  // 0 goes first
-  bool incremental = false;  // shares with others of its urgency instead of going before them
+  std::uint8_t urgency = 3;  // 0 is sent first
+  bool incremental = false;  // takes turns with others of its urgency
 
   bool operator==(const Priority&) const = default;
 };
 
-// A client that says nothing about priorities expects its responses side by side.
+// Used if the client gives no priority: such clients expect interleaved responses.
 inline constexpr Priority unsaid_priority{.urgency = 3, .incremental = true};
 
 struct Stream {
-  // RFC 9113, 5.1, of those that a server has without pushing.
+  // RFC 9113, 5.1, without idle and the reserved states of server push.
   enum class State : std::uint8_t { open, half_closed_remote, half_closed_local, closed };
 
   State state = State::closed;
-  bool announced = false;  // the receiver of events knows it
-  bool has_body = false;   // of the response: DATA is still to be sent
-  bool responded = false;  // the response's head is under way
+  bool announced = false;  // its event `request` has been delivered
+  bool has_body = false;   // DATA of the response is still to be sent
+  bool responded = false;  // the response's head has been queued
   bool ready = false;      // in the scheduler
-  bool taken = false;      // body_taken is to be told
-  bool queued = false;     // for telling
-  bool sized = false;      // Content-Length was given
+  bool taken = false;      // an event `body_taken` is pending
+  bool queued = false;     // in the queue of pending events
+  bool sized = false;      // the request has a Content-Length
   Priority priority = unsaid_priority;
-  std::uint64_t content_left = 0;  // when sized: what is to come
+  std::uint64_t content_left = 0;  // if sized: bytes still to come
   SendWindow send;
   ReceiveWindow receive;
   Transfer* next_in_bucket = nullptr;

@@ -32,7 +32,7 @@ Transfer* Streams::find(std::uint32_t id) const noexcept {
 }
 
 Streams::Past Streams::past(std::uint32_t id) const noexcept {
-  if (id > last_id_ || id % 2 == 0) return Past::idle;  // even: ours, and we open none
+  if (id > last_id_ || id % 2 == 0) return Past::idle;  // even: server push, not used
   if (age(id) >= remembered) return Past::forgotten;
   const Memory bit = Memory{1} << age(id);
   if ((used_ & bit) == 0) return Past::passed_over;

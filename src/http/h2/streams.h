@@ -1,5 +1,8 @@
-// The streams of a connection: those that are alive, by identifier, and what is still known of
-// those that are not (RFC 9113, 5.1). Also what is to be told of them.
+// Streams: the live streams of a connection by identifier, a short memory of those that are closed
+// (RFC 9113, 5.1), and the queue of events about streams.
+//
+// open() takes transfers from the pool. close() returns those that were not announced; the receiver
+// of events returns the others.
 #pragma once
 
 #include <array>
@@ -13,36 +16,37 @@ namespace h2server::http::h2 {
 
 class Streams {
  public:
-  // What an identifier of a client that is not alive stands for.
+  // State of a client's identifier that has no live stream.
   enum class Past : std::uint8_t {
     idle,         // not used yet
-    passed_over,  // closed by the use of a higher one (5.1.1)
+    passed_over,  // skipped: closed by the use of a higher one (5.1.1)
     reset,        // by us: frames that the peer sent before it knew are ignored
-    ended,        // by the peer's END_STREAM or RST_STREAM: it may not send on it
-    forgotten,    // so long ago that it may be any of these
+    ended,        // by the peer's END_STREAM or RST_STREAM: HEADERS and DATA are errors
+    forgotten,    // older than the memory: passed over, reset or ended
   };
 
   explicit Streams(base::Pool<Transfer>& transfers) noexcept : transfers_(transfers) {}
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
 
-  // Notes an idle identifier as used; those between it and the last one are passed over.
+  // Marks an idle identifier as used. Those between it and the last used one are passed over.
   void use(std::uint32_t id) noexcept;
-  // A transfer for it, in state open and not announced.
+  // Returns a new transfer for `id`, in state open and not announced.
   Transfer& open(std::uint32_t id);
-  // Null: it is not alive.
+  // Returns null if the stream is not alive.
   [[nodiscard]] Transfer* find(std::uint32_t id) const noexcept;
   [[nodiscard]] Past past(std::uint32_t id) const noexcept;
-  // Of an identifier that was used: what comes on it is ignored.
+  // Marks a used identifier as reset: what arrives on it is ignored.
   void note_reset(std::uint32_t id) noexcept;
-  // Not alive any more: the event `closed` follows, or, where it was not announced, it goes back to
-  // the pool.
+  // Closes a live stream. Queues the event `closed`, or returns an unannounced transfer to the
+  // pool.
   void close(Transfer& transfer) noexcept;
 
   [[nodiscard]] std::size_t alive() const noexcept { return alive_; }
   [[nodiscard]] std::uint32_t last_id() const noexcept { return last_id_; }
 
-  // To be told: that the stream is closed, or that stream.taken was set.
+  // Queues an event: `closed` if the stream is closed, else `body_taken`. next_told() takes the
+  // first one and returns false if there is none.
   void tell(Transfer& transfer) noexcept;
   [[nodiscard]] bool has_told() const noexcept { return first_told_ != nullptr; }
   [[nodiscard]] bool next_told(SessionEvent& event) noexcept;
@@ -55,8 +59,8 @@ class Streams {
   }
 
  private:
-  static constexpr std::uint32_t remembered = 64;  // identifiers up to the last one
-  using Memory = std::uint64_t;                    // bit i: the i-th before the last one
+  static constexpr std::uint32_t remembered = 64;  // identifiers, up to the last used one
+  using Memory = std::uint64_t;                    // bit i: identifier last_id_ - 2 * i
 
   // Consecutive identifiers spread evenly; 128 streams make chains of eight.
   static std::size_t bucket_of(std::uint32_t id) noexcept { return id / 2 % bucket_count; }

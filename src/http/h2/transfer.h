@@ -1,5 +1,7 @@
-// Transfer: an exchange on a stream of HTTP/2, and the part of its request's body that has arrived
-// but was not read yet. Bounded by the flow-control windows.
+// Transfer: an exchange on an HTTP/2 stream, with the part of the request's body that has arrived
+// and is not read yet, which the flow-control windows bound.
+//
+// Pooled: clear() prepares it for reuse. The session and the connection share it, on one thread.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +17,10 @@ namespace h2server::http::h2 {
 class Connection;
 struct Transfer;
 
-// The body of a transfer's request, as its handler and the source of its response's body read it.
+// The request's body, as read by the handler and by the source of the response's body.
 class IncomingBody final : public BodySource {
  public:
-  // Both outlive the exchange.
+  // Both must outlive the exchange.
   void bind(Connection& connection, Transfer& transfer) noexcept {
     connection_ = &connection;
     transfer_ = &transfer;
@@ -34,32 +36,32 @@ class IncomingBody final : public BodySource {
 struct Transfer : Exchange {
   std::uint32_t id = 0;  // of the stream
 
-  // The session's.
+  // Used by the session.
   Fields trailers;              // of the request
   bool head_too_large = false;  // fields were dropped
-  bool ended = false;           // the request is whole
+  bool ended = false;           // the request is complete
   bool owes_continue = false;   // the client waits for 100 (RFC 9110, 10.1.1)
   bool stalled = false;         // the session waits for body_offered()
-  Stream stream;                // the native session's
+  Stream stream;                // used by the native session
 
-  // The connection's.
+  // Used by the connection.
   IncomingBody incoming;
-  base::Pace receiving{0, 1};        // of the request's body, while somebody waits for it
+  base::Pace receiving{0, 1};        // of the request's body, while it is awaited
   base::Pace sending{0, 1};          // of the response's body, while it waits for a window
-  std::uint64_t received_bytes = 0;  // since the paces were looked at
-  std::uint64_t sent_bytes = 0;      // of the response's body, when they were
-  bool overdue = false;              // the client has moved too little for too long
-  bool timed_out = false;            // which its reader learns
-  base::BufferChain arrived;         // content that nobody has read
-  std::size_t lent = 0;              // of arrived: what the handler is looking at
-  std::uint64_t dropped = 0;         // content that nobody will read
-  coro::Event readable;              // arrived, ended or closed changed
-  coro::Event taken;         // the session has sent what was offered, or the stream is closed
-  unsigned running = 0;      // coroutines that hold on to this
-  bool reads = false;        // a handler may still read the body
-  bool closed = false;       // the stream is gone
-  bool unwound = false;      // at the connection's end: its coroutines have been told
-  Transfer* next = nullptr;  // of the connection's
+  std::uint64_t received_bytes = 0;  // since the last pace check
+  std::uint64_t sent_bytes = 0;      // of the response's body, at the last pace check
+  bool overdue = false;              // the client is below the minimum pace
+  bool timed_out = false;            // reading the request's body fails with ETIMEDOUT
+  base::BufferChain arrived;         // content not consumed yet
+  std::size_t lent = 0;              // first bytes of arrived, which the handler is reading
+  std::uint64_t dropped = 0;         // discarded content, bytes
+  coro::Event readable;              // arrived, ended, closed or timed_out changed
+  coro::Event taken;                 // the session took what was offered, or the stream closed
+  unsigned running = 0;              // coroutines that use this transfer
+  bool reads = false;                // the request's body may still be read
+  bool closed = false;               // the stream is closed
+  bool unwound = false;              // at the connection's end: its coroutines were notified
+  Transfer* next = nullptr;          // in the connection's list
   Transfer* previous = nullptr;
 
   void clear() noexcept {

@@ -13,6 +13,11 @@ Result<void, std::string> AcceptorScheme::start() {
   Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen);
   if (!sockets) return std::unexpected(sockets.error());
   Result<void, std::string> started;
+  if (options_.workers == 1) {  // it accepts itself: there is nothing to balance
+    started = workers_.emplace_back(shared_, *std::move(sockets)).start();
+    if (!started) workers_.clear();
+    return started;
+  }
   for (unsigned i = 0; i < options_.workers && started; ++i) {
     started = workers_.emplace_back(shared_, std::vector<base::Fd>()).start();
     if (!started) workers_.pop_back();
@@ -30,7 +35,7 @@ Result<void, std::string> AcceptorScheme::start() {
 }
 
 void AcceptorScheme::stop() noexcept {
-  // The acceptor first: a worker that drains takes nothing from its inbox.
+  // The acceptor ends first: a draining worker takes nothing from its inbox.
   if (acceptor_) {
     acceptor_->stop();
     acceptor_->join();
@@ -41,6 +46,7 @@ void AcceptorScheme::stop() noexcept {
 bool AcceptorScheme::join() { return join_all(workers_); }
 
 std::string AcceptorScheme::report() const {
+  if (!acceptor_) return report_of(workers_);
   const Balancer& balancer = acceptor_->balancer();
   return report_of(workers_) + fmt::format("balancer: {} table hits, {} rewrites, {} times full\n",
                                            balancer.hits(), balancer.rewrites(), balancer.full());

@@ -1,4 +1,4 @@
-// One thread accepts, the balancer chooses, the workers' inboxes take.
+// One thread accepts, a balancer chooses a worker, and the worker takes from its inbox.
 #pragma once
 
 #include <deque>

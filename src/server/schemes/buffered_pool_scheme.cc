@@ -44,7 +44,7 @@ void BufferedPoolScheme::accept() {
 }
 
 void BufferedPoolScheme::stop() noexcept {
-  // First the queue: who has noticed that the server stops must not find another connection there.
+  // The queue closes first: a thread that noticed the stop must not take another connection.
   queue_.close();
   stop_.ask();
   listeners_->refuse();

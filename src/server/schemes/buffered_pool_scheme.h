@@ -1,4 +1,4 @@
-// One thread accepts into a circular buffer, from which the threads of a pool take.
+// One thread accepts into a circular buffer, from which the threads of a pool take connections.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ class BufferedPoolScheme final : public Scheme {
   StopSignal stop_;
   std::optional<ListenerSet> listeners_;
   base::BoundedQueue<base::Fd> queue_;
-  base::Counter refused_;  // because it was full
+  base::Counter refused_;  // because the queue was full
   std::optional<BlockingPool> pool_;
   BlockingThread acceptor_;
 };

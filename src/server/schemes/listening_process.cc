@@ -42,12 +42,12 @@ void ListeningProcess::run() noexcept {
   accept();
   listeners_.close();
   wait_for_children();
-  ::_exit(0);  // what the main process would do at its exit is none of our business
+  ::_exit(0);  // skips the main process's exit handlers
 }
 
 void ListeningProcess::take_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) ::signal(signal, SIG_IGN);
-  // Blocked but for the waits, which it ends: none can come between looking and waiting.
+  // SIGCHLD is blocked except in waits, which it ends. So none is missed between reap() and a wait.
   sigset_t child;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
@@ -67,7 +67,7 @@ void ListeningProcess::accept() {
     auto connection = listeners_.accept(&waiting_mask_);
     if (!connection && connection.error() == Ending::stopped) return;
     if (!connection) continue;
-    reap();  // a connection that has just ended must not count
+    reap();  // so that a connection that has just ended does not count
     auto ticket = shared_.admission.admit(connection->get());
     if (!ticket) {
       shared_.admission.report(ticket.error(), base::monotonic_ms());
@@ -95,7 +95,7 @@ bool ListeningProcess::try_fork(base::Fd& connection, Admission::Ticket& ticket)
   return true;
 }
 
-// The child's life.
+// Runs in the child.
 void ListeningProcess::serve(base::Fd connection, std::size_t place) noexcept {
   listeners_.close();
   ::signal(SIGCHLD, SIG_DFL);
@@ -105,8 +105,8 @@ void ListeningProcess::serve(base::Fd connection, std::size_t place) noexcept {
   ::_exit(0);
 }
 
-// They hear of the stop themselves. Those that have not ended when their connections should have
-// been cancelled are killed.
+// The children get the stop signal themselves. Kills those that have not ended after their
+// connections should have been cancelled.
 void ListeningProcess::wait_for_children() {
   const auto unwinding_ms = static_cast<std::int64_t>(GiveUp::unwinding.count());
   std::int64_t due_ms = base::monotonic_ms() + shared_.drain_ms_max + unwinding_ms;
@@ -135,7 +135,7 @@ void ListeningProcess::reap() {
   }
 }
 
-// False: no child has ended, or there is none.
+// Returns false if no child has ended or there is none.
 bool ListeningProcess::reap_one(int options) {
   int status = 0;
   pid_t child;
@@ -144,7 +144,7 @@ bool ListeningProcess::reap_one(int options) {
   } while (child < 0 && errno == EINTR);
   if (child <= 0) return false;  // ECHILD
   const auto ended = children_.find(child);
-  ASSERT(ended != children_.end());  // nobody else forks here
+  ASSERT(ended != children_.end());  // only try_fork() forks here
   if (status != 0) {
     base::log_error("the process of a connection, {}, {}", child, describe_end(status));
     counters_.crashed().up();

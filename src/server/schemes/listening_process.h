@@ -1,7 +1,7 @@
-// The process that accepts connections and forks another to serve each of them.
+// ListeningProcess: the process that accepts connections and forks a child to serve each of them.
 //
-// It has one thread. It and its children leave the signals of the operator, which a terminal sends
-// to all of them, to the main process.
+// It has one thread. A terminal sends the operator's signals to all processes; this one and its
+// children ignore them, so that only the main process handles them.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +21,7 @@
 
 namespace h2server::server {
 
-// In memory that all processes share.
+// Counters in memory that all processes share.
 class ProcessCounters {
  public:
   static Result<ProcessCounters> make(std::size_t connections_max);
@@ -38,11 +38,11 @@ class ProcessCounters {
 
 class ListeningProcess {
  public:
-  // All outlive it.
+  // `shared`, `stop` and `counters` must outlive it.
   ListeningProcess(const SharedContext& shared, const StopSignal& stop,
                    std::vector<base::Fd> listeners, const ProcessCounters& counters);
 
-  // Until the server stops, or the main process dies, and every child has ended.
+  // Runs until the server stops or the main process dies, and all children have ended.
   [[noreturn]] void run() noexcept;
 
  private:
@@ -59,7 +59,7 @@ class ListeningProcess {
   const ProcessCounters& counters_;
   ListenerSet listeners_;
   Shortage shortage_;        // of processes
-  sigset_t waiting_mask_{};  // lets SIGCHLD through
+  sigset_t waiting_mask_{};  // unblocks SIGCHLD
   std::vector<std::size_t> free_places_;
   struct Child {
     std::size_t place;
@@ -68,7 +68,7 @@ class ListeningProcess {
   std::unordered_map<pid_t, Child> children_;
 };
 
-// "was ended by signal 11 (Segmentation fault)". `status` is waitpid's.
+// Returns, for example, "was ended by signal 11 (Segmentation fault)". `status` is from waitpid.
 std::string describe_end(int status);
 
 }  // namespace h2server::server

@@ -40,7 +40,7 @@ Result<void, std::string> ProcessPerConnectionScheme::start() {
 
 bool ProcessPerConnectionScheme::failed() { return process_ < 0 || wait(WNOHANG); }
 
-// The process that accepts kills what does not end; it is given time for that.
+// The accepting process kills children that do not end, and gets time for that.
 bool ProcessPerConnectionScheme::join() {
   constexpr std::chrono::milliseconds pause{10};
   const auto ended = [this] { return failed(); };
@@ -53,7 +53,7 @@ bool ProcessPerConnectionScheme::join() {
   return true;
 }
 
-// Whether the process that accepts has ended.
+// Returns true if the accepting process has ended.
 bool ProcessPerConnectionScheme::wait(int options) {
   int status = 0;
   pid_t ended;
@@ -61,7 +61,7 @@ bool ProcessPerConnectionScheme::wait(int options) {
     ended = ::waitpid(process_, &status, options);
   } while (ended < 0 && errno == EINTR);
   if (ended == 0) return false;
-  // ECHILD: the program ignores SIGCHLD, and so is told nothing but that.
+  // ECHILD: the program ignores SIGCHLD, so there is no status.
   if (ended > 0 && status != 0) {
     base::log_error("the process that accepts connections {}", describe_end(status));
   }

@@ -1,7 +1,7 @@
-// One process accepts and forks another for each connection. At the limit it waits until one ends.
+// One process accepts and forks a child for each connection. At the limit it waits until one ends.
 //
-// The main process keeps the operator's signals and whatever threads the program has. It forks the
-// one that accepts as it starts, and talks to it and its children by the stop signal only.
+// The main process keeps the operator's signals and the program's threads. start() forks the
+// accepting process; StopSignal stops that process and its children.
 #pragma once
 
 #include <sys/types.h>

@@ -4,8 +4,8 @@ namespace h2server::server {
 
 namespace {
 
-// SO_REUSEPORT would share the port with an older server of the same user: whoever starts a second
-// one by mistake is told so.
+// SO_REUSEPORT would silently share the port with another server of the same user. Fails if the
+// port is in use.
 Result<void, std::string> check_free(net::ListenOptions options) {
   if (options.port == 0) return {};
   options.reuse_port = false;
@@ -25,7 +25,7 @@ Result<void, std::string> ReuseportScheme::start() {
   net::ListenOptions options = options_.listen;
   if (Result<void, std::string> free = check_free(options); !free) return free;
   options.reuse_port = true;
-  // All listeners first: no connection comes to a group that is still growing.
+  // Opens all listeners before any worker runs: none accepts while the group still grows.
   std::vector<std::vector<base::Fd>> sockets(options_.workers);
   for (std::vector<base::Fd>& own : sockets) {
     Result<std::vector<base::Fd>, std::string> listeners = listen(options);

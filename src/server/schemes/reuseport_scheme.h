@@ -1,4 +1,4 @@
-// Every worker has listeners of its own on the same port; the kernel spreads the connections.
+// Every worker has its own listeners on the same port; the kernel distributes the connections.
 #pragma once
 
 #include <deque>

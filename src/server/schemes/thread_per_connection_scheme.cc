@@ -44,7 +44,7 @@ void ThreadPerConnectionScheme::accept() {
   }
 }
 
-// Waits for one that is free. Null: the server stops.
+// Waits for a free place, which stays in `free_`. Returns null if the server stops.
 ThreadPerConnectionScheme::Place* ThreadPerConnectionScheme::take_place() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return stopping_ || !free_.empty(); });
@@ -53,7 +53,7 @@ ThreadPerConnectionScheme::Place* ThreadPerConnectionScheme::take_place() {
 }
 
 bool ThreadPerConnectionScheme::try_start(Place& place) {
-  const std::lock_guard lock(mutex_);  // the thread must not leave before it has its place
+  const std::lock_guard lock(mutex_);  // leave() must not run before place.thread is set
   Result<BlockingThread> thread = BlockingThread::start([this, &place] { serve(place); });
   if (!thread) {
     shortage_.report(thread.error(), base::monotonic_ms());
@@ -72,7 +72,7 @@ void ThreadPerConnectionScheme::serve(Place& place) {
   leave(place);
 }
 
-// Each thread joins the one that ended before it, so that there is never more than one to join.
+// Each thread joins the one that ended before it, so that at most one is left to join.
 void ThreadPerConnectionScheme::leave(Place& place) {
   BlockingThread previous;
   {
@@ -110,7 +110,7 @@ bool ThreadPerConnectionScheme::join() {
   }
   BlockingThread last = std::move(ended_);
   lock.unlock();
-  last.join();  // it has joined all others that have ended
+  last.join();  // it has joined all others that ended
   return all;
 }
 

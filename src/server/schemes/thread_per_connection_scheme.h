@@ -1,4 +1,4 @@
-// One thread accepts and starts another for each connection. At the limit it waits until one ends.
+// One thread accepts and starts a thread for each connection. At the limit it waits until one ends.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +25,7 @@ class ThreadPerConnectionScheme final : public Scheme {
   std::string report() const override;
 
  private:
-  // Of a connection that is served, or could be.
+  // Of a connection that is or may be served; connections_max of them.
   struct Place {
     WorkerCounters counters;
     base::Fd connection;
@@ -43,13 +43,13 @@ class ThreadPerConnectionScheme final : public Scheme {
   StopSignal stop_;
   std::optional<ListenerSet> listeners_;
   BlockingThread acceptor_;
-  Shortage shortage_;  // of threads; the acceptor's
+  Shortage shortage_;  // of threads; only for the acceptor
 
   std::deque<Place> places_;
   std::mutex mutex_;  // for all below
   std::condition_variable changed_;
   std::vector<Place*> free_;
-  BlockingThread ended_;  // the last one that did; whoever is next joins it
+  BlockingThread ended_;  // the last thread that ended; the next one joins it
   bool stopping_ = false;
 };
 

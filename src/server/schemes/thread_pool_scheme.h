@@ -1,4 +1,4 @@
-// Threads that accept connections themselves, from the same listeners, and serve one at a time.
+// Every thread of a pool accepts from the shared listeners and serves one connection at a time.
 #pragma once
 
 #include <optional>

@@ -17,7 +17,7 @@ Framing of_length(std::uint64_t length) {
   return {.body = Framing::Body::length, .length = length};
 }
 
-// Decodes pieces of a body, one after the other, up to a verdict that is final.
+// Decodes a body piece by piece, until the verdict is final.
 class Reader {
  public:
   explicit Reader(const Framing& framing) : decoder_(framing) {}
@@ -194,7 +194,7 @@ TEST(H1BodyDecoder, AVerdictIsFinal) {
   }
 }
 
-// What is no content must not go on for ever.
+// Bytes that are not content, without end: `first`, then `again` repeatedly.
 struct Endless {
   const char* what;
   std::string first;

@@ -16,7 +16,7 @@
 namespace h2server::http::h1 {
 namespace {
 
-// Tells the time and lends buffers; does no I/O.
+// Provides the time and buffers; does no I/O.
 class FakeEngine final : public io::Engine {
  public:
   std::int64_t ms = 1'000'000;
@@ -39,7 +39,7 @@ class FakeEngine final : public io::Engine {
   void forget(io::Socket&) noexcept override {}
 };
 
-// Reads come from what the test says has arrived; each write is kept.
+// Reads return what the test passes to arrive(), end() and fail(); each write is recorded.
 class FakeStream final : public net::Stream {
  public:
   explicit FakeStream(FakeEngine& engine) : engine_(engine) {}
@@ -47,7 +47,7 @@ class FakeStream final : public net::Stream {
   void arrive(std::string_view bytes) { add({std::string(bytes), 0}); }
   void end() { add({}); }
   void fail(int error) { add({{}, error}); }
-  // For another connection.
+  // Resets the stream for another connection.
   void forget_end() {
     reads_.clear();
     finished = false;
@@ -75,7 +75,7 @@ class FakeStream final : public net::Stream {
   void move_to(io::Engine&) noexcept override {}
 
   std::vector<std::string> writes;
-  std::vector<std::uint32_t> timeouts;  // of reads
+  std::vector<std::uint32_t> timeouts;  // of reads, in ms
   int write_error = 0;
   bool finished = false;
 
@@ -93,7 +93,7 @@ class FakeStream final : public net::Stream {
   }
 
   struct Read {
-    std::string bytes;  // empty without an error: the end, for good
+    std::string bytes;  // empty without an error: end of stream, for all later reads
     int error = 0;
   };
   void add(Read read) {
@@ -141,7 +141,7 @@ const std::string date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
 const std::string closes = "Connection: close\r\n";
 const std::string keeps = "Connection: keep-alive\r\n";
 
-// 200 with a text; `connection` is that field's line.
+// A 200 response with a text body. `connection` is the line of the Connection field.
 std::string ok(const std::string& body, const std::string& connection = "") {
   return "HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Length: " + std::to_string(body.size()) +
          "\r\n" + type + date + connection + "\r\n" + body;
@@ -186,13 +186,13 @@ class H1Connection : public testing::Test {
     tasks_.start(connection_->run());
   }
   bool over() const { return tasks_.running() == 0; }
-  // All that was written.
+  // Returns all writes, joined.
   std::string written() const {
     std::string all;
     for (const std::string& write : stream_.writes) all += write;
     return all;
   }
-  // Sends bytes over a connection of their own, then the end, and returns what was written.
+  // Sends `bytes` and the end over a new connection. Returns what was written.
   std::string answer_to(const std::string& bytes) {
     stream_.arrive(bytes);
     stream_.end();
@@ -279,7 +279,7 @@ TEST_F(H1Connection, AnswersHeadWithoutTheBody) {
 struct Refusal {
   std::string request;
   std::string status;
-  std::string field;  // that the answer has
+  std::string field;  // contained in the answer
   bool stays;
 };
 
@@ -399,7 +399,7 @@ TEST_F(H1Connection, GivesTheNextHeadADeadlineOfItsOwn) {
   EXPECT_EQ(written(), ok("hello"));
   EXPECT_EQ(stream_.timeouts.back(), limits_.head_ms_max);
   stream_.end();
-  EXPECT_EQ(stream_.writes.size(), 1U);  // half a request is not answered
+  EXPECT_EQ(stream_.writes.size(), 1U);  // an incomplete request is not answered
 }
 
 TEST_F(H1Connection, ClosesAnIdleConnectionWithoutAWord) {
@@ -483,7 +483,7 @@ TEST_F(H1Connection, HandsOverAChunkedBodyAsItComes) {
   stream_.end();
 }
 
-// Each request's are its own, and are there when the body has been read to its end.
+// Each request has its own trailers, available once its body has been read to the end.
 TEST_F(H1Connection, HandsOverTheTrailersOfAChunkedBody) {
   add(POST, "/trailers", [](Request& request) -> Task<Response> {
     std::string seen = std::to_string(request.trailers().size());
@@ -597,8 +597,8 @@ TEST_F(H1Connection, DoesNotAskForABodyThatNobodyReads) {
 struct Broken {
   const char* what;
   std::string bytes;
-  int read_error;  // that follows; 0: the end
-  int error;       // that the handler is given
+  int read_error;  // of the next read; 0: end of stream
+  int error;       // that the handler gets
 };
 
 TEST_F(H1Connection, ABrokenBodyIsTheEndAndTheResponseSaysSo) {
@@ -674,7 +674,7 @@ TEST_F(H1Connection, AStreamThatGoesWrongIsCutOff) {
     stream.arrive(get("/") + get("/"));
     tasks.start(connection.run());
     EXPECT_EQ(tasks.running(), 0U);
-    EXPECT_FALSE(stream.finished);  // no orderly end that could be taken for the body's
+    EXPECT_FALSE(stream.finished);  // no orderly close, which would look like the body's end
     std::string all;
     for (const std::string& write : stream.writes) all += write;
     EXPECT_TRUE(all.find("\r\n\r\n") != std::string::npos && all.find("abc") != std::string::npos);
@@ -683,7 +683,7 @@ TEST_F(H1Connection, AStreamThatGoesWrongIsCutOff) {
   testing::internal::GetCapturedStderr();
 }
 
-// --- the life of a request, and its pace ------------------------------------------------------
+// --- sources that read the request, pace, shedding --------------------------------------------
 
 TEST_F(H1Connection, TheSourceOfAResponseReadsTheRequest) {
   add(POST, "/plain", echo_as_it_comes);
@@ -702,7 +702,7 @@ TEST_F(H1Connection, TheSourceOfAResponseReadsTheRequest) {
   }
 }
 
-// RFC 9110, 10.1.1: 100 is an interim response, which the final one can't contain.
+// RFC 9110, 10.1.1: 100 is an interim response, so it cannot follow the final head.
 TEST_F(H1Connection, AsksForNoBodyInTheMiddleOfAResponse) {
   add(POST, "/plain", echo_as_it_comes);
   open();
@@ -769,7 +769,7 @@ TEST_F(H1Connection, NamesWhatHasNotEnded) {
 }
 
 Task<bool> always() { co_return true; }
-// GCC 12 miscompiles it.
+// GCC 12 miscompiles this; see h2server/task.h.
 Task<Response> awaits_in_a_condition(Request&) {
   if (co_await always()) co_return Response(200, "hello");
   co_return Response(404);
@@ -780,7 +780,7 @@ TEST_F(H1Connection, AHandlerThatNeverStartsIsAnsweredFor) {
   testing::internal::CaptureStderr();
   const std::string answer = answer_to(get("/never"));
   const std::string log = testing::internal::GetCapturedStderr();
-  if (answer == ok("hello")) return;  // by another compiler
+  if (answer == ok("hello")) return;  // compiled correctly
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 500 ")) << answer;
   EXPECT_NE(log.find("name the result first: bool ok = co_await"), std::string::npos) << log;
 }

@@ -21,8 +21,8 @@ struct Outcome {
   std::size_t given = 0;  // bytes that the parser had when it decided
 };
 
-// Gives `bytes` in steps of `step`, each time at another address, as a growing buffer would. The
-// head's views point into `kept`.
+// Parses `bytes` in steps of `step`, each time at a new address, like a growing buffer. The head's
+// views point into `kept`.
 Outcome parse(const std::string& bytes, std::string& kept, std::size_t step,
               const Limits& limits = {}) {
   Parser parser(limits);
@@ -48,7 +48,7 @@ std::string fields_of(const RequestHead& head) {
   return text;
 }
 
-// --- requests that are good -------------------------------------------------------------------
+// --- valid requests ---------------------------------------------------------------------------
 
 struct Good {
   const char* what;
@@ -283,7 +283,7 @@ TEST(H1Parser, CanBeUsedAgain) {
   }
 }
 
-// --- requests that are refused ----------------------------------------------------------------
+// --- refused requests -------------------------------------------------------------------------
 
 struct Bad {
   const char* what;
@@ -423,7 +423,8 @@ struct Sized {
   int status;  // 0: complete
 };
 
-// Limits: a line of 40 bytes without its LF, a head of 100 bytes without its last, 3 fields.
+// For limits of 40 bytes for the request line without its LF, 100 bytes for the head without its
+// last LF, and 3 fields.
 const std::vector<Sized> sized = {
     {"a line that fits", "GET /" + std::string(25, 'x') + " HTTP/1.0\r\n\r\n", 0},
     {"a line that does not", "GET /" + std::string(26, 'x') + " HTTP/1.0\r\n\r\n", 414},
@@ -444,7 +445,7 @@ TEST(H1Parser, KeepsItsLimits) {
       const Outcome outcome = parse(row.bytes, kept, step, limits);
       EXPECT_EQ(outcome.verdict, row.status == 0 ? Verdict::complete : Verdict::malformed);
       EXPECT_EQ(outcome.status, row.status);
-      EXPECT_LE(outcome.given, std::max<std::size_t>(step, 101 + 7));  // waits for no more
+      EXPECT_LE(outcome.given, std::max<std::size_t>(step, 101 + 7));  // does not wait for more
     }
   }
 }

@@ -1,4 +1,4 @@
-// Bodies of responses over an HTTP/2 connection.
+// Tests bodies of responses over an HTTP/2 connection.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@ namespace {
 class H2ConnectionBodies : public ConnectionFixture {};
 
 INSTANTIATE_TEST_SUITE_P(, H2ConnectionBodies,
-                         testing::Values(Implementation::native, Implementation::nghttp2),
+                         testing::Values(Http2Implementation::native, Http2Implementation::nghttp2),
                          name_of_parameter);
 
 // --- bodies of responses ----------------------------------------------------------------------
@@ -30,7 +30,7 @@ TEST_P(H2ConnectionBodies, StreamsPieceByPiece) {
   EXPECT_TRUE(answer(id).body == "abc" + std::string(200'000, 'x') + "d");
   EXPECT_TRUE(answer(id).ended);
   EXPECT_TRUE(answer(head).ended);
-  EXPECT_EQ(source_reads_, 4);  // HEAD's is not read
+  EXPECT_EQ(source_reads_, 4);  // the body for HEAD is not read
   stream_.end();
 }
 
@@ -121,7 +121,7 @@ TEST_P(H2ConnectionBodies, ASourceThatReadsLearnsThatTheStreamIsGone) {
 
 FileRef map_file(const std::string& path, std::size_t size) {
   const base::Fd made(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  const std::string content(size, 'f');  // written, hence in the page cache: no engine runs here
+  const std::string content(size, 'f');  // resident once written: no engine warms it
   EXPECT_EQ(::write(made.get(), content.data(), size), static_cast<ssize_t>(size));
   struct stat now{};
   EXPECT_EQ(::fstat(made.get(), &now), 0);
@@ -157,7 +157,8 @@ TEST_P(H2ConnectionBodies, AFileThatShrinksResetsItsStreamOnly) {
   ::unlink(path.c_str());
 }
 
-// Its response was complete before: what is mapped is let go, and nobody reads on for ever.
+// The response is complete before the upload. The stream is reset after drain_bytes_max, and the
+// mapping is released.
 TEST_P(H2ConnectionBodies, AnUploadBehindTheResponseOfAMappedFileIsEnded) {
   const std::string path = testing::TempDir() + "h2_connection_test_" + std::to_string(::getpid());
   const FileRef file = map_file(path, 60'000);  // within the client's window

@@ -1,4 +1,4 @@
-// What an HTTP/2 connection does when time goes by: each stream has its own deadlines.
+// Tests the deadlines of an HTTP/2 connection: each stream has its own.
 #include "http/h2/framed_connection.h"
 
 namespace h2server::http::h2 {
@@ -6,7 +6,7 @@ namespace {
 
 class ConnectionDeadlines : public FramedConnection {
  protected:
-  // The client sends the bytes again and again, a little before a minute is over each time.
+  // The client sends `bytes` every 55 s, `minutes` times.
   void dribble(std::string_view bytes, int minutes) {
     for (int i = 0; i < minutes && !over(); ++i) {
       pass(55'000);
@@ -16,7 +16,7 @@ class ConnectionDeadlines : public FramedConnection {
 };
 
 INSTANTIATE_TEST_SUITE_P(, ConnectionDeadlines,
-                         testing::Values(Implementation::native, Implementation::nghttp2),
+                         testing::Values(Http2Implementation::native, Http2Implementation::nghttp2),
                          name_of_parameter);
 
 // --- connections without streams --------------------------------------------------------------
@@ -78,7 +78,7 @@ TEST_P(ConnectionDeadlines, ABusyConnectionIsNotShed) {
 
 // --- heads ------------------------------------------------------------------------------------
 
-// In HEADERS and CONTINUATIONs, a byte or an empty frame at a time.
+// The block arrives as HEADERS with one byte, then empty CONTINUATIONs.
 TEST_P(ConnectionDeadlines, AFieldBlockHasADeadline) {
   const std::string fields =
       block({{":method", "GET"}, {":scheme", "http"}, {":path", "/hello"}, {":authority", "a"}});
@@ -87,7 +87,7 @@ TEST_P(ConnectionDeadlines, AFieldBlockHasADeadline) {
   begin("");
   said();
   stream_.arrive(head);
-  for (std::int64_t ms = 0; ms < limits_.head_ms_max; ms += 3000) {  // libnghttp2 takes 8 of them
+  for (std::int64_t ms = 0; ms < limits_.head_ms_max; ms += 3000) {  // libnghttp2 accepts 8
     EXPECT_FALSE(says("goaway")) << ms;
     engine_.time_ms += 3000;
     stream_.arrive(more);
@@ -104,7 +104,7 @@ TEST_P(ConnectionDeadlines, ASilentClientFinishesNoFieldBlock) {
   stream_.end();
 }
 
-// Each receive ends within a head, but each head ends soon.
+// Each receive ends within a head, but no head takes long.
 TEST_P(ConnectionDeadlines, HeadsInPiecesAreNoneThatDribbles) {
   begin("");
   const std::string first = request(1, "GET", "/hello", true);
@@ -159,7 +159,7 @@ TEST_P(ConnectionDeadlines, AnUploadThatKeepsUpGoesOn) {
   stream_.end();
 }
 
-// The handler answered long ago, and the client neither goes on nor ends its request.
+// The handler has answered, and the client neither continues nor ends its request.
 TEST_P(ConnectionDeadlines, ARequestThatGoesOnBehindItsResponseEnds) {
   begin(request(1, "POST", "/ignore", false));
   EXPECT_TRUE(says("data1:7;"));
@@ -195,7 +195,7 @@ TEST_P(ConnectionDeadlines, ADownloadThatIsTakenByTheByteIsReset) {
   stream_.end();
 }
 
-// The socket takes nothing: that has a pace of its own.
+// While the socket accepts nothing, only the pace of the write counts.
 TEST_P(ConnectionDeadlines, NoStreamIsResetWhileAWriteIsUnderWay) {
   add(GET, "/big", [](Request&) { return Response(200, std::string(200'000, 'x')); });
   begin("");
@@ -237,7 +237,7 @@ TEST_P(ConnectionDeadlines, AnEventStreamHasNoDeadline) {
   stream_.end();
 }
 
-// What waits for its source, and not for the client, has no deadline, though the window is closed.
+// A body that waits for its source has no deadline, even if the window is closed.
 TEST_P(ConnectionDeadlines, ABodyWithNothingToSendIsNotTheClientsFault) {
   coro::Event next;
   class Once final : public BodySource {
@@ -255,7 +255,7 @@ TEST_P(ConnectionDeadlines, ABodyWithNothingToSendIsNotTheClientsFault) {
    private:
     coro::Event& event_;
     bool first_ = true;
-    std::string text_ = std::string(default_window_bytes, 'x');  // all that may be sent
+    std::string text_ = std::string(default_window_bytes, 'x');  // fills the window
   };
   add(GET, "/once",
       [&next](Request&) { return Response(std::make_unique<Once>(next), "text/plain"); });
@@ -266,7 +266,7 @@ TEST_P(ConnectionDeadlines, ABodyWithNothingToSendIsNotTheClientsFault) {
   stream_.end();
 }
 
-// The answer to a client that sent too little may take its time.
+// After an upload times out, the handler may take its time to respond.
 TEST_P(ConnectionDeadlines, TheAnswerToAnUploadThatStoppedIsSent) {
   coro::Event go;
   add(POST, "/slow", [&](Request& request) -> Task<Response> {
@@ -283,7 +283,7 @@ TEST_P(ConnectionDeadlines, TheAnswerToAnUploadThatStoppedIsSent) {
   stream_.end();
 }
 
-// An upload keeps up behind a response that was complete before.
+// The response is complete, and the upload keeps up.
 TEST_P(ConnectionDeadlines, ARequestThatKeepsUpBehindItsResponseGoesOn) {
   begin(request(1, "POST", "/ignore", false));
   for (int i = 0; i < 10; ++i) {

@@ -1,4 +1,5 @@
-// How an HTTP/2 connection and its streams end: by silence, by the peer, under handlers that wait.
+// Tests how an HTTP/2 connection and its streams end: by silence, by the peer, or while handlers
+// wait.
 #include "http/h2/framed_connection.h"
 
 namespace h2server::http::h2 {
@@ -6,8 +7,8 @@ namespace {
 
 class ConnectionEnds : public FramedConnection {};
 
-// One that is told that its client has left wakes another one, which answers: neither the session
-// nor a transfer that is gone may be asked for anything.
+// A handler that learns that its client has left wakes another one, which answers. By then neither
+// the session nor a released transfer may be used.
 TEST_P(ConnectionEnds, AHandlerThatIsToldMayWakeAnother) {
   coro::Event go;
   add(GET, "/big", [](Request&) { return Response(200, std::string(200'000, 'x')); });
@@ -41,9 +42,9 @@ TEST_P(ConnectionEnds, TheWindowOfWhatNobodyReadIsAnnouncedAtOnce) {
   stream_.end();
 }
 
-// An END_STREAM needs no window. (libnghttp2 waits for one.)
+// END_STREAM needs no window, but libnghttp2 waits for one.
 TEST_P(ConnectionEnds, AnEmptyProducedBodyNeedsNoWindow) {
-  if (GetParam() == Implementation::nghttp2) GTEST_SKIP() << "libnghttp2 waits for a window";
+  if (GetParam() == Http2Implementation::nghttp2) GTEST_SKIP() << "libnghttp2 waits for a window";
   add_streamed({});
   begin(request(1, "GET", "/streamed", true), {{4, 0}});
   EXPECT_TRUE(says("data1:0;"));
@@ -75,7 +76,7 @@ TEST_P(ConnectionEnds, SettingsAreToBeAcknowledgedBySilentClients) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, ConnectionEnds,
-                         testing::Values(Implementation::native, Implementation::nghttp2),
+                         testing::Values(Http2Implementation::native, Http2Implementation::nghttp2),
                          name_of_parameter);
 
 }  // namespace

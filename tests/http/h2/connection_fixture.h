@@ -1,4 +1,5 @@
-// An HTTP/2 connection over a stream that is none, with handlers, and its client.
+// Fixture: an HTTP/2 connection over a fake stream and engine, with handlers, and a client. Does no
+// I/O; everything runs on the thread of the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@
 
 namespace h2server::http::h2 {
 
-// Tells the time and lends buffers; does no I/O.
+// Provides the time and buffers; does no I/O.
 class FakeEngine final : public io::Engine {
  public:
   bool start(io::Op&) override { return false; }
@@ -40,7 +41,7 @@ class FakeEngine final : public io::Engine {
   void forget(io::Socket&) noexcept override {}
 };
 
-// Reads come from what the test says has arrived; each write is kept.
+// Reads return what the test passes to arrive(), end() and fail(); each write is recorded.
 class FakeStream final : public net::Stream {
  public:
   explicit FakeStream(FakeEngine& engine) : engine_(engine) {}
@@ -91,7 +92,7 @@ class FakeStream final : public net::Stream {
   }
 
   struct Read {
-    std::string bytes;  // empty without an error: the end, for good
+    std::string bytes;  // empty without an error: end of stream, for all later reads
     int error = 0;
   };
   void add(Read read) {
@@ -118,7 +119,7 @@ struct Pieces final : BodySource {
   int& reads;
 };
 
-class ConnectionFixture : public testing::TestWithParam<Implementation> {
+class ConnectionFixture : public testing::TestWithParam<Http2Implementation> {
  protected:
   ConnectionFixture() {
     add(GET, "/hello", [](Request&) { return Response(200, "hello"); });
@@ -155,7 +156,7 @@ class ConnectionFixture : public testing::TestWithParam<Implementation> {
     tasks_.start(connection_->run());
   }
   bool over() const { return tasks_.running() == 0; }
-  // So much time goes by, in which the client says nothing.
+  // Advances the clock in steps of up to 5 s, each of which ends a read with ETIMEDOUT.
   void pass(std::int64_t ms) {
     constexpr std::int64_t step_ms = 5000;
     for (; ms > 0 && !over(); ms -= step_ms) {
@@ -163,7 +164,7 @@ class ConnectionFixture : public testing::TestWithParam<Implementation> {
       stream_.fail(ETIMEDOUT);
     }
   }
-  // Until neither side has anything more to say.
+  // Exchanges bytes until neither side has any to send.
   void settle() {
     for (;;) {
       const std::string to_server = client_.bytes();
@@ -187,12 +188,12 @@ class ConnectionFixture : public testing::TestWithParam<Implementation> {
   Service service_{router_, limits_};
   base::Pool<Transfer> transfers_;
   coro::Event event_;
-  std::vector<int> errors_;  // that handlers were given
+  std::vector<int> errors_;  // of read_all() in /echo
   int source_reads_ = 0;
   std::optional<Connection> connection_;
   coro::TaskGroup tasks_;
   Nghttp2Client client_;
-  std::size_t seen_ = 0;  // of stream_.writes
+  std::size_t seen_ = 0;  // of stream_.writes, by read_writes()
 };
 
 }  // namespace h2server::http::h2

@@ -13,7 +13,7 @@ namespace {
 class H2Connection : public ConnectionFixture {};
 
 INSTANTIATE_TEST_SUITE_P(, H2Connection,
-                         testing::Values(Implementation::native, Implementation::nghttp2),
+                         testing::Values(Http2Implementation::native, Http2Implementation::nghttp2),
                          name_of_parameter);
 
 // --- requests ---------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ TEST_P(H2Connection, EndsAnUploadThatNobodyReads) {
   stream_.end();
 }
 
-// --- ends in the middle -----------------------------------------------------------------------
+// --- aborts -----------------------------------------------------------------------------------
 
 TEST_P(H2Connection, AResetReachesAHandlerThatReads) {
   open();
@@ -159,7 +159,7 @@ TEST_P(H2Connection, TheEndReachesEveryHandler) {
   settle();
   stream_.end();
   EXPECT_EQ(errors_, (std::vector<int>{ECONNRESET, ECONNRESET}));
-  EXPECT_FALSE(over());  // one of ours is still at work
+  EXPECT_FALSE(over());  // the handler of /wait is still running
   event_.set();
   EXPECT_TRUE(over());
 }
@@ -175,7 +175,8 @@ TEST_P(H2Connection, AFailedWriteReachesEveryHandler) {
   EXPECT_TRUE(over() && !stream_.finished);
 }
 
-// At the end each handler is told; one of them ends another, whose stream is gone already.
+// The connection's end resumes each handler that reads. One of them resumes another handler, whose
+// stream is already gone.
 TEST_P(H2Connection, AHandlerMayEndAnotherWhenTheConnectionEnds) {
   add(POST, "/ends_another", [this](Request& request) -> Task<Response> {
     const Result<std::string> body = co_await request.read_all(100);
@@ -194,7 +195,7 @@ TEST_P(H2Connection, AHandlerMayEndAnotherWhenTheConnectionEnds) {
   EXPECT_TRUE(over());
 }
 
-// --- draining and silence ---------------------------------------------------------------------
+// --- draining, limits and counts --------------------------------------------------------------
 
 TEST_P(H2Connection, DrainingLetsStreamsEnd) {
   open();

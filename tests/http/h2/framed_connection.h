@@ -1,4 +1,4 @@
-// An HTTP/2 connection whose client is the bytes of its frames.
+// Fixture: an HTTP/2 connection whose client is raw frames, built with frames.h.
 #pragma once
 
 #include "http/h2/connection_fixture.h"

@@ -1,4 +1,4 @@
-// Frames, as bytes, for tables of tests.
+// Builds HTTP/2 frames as bytes, and describes bytes as frames, for tests.
 #pragma once
 
 #include <algorithm>
@@ -42,12 +42,12 @@ inline std::string settings_frame(const SettingsList& list = {}) {
 }
 inline std::string settings_ack() { return frame(FrameType::settings, flag::ack, 0); }
 
-// What a client begins with.
+// What a client sends first: the preface and SETTINGS.
 inline std::string opening(const SettingsList& list = {}) {
   return std::string(preface) + settings_frame(list);
 }
 
-// A string of HPACK without Huffman's code (RFC 7541, 5.2), of less than 16 KiB.
+// An HPACK string without Huffman coding (RFC 7541, 5.2).
 inline std::string hpack_string(std::string_view text) {
   std::string bytes;
   if (text.size() < 127) {
@@ -61,9 +61,9 @@ inline std::string hpack_string(std::string_view text) {
   return bytes.append(text);
 }
 
-// Fields that leave the table alone (RFC 7541, 6.2.2).
 using FieldList = std::vector<std::pair<std::string, std::string>>;
 
+// Encodes the fields without indexing (RFC 7541, 6.2.2): the dynamic table does not change.
 inline std::string block(const FieldList& fields) {
   std::string bytes;
   for (const auto& [name, value] : fields) {
@@ -73,7 +73,7 @@ inline std::string block(const FieldList& fields) {
   return bytes;
 }
 
-// ":method", ":scheme" http, ":path" / and ":authority" a, followed by `more`.
+// A block with `method`, scheme "http", path "/" and authority "a", followed by `more`.
 inline std::string request_block(std::string_view method = "GET", const FieldList& more = {}) {
   FieldList fields = {
       {":method", std::string(method)}, {":scheme", "http"}, {":path", "/"}, {":authority", "a"}};
@@ -89,7 +89,7 @@ inline std::string headers(std::uint32_t stream, std::string_view fields, int fl
 inline std::string get(std::uint32_t stream, const FieldList& more = {}) {
   return headers(stream, request_block("GET", more));
 }
-// Its content is to follow.
+// Does not end the stream: content follows.
 inline std::string post(std::uint32_t stream, const FieldList& more = {}) {
   return headers(stream, request_block("POST", more), flag::end_headers);
 }
@@ -124,12 +124,12 @@ inline std::string priority_update(std::uint32_t stream, std::string_view value)
   return frame(FrameType::priority_update, 0, 0, u32(stream) + std::string(value));
 }
 
-// The frames that `bytes` begins with.
 struct Frame {
   FrameHead head;
   std::string payload;
 };
 
+// Splits `bytes` into frames. The last payload may be cut; an incomplete head is ignored.
 inline std::vector<Frame> frames_of(std::string_view bytes) {
   std::vector<Frame> all;
   while (bytes.size() >= frame_head_bytes) {
@@ -141,8 +141,8 @@ inline std::vector<Frame> frames_of(std::string_view bytes) {
   return all;
 }
 
-// As a text, one word for each: "settings", "headers1;" where it ends the stream, "reset1=8",
-// "goaway1=0", "window0+5", "data1:3"...
+// Describes frames as text, one word each: "settings", "headers1;" if it ends the stream,
+// "reset1=8", "goaway1=0", "window0+5", "data1:3"...
 std::string describe(std::string_view bytes);
 
 }  // namespace h2server::http::h2

@@ -1,5 +1,5 @@
-// Field sections of requests (RFC 9113, 8.2 and 8.3): which are requests, which are malformed; and
-// content against Content-Length. Also parse_priority().
+// Tests field sections of requests (RFC 9113, 8.2 and 8.3), valid and malformed, and content
+// against Content-Length. Also tests parse_priority().
 #include <gtest/gtest.h>
 
 #include <string>
@@ -100,7 +100,7 @@ TEST(NativeFields, AreARequestOrMalformed) {
   for (const Row& row : head_rows()) {
     for (const std::size_t step : {SIZE_MAX, std::size_t{1}}) {
       SCOPED_TRACE(testing::PrintToString(row.fields));
-      SessionHost host(Implementation::native);
+      SessionHost host(Http2Implementation::native);
       host.receive(opening());
       host.take();
       ASSERT_TRUE(host.receive(headers(1, block(row.fields)), step));
@@ -114,7 +114,7 @@ TEST(NativeFields, MayTrail) {
   const std::vector<Row> rows = {
       {{}, true},
       {{{"t", "u"}, {"v", ""}}, true},
-      {{{"content-length", "7"}}, true},  // of no meaning here
+      {{{"content-length", "7"}}, true},  // ignored here
       {{{":path", "/"}}},
       {{{"T", "u"}}},
       {{{"t", " u"}}},
@@ -123,7 +123,7 @@ TEST(NativeFields, MayTrail) {
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(testing::PrintToString(row.fields));
-    SessionHost host(Implementation::native);
+    SessionHost host(Http2Implementation::native);
     host.receive(opening() + post(1));
     host.take();
     ASSERT_TRUE(host.receive(headers(1, block(row.fields))));
@@ -150,7 +150,7 @@ TEST(NativeFields, SayHowMuchContentThereIs) {
   };
   for (const LengthRow& row : rows) {
     for (const std::size_t step : {SIZE_MAX, std::size_t{1}}) {
-      SessionHost host(Implementation::native);
+      SessionHost host(Http2Implementation::native);
       const FieldList length = {{"content-length", row.length}};
       ASSERT_TRUE(host.receive(opening() + post(1, length) + row.bytes, step));
       EXPECT_EQ(host.log, row.log);
@@ -185,19 +185,19 @@ TEST(Priority, IsParsedFromItsField) {
   for (const auto& [value, priority] : rows) EXPECT_EQ(parse_priority(value), priority) << value;
 }
 
-// Three bodies of two frames each, on streams 1, 3 and 5: in which order do their frames leave?
+// Checks the order of DATA frames of three bodies, two frames each, on streams 1, 3 and 5.
 TEST(Priority, OrdersWhatIsSent) {
   struct OrderRow {
-    const char* values[3];  // null: the field is not there
+    const char* values[3];  // null: no Priority field
     std::string order;
   };
   const std::vector<OrderRow> rows = {
-      {{nullptr, nullptr, nullptr}, "135135"},  // side by side
+      {{nullptr, nullptr, nullptr}, "135135"},  // interleaved
       {{"u=3", "u=3", "u=3"}, "113355"},       {{"u=3", "u=1", "u=2"}, "335511"},
       {{"i", "u=0", "i"}, "331515"},           {{"u=7", "i, u=1", "u=1, i"}, "353511"},
   };
   for (const OrderRow& row : rows) {
-    SessionHost host(Implementation::native);
+    SessionHost host(Http2Implementation::native);
     host.receive(opening());
     for (std::uint32_t i = 0; i < 3; ++i) {
       const char* const value = row.values[i];
@@ -215,7 +215,7 @@ TEST(Priority, OrdersWhatIsSent) {
 }
 
 TEST(Priority, MayBeUpdatedBeforeItsStreamAndLater) {
-  SessionHost host(Implementation::native);
+  SessionHost host(Http2Implementation::native);
   host.receive(opening() + priority_update(5, "u=0") + get(1) + get(3) +
                get(5, {{"priority", "u=7"}}) + priority_update(3, "u=1"));
   for (const std::uint32_t id : {1U, 3U, 5U})

@@ -1,5 +1,5 @@
-// Frames as the native session receives them: each malformation of RFC 9113, 6, and each frame in
-// each state of a stream (5.1). Every row arrives whole and byte by byte.
+// Tests frames that the native session receives: malformed ones (RFC 9113, 6), and each type in
+// each stream state (5.1). Rows arrive whole and byte by byte.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -14,14 +14,15 @@ namespace {
 constexpr std::size_t steps[] = {SIZE_MAX, 1};
 
 struct NativeFrames : testing::Test {
-  // Begins a connection; what was sent until now is of no interest.
+  // Opens a connection, receives `bytes`, and discards the output and the events so far.
   void begin(const std::string& bytes = opening()) {
     host.open();
     ASSERT_TRUE(host.receive(bytes));
     host.take();
     host.log.clear();
   }
-  // "goaway0=1", "reset1=1", what happened, or both: what the session says to those bytes.
+  // Returns the frames that the session sends after `bytes`, then its events, for example
+  // "reset1=1 [1 closed;]".
   std::string answer(const std::string& bytes, std::size_t step) {
     host.receive(bytes, step);
     std::string text = describe(host.take());
@@ -32,7 +33,7 @@ struct NativeFrames : testing::Test {
     return text;
   }
 
-  SessionHost host{Implementation::native};
+  SessionHost host{Http2Implementation::native};
 };
 
 struct Row {
@@ -146,7 +147,7 @@ std::vector<Row> malformed_frames() {
   };
 }
 
-// On a connection with an open stream 1.
+// Each row arrives while stream 1 is open.
 TEST_F(NativeFrames, AreRefusedWhereTheyAreMalformed) {
   for (const Row& row : malformed_frames()) {
     for (const std::size_t step : steps) {
@@ -158,7 +159,7 @@ TEST_F(NativeFrames, AreRefusedWhereTheyAreMalformed) {
   }
 }
 
-// RFC 9113, 4.1: the reserved bit and flags that mean nothing are ignored.
+// RFC 9113, 4.1: the reserved bit and undefined flags are ignored.
 TEST_F(NativeFrames, MayHaveUnusedBitsSet) {
   const int other = 0xff & ~(flag::ack | flag::end_headers | flag::padded | flag::priority);
   const std::vector<Row> rows = {
@@ -175,13 +176,13 @@ TEST_F(NativeFrames, MayHaveUnusedBitsSet) {
       SCOPED_TRACE(row.what);
       begin(opening() + post(1));
       std::string bytes = row.bytes;
-      bytes[5] = static_cast<char>(bytes[5] | 0x80);  // of the stream's identifier
+      bytes[5] = static_cast<char>(bytes[5] | 0x80);  // the reserved bit
       EXPECT_EQ(answer(bytes, step), row.answer);
     }
   }
 }
 
-// RFC 9113, 6.10: nothing but its CONTINUATION follows HEADERS that are incomplete.
+// RFC 9113, 6.10: only CONTINUATION on the same stream may follow incomplete HEADERS.
 TEST_F(NativeFrames, DoNotInterruptAFieldBlock) {
   const std::string fields = request_block();
   const std::string start = headers(3, fields.substr(0, 10), flag::end_stream);
@@ -283,7 +284,7 @@ TEST_F(NativeFrames, MeanWhatTheStreamsStateSays) {
   }
 }
 
-// RFC 9113, 5.1.1: an identifier closes those below it that were not used.
+// RFC 9113, 5.1.1: the use of an identifier closes lower ones that are idle.
 TEST_F(NativeFrames, ComeOnIdentifiersThatGrow) {
   struct IdRow {
     std::vector<std::uint32_t> ids;
@@ -318,7 +319,7 @@ TEST_F(NativeFrames, OpenNoMoreStreamsThanAllowed) {
     host.log.clear();
     EXPECT_EQ(answer(data(5, "x") + headers(5, block({{"t", "u"}})), step), "") << "what crossed";
     EXPECT_EQ(answer(rst_stream(1) + post(7), step), "[1 closed;7 POST /;]");
-    host.respond(3);  // half closed: it still counts
+    host.respond(3);  // half closed, still counts
     host.take();
     host.log.clear();
     EXPECT_EQ(answer(post(9), step), "reset9=7");
@@ -326,7 +327,7 @@ TEST_F(NativeFrames, OpenNoMoreStreamsThanAllowed) {
   }
 }
 
-// A stream that ended and was reset for what it carried is closed; one that we refused, ended, too.
+// A stream that ended is closed even if the server resets or refuses it: DATA on it is an error.
 TEST_F(NativeFrames, DoNotFollowTheEndOfAResetStream) {
   host.limits.streams_max = 1;
   const std::vector<Row> rows = {

@@ -1,4 +1,4 @@
-// The native session by itself: flow control, the connection's end, floods, prepared heads.
+// Tests the native session alone: flow control, the connection's end, floods, prepared heads.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -22,7 +22,7 @@ struct NativeSession : testing::Test {
     return describe(host.take());
   }
 
-  SessionHost host{Implementation::native};
+  SessionHost host{Http2Implementation::native};
 };
 
 struct Nothing final : BodySource {
@@ -37,7 +37,7 @@ TEST_F(NativeSession, SendsAsFarAsWindowsAllow) {
   host.respond(1, Response(200, std::string(100, 'x')));
   EXPECT_EQ(describe(host.take()), "headers1 data1:10");
   EXPECT_EQ(answer(window_update(1, 5)), "data1:5");
-  EXPECT_EQ(answer(settings_frame({{4, 0}})), "settingsack");  // the window is -10 now
+  EXPECT_EQ(answer(settings_frame({{4, 0}})), "settingsack");  // the window is -10
   EXPECT_EQ(answer(window_update(1, 10)), "");
   EXPECT_EQ(answer(window_update(1, 1)), "data1:1");
   EXPECT_EQ(answer(settings_frame({{4, 20}})), "settingsack data1:20");
@@ -54,7 +54,7 @@ TEST_F(NativeSession, RefusesWindowsBeyondTheirBound) {
   EXPECT_EQ(answer(window_update(0, 1)), "goaway0=3");
 }
 
-// The end of a produced body needs no window: a client that knows the length opens none.
+// The end of a streamed body needs no window: a client that knows the length may not open one.
 TEST_F(NativeSession, EndsABodyWithoutAWindow) {
   begin({{4, 3}});
   host.receive(get(1));
@@ -78,8 +78,8 @@ TEST_F(NativeSession, RefusesMoreContentThanItAllowed) {
   EXPECT_EQ(answer(padded_data(1, "", 0)), "reset1=3");
 }
 
-// Content of requests that were reset, cancelled, refused or malformed, and all padding: the
-// connection's window is whole again after each.
+// Content of requests that are reset, cancelled, refused or malformed, and all padding, returns to
+// the connection's window.
 TEST_F(NativeSession, LosesNothingOfTheConnectionsWindow) {
   host.limits.streams_max = 1;
   host.limits.resets_max = 1'000'000;
@@ -148,7 +148,7 @@ TEST_F(NativeSession, EndsFloodsOfContinuations) {
   EXPECT_EQ(answer(continuation(1, "", true)), "goaway0=11");
 }
 
-// A WINDOW_UPDATE that crosses the end of its stream is what ordinary clients send, many a second.
+// Ordinary clients send many WINDOW_UPDATEs a second that cross the end of their stream.
 TEST_F(NativeSession, TakesNoOrdinaryClientForAFlood) {
   host.answers = true;
   begin();
@@ -158,7 +158,7 @@ TEST_F(NativeSession, TakesNoOrdinaryClientForAFlood) {
   }
 }
 
-// Its output is never empty, and yet each frame leaves.
+// The output is never empty, but each frame leaves.
 TEST_F(NativeSession, LetsAClientReadSlowly) {
   host.limits.unread_bytes_max = 100'000;
   host.answers = true;
@@ -178,7 +178,7 @@ TEST_F(NativeSession, LetsAClientReadSlowly) {
 
 // --- heads ------------------------------------------------------------------------------------
 
-// Prepared heads again and again, while other responses and the client change the table.
+// Repeats prepared heads while other responses and the client change the table.
 TEST_F(NativeSession, SendsPreparedHeadsThatAreUnderstood) {
   host.limits.idle_frames_max = 1'000'000;
   host.open();

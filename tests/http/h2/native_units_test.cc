@@ -1,4 +1,4 @@
-// The parts of the native session: frame.h, flow.h, rate_limit.h and streams.h.
+// Tests the parts of the native session: frame.h, flow.h, rate_limit.h and streams.h.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -21,7 +21,7 @@ TEST(FrameHead, IsReadAsItIsWritten) {
   for (const FrameHead& row : rows) {
     std::array<char, frame_head_bytes> bytes;
     write_frame_head(bytes.data(), row);
-    bytes[5] = static_cast<char>(bytes[5] | 0x80);  // reserved
+    bytes[5] = static_cast<char>(bytes[5] | 0x80);  // reserved bit
     const FrameHead head = read_frame_head(bytes.data());
     EXPECT_EQ(head.size, row.size);
     EXPECT_EQ(head.type, row.type);
@@ -64,7 +64,7 @@ TEST(ReceiveWindow, GrowsAndNeverShrinks) {
   ReceiveWindow window(100);
   EXPECT_EQ(window.grow_to(150), 50U);
   EXPECT_TRUE(window.take(150));
-  EXPECT_EQ(window.grow_to(10), 0U);  // the peer counts on what it was told
+  EXPECT_EQ(window.grow_to(10), 0U);  // the peer may use what was announced
   EXPECT_EQ(window.grow_to(150), 0U);
 }
 
@@ -75,7 +75,7 @@ TEST(RateLimit, AllowsSoManyAtOnceAndSoManyASecond) {
   EXPECT_FALSE(RateLimit(limit).allow(1499));
   EXPECT_TRUE(limit.allow(1500));
   EXPECT_FALSE(RateLimit(limit).allow(1500));
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(limit.allow(1'000'000));  // no more than at once
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(limit.allow(1'000'000));  // capped at the burst
   EXPECT_FALSE(limit.allow(1'000'000));
 }
 
@@ -106,11 +106,11 @@ TEST(Streams, RemembersWhatBecameOfThem) {
   EXPECT_EQ(streams.past(5), reset);
   streams.use(7);
   streams.use(131);
-  EXPECT_EQ(streams.past(5), reset);  // 63 before the last
+  EXPECT_EQ(streams.past(5), reset);  // 63 identifiers before the last
   EXPECT_EQ(streams.past(7), ended);
   EXPECT_EQ(streams.past(9), passed_over);
   EXPECT_EQ(streams.past(3), forgotten);
-  streams.note_reset(3);  // to no effect
+  streams.note_reset(3);  // no effect
   streams.use(1'000'001);
   EXPECT_EQ(streams.past(131), forgotten);
   EXPECT_EQ(streams.past(999'999), passed_over);

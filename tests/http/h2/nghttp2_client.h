@@ -1,4 +1,5 @@
-// libnghttp2's client for tests: makes requests' bytes and understands those of the answers.
+// A libnghttp2 client for tests: turns requests into bytes and parses the bytes of responses. Does
+// no I/O.
 #pragma once
 
 #include <nghttp2/nghttp2.h>
@@ -19,12 +20,12 @@ class Nghttp2Client {
  public:
   struct Answer {
     std::string fields;    // "name=value;" of the final response
-    std::string trailers;  // likewise
+    std::string trailers;  // the same format
     std::string body;
     bool has_head = false;
     bool continued = false;
     bool ended = false;
-    std::optional<std::uint32_t> reset;  // its error code
+    std::optional<std::uint32_t> reset;  // error code of RST_STREAM
 
     [[nodiscard]] std::string status() const;
   };
@@ -34,18 +35,18 @@ class Nghttp2Client {
   Nghttp2Client& operator=(const Nghttp2Client&) = delete;
   ~Nghttp2Client();
 
-  // The identifier. A body that does not end waits for send().
+  // Returns the stream identifier. A body with `ends` false goes on with send().
   std::int32_t request(const std::string& method, const std::string& path, const Headers& more = {},
                        std::optional<std::string> body = {}, bool ends = true,
                        const Headers& trailers = {});
   void send(std::int32_t id, const std::string& bytes, bool ends);
   void reset(std::int32_t id);
-  // Of a body, what has not left.
+  // Returns how many bytes of the body have not been sent.
   [[nodiscard]] std::size_t left(std::int32_t id) { return bodies_[id].bytes.size(); }
 
-  // What there is to send.
+  // Returns the bytes to send.
   std::string bytes();
-  // Expects that all of it is understood.
+  // Parses `bytes`; fails the test if libnghttp2 refuses any.
   void receive(std::string_view bytes);
   nghttp2_session* get() { return session_; }
 

@@ -1,4 +1,4 @@
-// What ends a connection whose client costs more than it asks for, in both sessions alike.
+// Tests the limits that end a connection whose client costs too much, in both sessions.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace h2server::http::h2 {
 namespace {
 
-class H2Floods : public testing::TestWithParam<Implementation> {
+class H2Floods : public testing::TestWithParam<Http2Implementation> {
  protected:
   void begin() {
     host_.now_ms = 1;
@@ -20,13 +20,13 @@ class H2Floods : public testing::TestWithParam<Implementation> {
     host_.receive(opening());
     host_.take();
   }
-  // Gives it the bytes, reads what it says, and returns true if the connection goes on.
+  // Passes the bytes to the session and reads its output. Returns true if the connection goes on.
   bool receive(std::string_view bytes, std::size_t step = SIZE_MAX) {
     host_.receive(bytes, step);
     said_ = host_.take();
     return !host_.over();
   }
-  // The connection's last words.
+  // Expects the output to end with GOAWAY, ENHANCE_YOUR_CALM.
   void expect_calm_asked_for() const {
     const std::vector<Frame> frames = frames_of(said_);
     ASSERT_FALSE(frames.empty());
@@ -40,7 +40,7 @@ class H2Floods : public testing::TestWithParam<Implementation> {
 };
 
 INSTANTIATE_TEST_SUITE_P(, H2Floods,
-                         testing::Values(Implementation::native, Implementation::nghttp2),
+                         testing::Values(Http2Implementation::native, Http2Implementation::nghttp2),
                          name_of_parameter);
 
 TEST_P(H2Floods, OfFramesThatLeadNowhere) {
@@ -78,7 +78,7 @@ TEST_P(H2Floods, OfFramesThatLeadNowhere) {
   }
 }
 
-// What comes before the frame that is one too many is served.
+// Requests before the frame that exceeds the limit are served.
 TEST_P(H2Floods, InOneReceive) {
   host_.limits.idle_frames_max = 50;
   begin();
@@ -92,9 +92,9 @@ TEST_P(H2Floods, InOneReceive) {
   EXPECT_EQ(host_.log, "1 GET /\n3 GET /\n");
 }
 
-// However few they are at a time.
+// The limit holds at any frame rate.
 TEST_P(H2Floods, OfQuestionsWhoseAnswersAreNotRead) {
-  host_.limits.acks_queued_max = 50;     // libnghttp2 counts them,
+  host_.limits.acks_queued_max = 50;     // libnghttp2 counts frames,
   host_.limits.unread_bytes_max = 1000;  // the native session counts bytes
   for (const std::string& bytes : {ping(), settings_frame()}) {
     begin();
@@ -117,12 +117,12 @@ TEST_P(H2Floods, OfResponsesThatAreNotRead) {
   EXPECT_TRUE(host_.over());
 }
 
-// CVE-2023-44487, and CVE-2025-8671: streams that we are made to reset.
+// CVE-2023-44487: the client resets streams. CVE-2025-8671: it makes the server reset them.
 TEST_P(H2Floods, OfResets) {
   struct Row {
     const char* what;
     std::string (*bytes)(std::uint32_t id);
-    bool ends_with_libnghttp2 = false;  // it takes it for an error of the connection
+    bool ends_with_libnghttp2 = false;  // as a connection error
   };
   const std::vector<Row> rows = {
       {"RST_STREAM", [](std::uint32_t id) { return post(id) + rst_stream(id); }},
@@ -143,7 +143,7 @@ TEST_P(H2Floods, OfResets) {
   host_.limits.resets_max = 50;
   host_.limits.resets_per_s_max = 1;
   for (const Row& row : rows) {
-    if (row.ends_with_libnghttp2 && GetParam() == Implementation::nghttp2) continue;
+    if (row.ends_with_libnghttp2 && GetParam() == Http2Implementation::nghttp2) continue;
     SCOPED_TRACE(row.what);
     begin();
     int count = 0;
@@ -153,8 +153,8 @@ TEST_P(H2Floods, OfResets) {
   }
 }
 
-// Streams beyond the limit are refused, and that often. Of a client that has acknowledged the limit
-// libnghttp2 takes them for an error of the connection.
+// Streams beyond the limit are refused, up to the limit of resets. libnghttp2 treats them as a
+// connection error once the client has acknowledged the limit.
 TEST_P(H2Floods, OfStreamsThatAreRefused) {
   host_.limits.streams_max = 2;
   host_.limits.resets_max = 50;
@@ -167,7 +167,7 @@ TEST_P(H2Floods, OfStreamsThatAreRefused) {
   expect_calm_asked_for();
 }
 
-// Handlers may reset as many streams as they like.
+// Resets by handlers do not count.
 TEST_P(H2Floods, AreNotOurOwnResets) {
   host_.limits.resets_max = 10;
   host_.limits.resets_per_s_max = 1;

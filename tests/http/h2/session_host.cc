@@ -13,7 +13,7 @@ const std::vector<Field> fields = {{":status", "200"}, {"x", "y"}};
 
 }  // namespace
 
-SessionHost::SessionHost(Implementation implementation, const Limits& given)
+SessionHost::SessionHost(Http2Implementation implementation, const Limits& given)
     : limits(given), implementation_(implementation) {
   open();
 }
@@ -33,7 +33,7 @@ void SessionHost::close() {
 
 bool SessionHost::receive(std::string_view bytes, std::size_t step) {
   while (!bytes.empty() && !session->failed()) {
-    const std::string piece(bytes.substr(0, step));  // of its own: overruns are seen
+    const std::string piece(bytes.substr(0, step));  // own buffer: shows overreads
     session->receive(piece, now_ms);
     note_events();
     bytes.remove_prefix(piece.size());
@@ -127,8 +127,8 @@ void SessionHost::release(Transfer* transfer) {
   base::Pool<Transfer>::Pointer(transfer, {&transfers_}).reset();
 }
 
-std::string name_of(Implementation implementation) {
-  return implementation == Implementation::native ? "native" : "nghttp2";
+std::string name_of(Http2Implementation implementation) {
+  return implementation == Http2Implementation::native ? "native" : "nghttp2";
 }
 
 std::string describe(std::string_view bytes) {

@@ -1,4 +1,5 @@
-// A session with its transfers, driven by a test that sees its events as a text.
+// A session with its transfers, driven by a test. Logs the events as text. Does no I/O; owns the
+// session and the transfers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,30 +19,30 @@ namespace h2server::http::h2 {
 
 class SessionHost {
  public:
-  explicit SessionHost(Implementation implementation, const Limits& given = {});
+  explicit SessionHost(Http2Implementation implementation, const Limits& given = {});
   SessionHost(const SessionHost&) = delete;
   SessionHost& operator=(const SessionHost&) = delete;
   ~SessionHost() { close(); }
 
-  // Anew, with what `limits` says now.
+  // Replaces the session by a new one with the current `limits`.
   void open();
   void close();
 
-  // Gives the session bytes, so many at a time, and notes the events. False: it has failed.
+  // Passes `bytes` to the session in steps and logs the events. Returns false if it failed.
   bool receive(std::string_view bytes, std::size_t step = SIZE_MAX);
-  // Notes what has happened without any bytes.
+  // Logs the pending events.
   void note_events();
-  // What the session sends.
+  // Returns what the session sends, `bytes_max` bytes or a little more.
   std::string take(std::size_t bytes_max = SIZE_MAX);
-  // Until neither side has anything more to say.
+  // Exchanges bytes until neither side has any to send.
   void settle(Nghttp2Client& client);
-  // It has said GOAWAY, or would not say anything any more.
+  // Returns true if the session has failed or finished.
   [[nodiscard]] bool over() const { return session->failed() || session->finished(); }
 
   [[nodiscard]] bool has(std::uint32_t id) const;
-  // Throws where there is none.
+  // Throws std::out_of_range if there is none.
   Transfer& transfer(std::uint32_t id);
-  // ":status" 200, "x: y" and that body.
+  // Responds with ":status: 200", "x: y" and the body of `response`.
   void respond(std::uint32_t id, Response response);
   // The same without a body.
   void respond(std::uint32_t id);
@@ -52,24 +53,24 @@ class SessionHost {
   std::int64_t now_ms = 1;
   std::set<Transfer*> alive;
   std::map<std::uint32_t, std::string> received;  // content by stream
-  std::string log;  // a line for each event, but for pieces of content in a row
+  std::string log;  // one line per event; consecutive `data` events of a stream are one line
   bool consumes = true;
-  bool answers = false;    // each request at once, without a body
-  bool keeps = false;      // transfers beyond `closed`
+  bool answers = false;    // responds to each request at once, without a body
+  bool keeps = false;      // keeps transfers after `closed`
   std::uint32_t last = 0;  // end_after() is called for this stream's request
 
  private:
   void note(const SessionEvent& event);
   void release(Transfer* transfer);
 
-  const Implementation implementation_;
-  const Transfer* last_data_ = nullptr;  // whose content was the last event
+  const Http2Implementation implementation_;
+  const Transfer* last_data_ = nullptr;  // of the last event, if that was `data`
   base::Pool<Transfer> transfers_;
 };
 
 // "native" or "nghttp2".
-std::string name_of(Implementation implementation);
-inline std::string name_of_parameter(const testing::TestParamInfo<Implementation>& row) {
+std::string name_of(Http2Implementation implementation);
+inline std::string name_of_parameter(const testing::TestParamInfo<Http2Implementation>& row) {
   return name_of(row.param);
 }
 

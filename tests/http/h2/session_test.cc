@@ -1,4 +1,4 @@
-// What both sessions do alike.
+// Tests what both sessions have in common.
 #include "http/h2/session.h"
 
 #include <gtest/gtest.h>
@@ -15,9 +15,9 @@
 namespace h2server::http::h2 {
 namespace {
 
-class H2Session : public testing::TestWithParam<Implementation> {
+class H2Session : public testing::TestWithParam<Http2Implementation> {
  protected:
-  bool is_native() const { return GetParam() == Implementation::native; }
+  bool is_native() const { return GetParam() == Http2Implementation::native; }
   void settle() { host_.settle(client_); }
 
   SessionHost host_{GetParam()};
@@ -25,7 +25,7 @@ class H2Session : public testing::TestWithParam<Implementation> {
 };
 
 INSTANTIATE_TEST_SUITE_P(, H2Session,
-                         testing::Values(Implementation::native, Implementation::nghttp2),
+                         testing::Values(Http2Implementation::native, Http2Implementation::nghttp2),
                          name_of_parameter);
 
 constexpr std::int32_t id_max = 0x7fffffff;
@@ -66,7 +66,7 @@ TEST_P(H2Session, ReportsRequestsHoweverTheyArrive) {
 TEST_P(H2Session, KeepsTrailersOutOfTheFields) {
   const std::string name = "t";
   const std::int32_t id = client_.request("POST", "/", {{"trailer", name}}, "abc");
-  // The body ends with trailers instead of DATA's own flag.
+  // The body ends with trailers, not with END_STREAM on DATA.
   std::string bytes = client_.bytes();
   bytes[bytes.size() - 3 - 9 + 4] = 0;  // DATA: no END_STREAM
   ASSERT_TRUE(host_.receive(bytes));
@@ -96,7 +96,7 @@ TEST_P(H2Session, FreesAHeadThatNeverEnds) {
   const std::string bytes = client_.bytes();
   ASSERT_TRUE(host_.receive(bytes.substr(0, bytes.size() - 1)));
   EXPECT_EQ(host_.log, "");
-  host_.close();  // a leak would be reported
+  host_.close();  // a sanitizer reports a leak
 }
 
 // --- responses --------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ TEST_P(H2Session, SendsLargeBodiesAsTheClientMakesRoom) {
   host_.respond(second, Response(200, body));
   EXPECT_LE(host_.take().size(), 65535U + 1000);  // the client's window
   settle();
-  EXPECT_EQ(host_.log, "1 GET /\n3 GET /\n");  // nothing reached the client yet
+  EXPECT_EQ(host_.log, "1 GET /\n3 GET /\n");  // the client has received nothing
 }
 
 TEST_P(H2Session, SendsAllOfALargeBody) {
@@ -216,12 +216,12 @@ TEST_P(H2Session, BoundsWhatAStreamMayHaveUnread) {
 
 TEST_P(H2Session, BoundsWhatAConnectionMayHaveUnread) {
   host_.consumes = false;
-  settle();  // the client knows our windows
+  settle();  // the client knows the server's windows
   for (int i = 0; i < 3; ++i) client_.request("POST", "/", {}, std::string(1'000'000, 'x'));
   settle();
   EXPECT_EQ(host_.received[1].size() + host_.received[3].size() + host_.received[5].size(),
             2U * 1024 * 1024);
-  // Content of streams that are gone has to be given back too, or the connection would starve.
+  // Content of closed streams must be returned too, or the connection's window stays closed.
   host_.keeps = true;
   for (const std::int32_t id : {1, 3}) {
     client_.reset(id);

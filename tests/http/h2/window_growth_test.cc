@@ -1,4 +1,4 @@
-// How receive windows grow: the measure by itself, then what the session says.
+// Tests how receive windows grow: the budget, the measurement, then the frames of the session.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -24,7 +24,7 @@ TEST(WindowBudget, GivesWhatItHas) {
   EXPECT_TRUE(budget.take(100));
 }
 
-// --- the measure ------------------------------------------------------------------------------
+// --- the measurement --------------------------------------------------------------------------
 
 struct Row {
   const char* name;
@@ -50,7 +50,7 @@ TEST(WindowGrowth, FollowsWhatARoundTripBrings) {
     WindowBudget budget(row.budget);
     {
       WindowGrowth growth(limits, &budget);
-      growth.arrived(10 * mib);  // before it is measured
+      growth.arrived(10 * mib);  // before the measurement: ignored
       EXPECT_TRUE(growth.begin(0)) << row.name;
       EXPECT_FALSE(growth.begin(0)) << "one at a time";
       growth.arrived(row.arrived);
@@ -102,13 +102,13 @@ struct GrowingWindows : testing::Test {
     EXPECT_TRUE(host.receive(opening()));
     host.take();
   }
-  // What the session says to that much content on the stream.
+  // Returns the output of the session after `bytes` of content on the stream.
   std::string answer_content(std::uint32_t id, std::size_t bytes) {
     const std::string content(16 * 1024, 'x');
     for (; bytes > 0; bytes -= content.size()) EXPECT_TRUE(host.receive(data(id, content)));
     return host.take();
   }
-  // By how much the frames in `said` open the stream's window, or with 0 the connection's.
+  // Returns the sum of the WINDOW_UPDATEs in `said` for stream `id`; 0 is the connection.
   static std::uint32_t opened(const std::string& said, std::uint32_t id) {
     std::uint32_t sum = 0;
     for (const Frame& one : frames_of(said)) {
@@ -120,7 +120,7 @@ struct GrowingWindows : testing::Test {
   static std::string pong() { return ping("windows?", flag::ack); }
 
   WindowBudget budget{64 * mib};
-  SessionHost host{Implementation::native};
+  SessionHost host{Http2Implementation::native};
 };
 
 TEST_F(GrowingWindows, MeasuresWithAnAnnouncement) {
@@ -142,7 +142,7 @@ TEST_F(GrowingWindows, OpensAllThatTakeContent) {
   EXPECT_EQ(opened(said, 3), 3 * mib);
   EXPECT_EQ(opened(said, 5), 0U);
   EXPECT_EQ(frames_of(said).size(), 3U);
-  // Those that come later begin as SETTINGS say, and are opened at once where they may need it.
+  // Later streams begin with the window of SETTINGS. Those that may need more get it at once.
   host.receive(post(7) + get(9) + post(11, {{"content-length", "1048576"}}));
   EXPECT_EQ(host.take(), window_update(7, 3 * mib));
   answer_content(7, 4 * mib);

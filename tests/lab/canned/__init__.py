@@ -1,4 +1,4 @@
-"""Results made by hand, with known medians: what the report and the comparison are tested with."""
+"""Hand-made results with known medians: test data for the report and the comparison."""
 
 import copy
 import dataclasses
@@ -11,7 +11,7 @@ sys.path.insert(0, str(LAB))
 from harness import findings, plots, results  # noqa: E402
 
 LOAD = "-c100 -m10"
-CPU_US = {  # medians: 7.4, 10.4, 7.5 (not to be told from ours), 2.0
+CPU_US = {  # medians: 7.4, 10.4, 7.5 (overlaps ours), 2.0
     "h2server": [7.4, 7.2, 7.5, 7.3, 7.6],
     "nginx": [10.4, 10.1, 10.9, 10.2, 10.5],
     "nghttpd": [7.5, 7.3, 7.8, 7.4, 7.6],
@@ -28,7 +28,7 @@ def run(factors, number, **measures):
 
 
 def peers():
-    """Four servers, five rounds; nghttpd's client is at its limit. One is skipped, one failed."""
+    """Four servers, five rounds; nghttpd's client at its limit; one skip, one failed run."""
     runs = []
     for server, costs in CPU_US.items():
         factors = {"server": server, "protocol": "h2c", "load": LOAD, "threads": 1}
@@ -42,7 +42,7 @@ def peers():
 
 
 def rates():
-    """One server, four offered rates: the knee is at 120 000. One cell measured nothing at all."""
+    """One server at four offered rates, with the knee at 120 000; one cell without any measure."""
     runs = [run({"server": "h2server", "rate": rate}, number, p99_ms=p99 * (1 + number / 10),
                 rps=rate * 0.99)
             for rate, p99 in P99_MS.items() for number in range(3)]
@@ -52,14 +52,14 @@ def rates():
 
 
 def hostile():
-    """Whatever names may hold."""
+    """Names with characters that need escaping."""
     runs = [run({"server": '<b>&"x', "size": size, "$m^{a}$": "$x"}, number, cpu_us=5.0 + number)
             for size in (21, 1000) for number in range(2)]
     return results.Experiment("sizes <&>", 'lab/run "sizes <&>"', 30, runs)
 
 
 def whole():
-    """An interrupted report of all three."""
+    """Results of all three experiments, interrupted."""
     made = results.Results(
         "quick", "2026-01-02T03:04:05", "2026-01-02T03:10:05", True, "lab/run --quick", 42,
         {"kernel": "6.1 <test>", "governor": "performance"},
@@ -73,7 +73,7 @@ def whole():
 
 @dataclasses.dataclass
 class Definition:
-    """Stands for lab/harness/experiments: what a report wants of a definition."""
+    """Stands in for a definition of lab/harness/experiments, as far as a report uses it."""
 
     title: str
     question: str

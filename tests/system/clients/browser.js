@@ -1,6 +1,6 @@
-// A browser's visit: node browser.js CHROMIUM URL UPLOAD_FILE FOLDER
-// Reads two pages, downloads a file into FOLDER, uploads UPLOAD_FILE through the form, and once
-// more by another name without JavaScript. Prints what it saw as JSON.
+// node browser.js CHROMIUM URL UPLOAD_FILE FOLDER
+// Opens two pages in Chromium, downloads a file into FOLDER and uploads UPLOAD_FILE through the
+// form. Uploads it again under another name without JavaScript. Prints the observations as JSON.
 'use strict';
 
 const { copyFileSync } = require('node:fs');
@@ -10,17 +10,17 @@ const { chromium } = require('playwright-core');
 const [executablePath, url, uploadFile, folder] = process.argv.slice(2);
 const seen = { problems: [], requests: [] };
 
-// Everything that a developer would see in red.
+// Records every error that the browser's developer tools would show.
 function watch(page) {
   page.on('console', (message) => {
     const { url: about } = message.location();
-    if (about.endsWith('/favicon.ico')) return;  // browsers ask for it where a page names no icon
+    if (about.endsWith('/favicon.ico')) return;  // requested for pages without an icon
     if (message.type() === 'error') seen.problems.push(`console: ${message.text()} ${about}`);
   });
   page.on('pageerror', (error) => seen.problems.push(`page: ${error}`));
   page.on('requestfailed', (request) => {
     const reason = request.failure().errorText;
-    // A download is taken away from the page that asked for it.
+    // Chromium aborts the navigation when it turns into a download.
     if (reason !== 'net::ERR_ABORTED') seen.problems.push(`${request.url()}: ${reason}`);
   });
   page.on('response', (response) => {
@@ -62,7 +62,7 @@ async function upload(page) {
   seen.listed = await page.locator('td a').allInnerTexts();
 }
 
-// As the form does it by itself.
+// The browser submits the form itself.
 async function uploadWithoutScript(browser) {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, javaScriptEnabled: false });
   const page = await context.newPage();

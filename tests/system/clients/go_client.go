@@ -1,6 +1,6 @@
-// Go's own client: go run go_client.go PROTOCOL PORT CA_FILE NAME
-// Gets /page, uploads it again as NAME, gets that, and gets /page twenty times at once. Prints what
-// it saw as JSON.
+// net/http's client: go run go_client.go PROTOCOL PORT CA_FILE NAME
+// Gets /page, uploads it as NAME, downloads the upload, and gets /page 20 times concurrently.
+// Prints the results as JSON.
 package main
 
 import (
@@ -72,7 +72,7 @@ func send(method, path, contentType string, body io.Reader) answer {
 	return answer{response.StatusCode, response.Proto, content}
 }
 
-// The form is written while it is sent, so that its length is not known: chunked in HTTP/1.1.
+// Writes the form while sending it. Its length is unknown, so HTTP/1.1 sends it chunked.
 func upload(name string, content []byte) answer {
 	reader, writer := io.Pipe()
 	form := multipart.NewWriter(writer)

@@ -1,6 +1,6 @@
-// Node's own clients: node node_client.js PROTOCOL PORT CA_FILE NAME
-// Gets /page, uploads it again as NAME, gets that, and gets /page twenty times at once. Prints what
-// it saw as JSON.
+// Node's built-in clients: node node_client.js PROTOCOL PORT CA_FILE NAME
+// Gets /page, uploads it as NAME, downloads the upload, and gets /page 20 times concurrently.
+// Prints the results as JSON.
 'use strict';
 
 const { createHash } = require('node:crypto');

@@ -1,6 +1,7 @@
-// Pages that post a file: node posting_pages.js CHROMIUM [[PAGE, TARGET, NAME], ...]
-// On each PAGE a form is sent to TARGET, with a file of that NAME, and then NAME-fetch by a script.
-// site.test and other.test are this machine. Prints the statuses of the forms' answers as JSON.
+// node posting_pages.js CHROMIUM [[PAGE, TARGET, NAME], ...]
+// On each PAGE, a script posts a file called NAME-fetch to TARGET; then a form posts one called
+// NAME. site.test and other.test resolve to 127.0.0.1. Prints the statuses of the form responses as
+// JSON.
 'use strict';
 
 const { chromium } = require('playwright-core');
@@ -26,7 +27,7 @@ async function postForm(page, target, name) {
   return response.status();
 }
 
-// The script may not see the answer; that the request is over is enough.
+// A no-cors response is opaque to the script. It suffices to wait for the end of the request.
 async function postByScript(page, target, name) {
   await page.evaluate(async ([action, fileName]) => {
     const body = new FormData();

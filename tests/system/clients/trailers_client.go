@@ -1,6 +1,6 @@
-// Go's own client: go run trailers_client.go PORT
-// Sends a body with trailer fields behind it to /echo, three times over one connection. Prints what
-// came back as JSON.
+// net/http's client: go run trailers_client.go PORT
+// Posts a body with trailer fields to /echo, three times over one connection. Prints the responses
+// as JSON.
 package main
 
 import (
@@ -25,7 +25,7 @@ func check(err error) {
 }
 
 func ask(client *http.Client, url, text string) seen {
-	// A reader without a length, so that the body is chunked.
+	// A reader of unknown length, so the body is chunked.
 	request, err := http.NewRequest("POST", url, io.MultiReader(strings.NewReader(text)))
 	check(err)
 	request.Trailer = http.Header{"Sum": {"6"}, "X-Empty": {""}}

@@ -1,5 +1,5 @@
-"""without_io_uring.py ERRNO PROGRAM ARGUMENT...: runs the program where the kernel refuses
-io_uring_setup with that number, as the seccomp filters of containers do."""
+"""without_io_uring.py ERRNO PROGRAM ARGUMENT...: runs the program under a seccomp filter that makes
+io_uring_setup fail with ERRNO, as container runtimes do."""
 
 import ctypes
 import os

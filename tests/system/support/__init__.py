@@ -1,1 +1,1 @@
-"""What the system tests share: the program under test, its clients, and how to look at both."""
+"""Shared by the system tests: the program under test, its clients, and ways to inspect both."""

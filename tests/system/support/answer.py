@@ -1,10 +1,10 @@
-"""A response, whichever protocol brought it."""
+"""A response, independent of the protocol."""
 
 import dataclasses
 
 
 class Broken(AssertionError):
-    """The response, or the connection, ended before it was whole."""
+    """The response or the connection ended early."""
 
 
 @dataclasses.dataclass
@@ -17,7 +17,7 @@ class Answer:
         return [value for field, value in self.fields if field == name]
 
     def field(self, name):
-        """The value of the field, None when it is absent; never twice."""
+        """Returns the field's value, or None if it is absent. Fails if the field is repeated."""
         values = self.all(name)
         assert len(values) <= 1, f"{name} comes {len(values)} times"
         return values[0] if values else None

@@ -1,4 +1,4 @@
-"""Whether a server has given back what its connections took."""
+"""Checks that a server has released everything that its connections used."""
 
 from support.environment import PATIENCE
 from support.processes import Census, difference
@@ -6,10 +6,10 @@ from support.waiting import holds_within, wait_until
 
 
 class Base:
-    """What a server has when it serves nobody, but has served before.
+    """Resources of a server that is idle but has already served connections.
 
-    `files_kept`: descriptors of files that its workers may keep to serve them again, or may have
-    forgotten when the base was taken.
+    `files_kept`: upper bound of the file descriptors that workers keep in their caches. They may be
+    open now and not when the base was taken.
     """
 
     def __init__(self, server, files_kept):
@@ -18,7 +18,7 @@ class Base:
         self._settle()
 
     def _settle(self):
-        """The first connections are closed when nothing changes any more."""
+        """Waits until ten consecutive censuses agree: earlier connections are then closed."""
         seen = []
 
         def settled():
@@ -29,7 +29,7 @@ class Base:
         self.census = seen[-1]
 
     def check(self, seconds=10):
-        """Waits until all is back, temporary files included."""
+        """Waits until everything is released, including temporary files."""
         pid = self._server.pid
         back = holds_within(
             lambda: Census.of(pid).is_back_at(self.census, self._files_kept), seconds * PATIENCE)

@@ -18,12 +18,12 @@ def sha256_of_file(path):
 
 
 def noise(size, seed=0):
-    """Bytes that look random and are always the same."""
+    """Returns pseudo-random bytes that depend only on `size` and `seed`."""
     return random.Random(seed).randbytes(size)
 
 
 def write_noise(path, size):
-    """A file of `size` random bytes; returns its SHA-256."""
+    """Writes a file of `size` random bytes. Returns its SHA-256."""
     digest = hashlib.sha256()
     with open(path, "wb") as file:
         for done in range(0, size, 1 << 20):
@@ -34,7 +34,7 @@ def write_noise(path, size):
 
 
 def form(*parts, boundary=b"limit"):
-    """A multipart/form-data body of (file name, content) pairs; the name None is a plain field."""
+    """Returns a multipart/form-data body of (file name, content) pairs; None: a plain field."""
     body = b""
     for number, (name, content) in enumerate(parts):
         disposition = b'form-data; name="part%d"' % number

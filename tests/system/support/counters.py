@@ -1,4 +1,4 @@
-"""What the server prints on standard error at SIGUSR1."""
+"""The report that the server prints on standard error on SIGUSR1."""
 
 import re
 import signal
@@ -7,7 +7,7 @@ from support.waiting import wait_until
 
 
 def lines(server, *needed):
-    """Asks for the counters; the new lines, once each of the expressions is found in them."""
+    """Requests the counters. Returns the new lines once they match every expression."""
     before = len(server.stderr)
     server.signal(signal.SIGUSR1)
 
@@ -21,13 +21,13 @@ def lines(server, *needed):
 
 
 def worker_lines(server, workers):
-    """Those of the workers, in their order."""
+    """Returns the workers' lines, sorted."""
     printed = lines(server, *(rf"worker {number}: " for number in range(1, workers + 1)))
     return sorted(line for line in printed if re.search(r"worker \d+: ", line))
 
 
 def count(line, what):
-    """The number before a word: `connection` finds 12 in "12 connections"."""
+    """Returns the number before a word: `connection` finds 12 in "12 connections"."""
     found = re.search(rf"(\d+) {what}", line)
     assert found, f"no {what} in: {line}"
     return int(found[1])

@@ -1,5 +1,5 @@
-"""Where things are, and what kind of build is tested. ctest sets the variables; without it the
-release build of this tree is taken."""
+"""Paths, and the kind of build under test. ctest sets the variables; the default is the release
+build of this tree."""
 
 import os
 import pathlib
@@ -14,18 +14,18 @@ BINARY = pathlib.Path(os.environ.get("H2SERVER_BINARY", SOURCE / "build/release/
 BUILD = pathlib.Path(os.environ.get("H2SERVER_BUILD_DIR", BINARY.parent))
 TOOLS = pathlib.Path(os.environ.get("H2SERVER_TOOLS_DIR", SOURCE / "build/tools"))
 CLIENTS = pathlib.Path(__file__).resolve().parents[1] / "clients"
-HTTP2 = os.environ.get("H2SERVER_TEST_H2", "")  # the value of --h2 that tests run with, or none
+HTTP2 = os.environ.get("H2SERVER_TEST_H2", "")  # the value of --h2, or empty for the default
 SANITIZER = os.environ.get("H2SERVER_SANITIZED", "")  # "", "address" or "thread"
 
-# Deadlines are multiplied by it: a sanitizer makes the program several times slower.
+# Factor for deadlines: a sanitizer makes the program several times slower.
 PATIENCE = 5 if SANITIZER else 1
 
-# What is measured (memory, processor time, the second after a change) means nothing there.
+# Measurements (memory, CPU time, cache expiry) are meaningless with a sanitizer.
 not_sanitized = pytest.mark.skipif(bool(SANITIZER), reason="measures an ordinary build")
 
 
 def tool(name):
-    """The path of a test tool. One that is missing is a failure: scripts/setup installs it."""
+    """Returns the path of a test tool. Fails if it is missing: scripts/setup installs it."""
     found = shutil.which(name, path=f"{TOOLS / 'bin'}{os.pathsep}{os.environ['PATH']}")
     assert found, f"{name} is not installed; scripts/setup test does that"
     return found

@@ -1,4 +1,4 @@
-"""An HTTP/1.1 client that sends the bytes it is given and reads strictly."""
+"""An HTTP/1.1 client that sends arbitrary bytes and parses responses strictly."""
 
 from support import sockets
 from support.answer import Answer, Broken
@@ -22,7 +22,7 @@ class Connection:
         sockets.reset(self.socket)
 
     def ended(self):
-        """Whether the server ends the connection and says nothing before."""
+        """Returns true if the server closes the connection without sending anything."""
         try:
             return not self._buffer and self.socket.recv(1) == b""
         except ConnectionResetError:
@@ -32,13 +32,13 @@ class Connection:
         return sockets.send(self.socket, data)
 
     def send_slowly(self, data):
-        """One byte at a time, each in a segment (and record) of its own."""
+        """Sends each byte in its own segment (and TLS record)."""
         for byte in data:
             if not self.send(bytes([byte])):
                 return
 
     def request(self, method, path, fields=(), body=b""):
-        """Sends a request of usual form. An iterable body is sent chunked, piece by piece."""
+        """Sends a well-formed request. A non-bytes body is sent chunked, one chunk per piece."""
         lines = [f"{method} {path} HTTP/1.1", "Host: localhost"]
         lines += [f"{name}: {value}" for name, value in fields]
         whole = isinstance(body, bytes)
@@ -54,7 +54,7 @@ class Connection:
             self.send(b"0\r\n\r\n")
 
     def answer(self, to_head=False):
-        """The next final response."""
+        """Reads the next final response."""
         while (answer := self.answer_head()).status < 200:
             pass
         if not to_head and answer.status not in (204, 304):
@@ -70,7 +70,7 @@ class Connection:
         return Answer(int(status), [(name.lower(), value) for name, value in pairs])
 
     def body_pieces(self, answer):
-        """The body as it arrives; Broken when it ends too early."""
+        """Yields the body as it arrives. Raises Broken if it is truncated."""
         length = answer.field("content-length")
         coding = answer.field("transfer-encoding")
         assert length is None or coding is None, "two framings"
@@ -84,7 +84,7 @@ class Connection:
             yield self.rest()
 
     def pieces(self, size, piece_size=65536):
-        """The next `size` bytes."""
+        """Yields the next `size` bytes."""
         while size > 0:
             if not self._buffer:
                 self._fill(min(size, piece_size))
@@ -96,7 +96,7 @@ class Connection:
         return b"".join(self.pieces(size))
 
     def rest(self):
-        """All that comes until the server closes the connection."""
+        """Reads until the server closes the connection."""
         pieces = [self._buffer]
         self._buffer = b""
         while piece := sockets.receive(self.socket):
@@ -104,7 +104,7 @@ class Connection:
         return b"".join(pieces)
 
     def closed(self):
-        """Waits for the server to close the connection; whether it did without another word."""
+        """Waits until the server closes the connection. Returns true if nothing more arrived."""
         return self.rest() == b""
 
     def _chunks(self):
@@ -133,6 +133,6 @@ def chunk(data):
 
 
 def get(path, *lines):
-    """The bytes of a GET request."""
+    """Returns the bytes of a GET request."""
     head = [f"GET {path} HTTP/1.1", "Host: localhost", *lines, "", ""]
     return "\r\n".join(head).encode()

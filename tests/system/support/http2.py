@@ -1,4 +1,4 @@
-"""An HTTP/2 client on python3-h2, which opens its windows only as far as it is told to."""
+"""An HTTP/2 client on python3-h2, with control over its flow-control windows."""
 
 import collections
 import time
@@ -16,7 +16,7 @@ from support.environment import PATIENCE
 
 FRAME_BYTES = 16384
 
-# python3-h2 takes GOAWAY for the end, but streams that are open go on (RFC 9113, 6.8).
+# python3-h2 treats GOAWAY as the end, but open streams continue (RFC 9113, 6.8).
 h2.connection.H2ConnectionStateMachine._transitions[
     h2.connection.ConnectionState.CLIENT_OPEN, h2.connection.ConnectionInputs.RECV_GOAWAY
 ] = (None, h2.connection.ConnectionState.CLIENT_OPEN)
@@ -46,7 +46,7 @@ class Stream:
 
 
 class Connection:
-    """`reading=False`: windows stay shut until take() opens them."""
+    """With `reading=False` only take() opens the windows."""
 
     def __init__(self, server, receive_buffer=None, reading=True, settings=None):
         self.socket = sockets.connect(server, receive_buffer, alpn=("h2",))
@@ -54,13 +54,13 @@ class Connection:
             assert self.socket.selected_alpn_protocol() == "h2"
         self._reading = reading
         self.streams = {}
-        self._turns = collections.deque()  # of streams whose bodies are to be sent
+        self._turns = collections.deque()  # streams with unsent bodies, in round-robin order
         self.goaways = []  # (error code, last stream)
         self.ended = False  # the server has closed the connection
         self.protocol = h2.connection.H2Connection(h2.config.H2Configuration(
             client_side=True, header_encoding="utf-8", validate_outbound_headers=False,
             normalize_outbound_headers=False))
-        self.protocol.clear_outbound_data_buffer = lambda: None  # GOAWAY drops no answer to a PING
+        self.protocol.clear_outbound_data_buffer = lambda: None  # keeps PING answers on GOAWAY
         self.protocol.initiate_connection()
         if settings:
             self.protocol.update_settings(settings)
@@ -84,8 +84,8 @@ class Connection:
                 self.ended = True
 
     def request(self, method, path, fields=(), body=None, ends=True, now=True):
-        """Opens a stream. `body` leaves as the windows allow, while the connection is read.
-        `now=False`: the request leaves with the next one, or when the connection is read."""
+        """Opens a stream. `body` is sent as the windows allow, while the connection is read.
+        With `now=False` the request is sent with the next one, or on the next read."""
         stream = Stream(self.protocol.get_next_available_stream_id())
         scheme = "https" if self._encrypted else "http"
         head = [(":method", method), (":scheme", scheme), (":authority", "localhost"),
@@ -106,12 +106,12 @@ class Connection:
         return hasattr(self.socket, "selected_alpn_protocol")
 
     def resume(self, stream):
-        """Goes on with stream.unsent."""
+        """Continues to send stream.unsent."""
         self._turns.append(stream)
         self._send_bodies()
 
     def send_data(self, stream, data, end=False, padding=None):
-        """One frame, past all that waits to be sent."""
+        """Sends one DATA frame now, ahead of unsent bodies."""
         self.protocol.send_data(stream.number, data, end_stream=end, pad_length=padding)
         self.flush()
 
@@ -121,14 +121,14 @@ class Connection:
         self.flush()
 
     def answer(self, stream, seconds=20):
-        """Waits for the whole response; Broken when it is cut short."""
+        """Waits for the whole response. Raises Broken if it is truncated."""
         self.run_until(lambda: stream.over, f"response on stream {stream.number}", seconds)
         if not stream.ended:
             raise Broken(f"stream {stream.number}: reset {stream.reset_code}, {self.goaways}")
         return Answer(stream.status, stream.fields, stream.body)
 
     def run_until(self, condition, what, seconds=20):
-        """Reads, and sends bodies, until the condition holds. Broken when the connection ends."""
+        """Reads and sends until the condition holds. Raises Broken if the connection ends."""
         until = time.monotonic() + seconds * PATIENCE
         self._send_bodies()
         while not condition():
@@ -188,8 +188,8 @@ class Connection:
                 self.goaways.append((event.error_code, event.last_stream_id))
 
     def _send_bodies(self):
-        """A frame of each stream in turn, as long as the windows are open. Where the connection's
-        shut it goes on the next time."""
+        """Sends one frame of each stream in turn while the windows are open. The next call
+        continues with the stream at which the connection's window closed."""
         waiting = 0
         while self._turns and waiting < len(self._turns):
             stream = self._turns.popleft()

@@ -1,13 +1,12 @@
-"""The pairs that exist: who accepts and hands over (`--scheme`), on which engine (`--io`).
+"""The valid pairs of a scheme (`--scheme`) and an I/O engine (`--io`).
 
-H2SERVER_TEST_PAIR="reuseport io_uring" runs the whole suite on that one, in place of what each test
-would take by itself.
+H2SERVER_TEST_PAIR="reuseport io_uring" runs the whole suite on that pair, not on each test's own.
 """
 
 import dataclasses
 import os
 
-POOL_THREADS = 100  # a thread for each connection that a test opens at once
+POOL_THREADS = 100  # one per connection that a test holds open
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Pair:
 
     @property
     def blocking(self):
-        """A connection has a thread, or a process, for itself."""
+        """True if each connection has its own thread or process."""
         return self.io == "blocking"
 
     @property
@@ -33,12 +32,12 @@ class Pair:
         return self.scheme == "process-per-connection"
 
     def threads(self, workers, pool=POOL_THREADS):
-        """How many serve one connection after the other, and keep files in the meantime: `workers`
-        where each has many connections, `pool` in a pool."""
+        """Returns the number of threads that outlive connections and cache files: `workers` of
+        an event-driven scheme, `pool` of a pool, otherwise 0."""
         return pool if self.pool else 0 if self.blocking else workers
 
     def arguments(self, workers=None, pool=POOL_THREADS):
-        """Those of the command line."""
+        """Returns the command-line arguments."""
         threads = self.threads(workers, pool)
         return ["--scheme", self.scheme, "--io", self.io,
                 *(["--threads", str(threads)] if threads else [])]
@@ -63,12 +62,12 @@ def _chosen():
 
 CHOSEN = _chosen()
 
-# For tests of what every pair must do...
+# For tests of behaviour that every pair has.
 PAIRS = [CHOSEN] if CHOSEN else ALL
-# ...and for those that look at both ways to accept, when nobody chose.
+# For tests that cover both ways to accept, unless a pair was chosen.
 USUAL = [CHOSEN] if CHOSEN else [Pair("acceptor", "epoll"), Pair("reuseport", "epoll")]
 
 
 def of_kind(condition):
-    """Those of PAIRS for which it holds: pytest skips the test when there is none."""
+    """Returns the PAIRS that satisfy the condition. pytest skips a test that has none."""
     return [pair for pair in PAIRS if condition(pair)]

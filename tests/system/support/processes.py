@@ -1,4 +1,4 @@
-"""What the kernel says about a server: a process and those that it forks, which share its group."""
+"""Kernel data about a server: its main process and the forked ones in the same process group."""
 
 import collections
 import dataclasses
@@ -11,7 +11,7 @@ _ENDED = "ZX"
 
 
 def _stat(pid):
-    """The fields of /proc/PID/stat from the third on, the state; None: there is no such process."""
+    """Returns the fields of /proc/PID/stat from the third (state) on; None if it has ended."""
     try:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -20,7 +20,7 @@ def _stat(pid):
 
 
 def _group(leader):
-    """{process: its stat} of all that belong to the group, zombies among them."""
+    """Returns {pid: stat fields} of the group's processes, including zombies."""
     found = {}
     for name in os.listdir("/proc"):
         if name.isdigit() and (stat := _stat(name)) and int(stat[2]) == leader:
@@ -29,22 +29,22 @@ def _group(leader):
 
 
 def members(leader):
-    """The group's processes that run."""
+    """Returns the pids of the group's live processes."""
     return sorted(pid for pid, stat in _group(leader).items() if stat[0] not in _ENDED)
 
 
 def zombies(leader):
-    """The group's processes that have ended and for which nobody has waited."""
+    """Returns the pids of the group's processes that have ended and were not reaped."""
     return sorted(pid for pid, stat in _group(leader).items() if stat[0] == "Z")
 
 
 def children(parent, leader):
-    """Of one process of the group."""
+    """Returns the pids of the children of one process of the group."""
     return sorted(pid for pid, stat in _group(leader).items() if int(stat[1]) == parent)
 
 
 def _each(leader, look):
-    """look(pid) of each member; those that end meanwhile are left out."""
+    """Returns look(pid) of each member, without those that end meanwhile."""
     results = []
     for pid in members(leader):
         try:
@@ -55,8 +55,8 @@ def _each(leader, look):
 
 
 def anonymous_bytes(leader):
-    """Memory of the server's own: heap and stacks, without mapped files. What processes share
-    after a fork counts once."""
+    """Returns the size of heap and stacks, without mapped files. Pages that processes share
+    after a fork count once."""
     return sum(_each(leader, lambda pid: _field(f"/proc/{pid}/smaps_rollup", "Pss_Anon"))) * 1024
 
 
@@ -64,7 +64,7 @@ def _field(path, name):
     for line in pathlib.Path(path).read_text().splitlines():
         if line.startswith(name + ":"):
             return int(line.split()[1])
-    raise ProcessLookupError(path)  # it ends: its memory is gone already
+    raise ProcessLookupError(path)  # it is exiting and its memory is already freed
 
 
 def _threads(pid):
@@ -80,7 +80,7 @@ def _threads(pid):
 
 
 def threads(leader):
-    """The numbers of all threads, without those that the kernel adds for io_uring when it likes."""
+    """Returns the ids of all threads, without the kernel's io_uring workers (iou-*)."""
     return [thread for one in _each(leader, _threads) for thread in one]
 
 
@@ -89,7 +89,7 @@ def thread_count(leader):
 
 
 def _open_files(pid):
-    """What the process's descriptors lead to."""
+    """Returns the targets of the process's descriptors."""
     found = []
     for entry in os.scandir(f"/proc/{pid}/fd"):
         try:
@@ -100,7 +100,7 @@ def _open_files(pid):
 
 
 def open_files(leader):
-    """What the descriptors lead to."""
+    """Returns the targets of all processes' descriptors."""
     return [name for one in _each(leader, _open_files) for name in one]
 
 
@@ -109,13 +109,13 @@ def descriptor_count(leader):
 
 
 def socket_count(leader):
-    """Open sockets, listening ones among them. One that several processes hold counts once."""
+    """Counts open sockets, including listeners. A socket shared by processes counts once."""
     return len({name for name in open_files(leader) if name.startswith("socket:")})
 
 
 @dataclasses.dataclass(frozen=True)
 class Census:
-    """What a server has: numbers that must come back to what they were."""
+    """Resource counts of a server, to compare before and after a load."""
 
     processes: int
     zombies: int
@@ -129,20 +129,20 @@ class Census:
                    socket_count(leader), descriptor_count(leader))
 
     def is_back_at(self, base, descriptors_more):
-        """`descriptors_more`: files that workers keep open, to serve them again."""
+        """`descriptors_more`: allowance for files that workers keep open in their caches."""
         fixed = ("processes", "zombies", "threads", "sockets")
         return (all(getattr(self, name) == getattr(base, name) for name in fixed)
                 and self.descriptors <= base.descriptors + descriptors_more)
 
 
 def difference(leader, base):
-    """For the message when a census does not come back: the numbers, and what is open most."""
+    """Returns a failure message: both censuses and the most frequent open files."""
     often = collections.Counter(open_files(leader)).most_common(8)
     return f"before {base}, now {Census.of(leader)}; open: {often}"
 
 
 def bytes_to_send(port):
-    """What the kernel holds of the data that was sent from that port over IPv4."""
+    """Returns the bytes in the kernel's send queues of that local port, over IPv4."""
     total = 0
     for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
         _, local, _, _, queues, *_ = line.split()
@@ -152,13 +152,13 @@ def bytes_to_send(port):
 
 
 def cpu_seconds(leader):
-    """Of the server's processes, and of those for which they have waited."""
+    """Returns the CPU time of the server's processes and of the children that they reaped."""
     times = _each(leader, lambda pid: sum(map(int, _stat(pid)[11:15])))
     return sum(times) / _TICKS_PER_S
 
 
 class MemoryWatch:
-    """By how much a process's own memory grew at most: with MemoryWatch(pid) as watch: ..."""
+    """Records the peak growth of anonymous memory: with MemoryWatch(pid) as watch: ..."""
 
     _PERIOD_S = 0.05
 
@@ -186,7 +186,7 @@ class MemoryWatch:
             try:
                 self._look()
             except AssertionError:
-                return  # it has ended, which the test itself notices
+                return  # the server has ended; the test detects that itself
 
     @property
     def growth(self):

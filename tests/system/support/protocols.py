@@ -1,4 +1,4 @@
-"""The four ways to talk to the server, and one function that speaks all of them."""
+"""The four protocols, and one function that makes a request over any of them."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ class Protocol:
     name: str
     tls: bool
     http2: bool
-    curl: str  # option
+    curl: str  # curl's option
 
     def connect(self, server, **options):
         return (http2 if self.http2 else http1).Connection(server, **options)
@@ -25,12 +25,12 @@ PROTOCOLS = [
 
 
 def name_of(parameter):
-    """For pytest's ids: of a protocol or a pair."""
+    """For pytest's `ids`: the name of a protocol, a pair or a row."""
     return getattr(parameter, "name", None)
 
 
 def fetch(server, protocol, path, method="GET", fields=(), body=b""):
-    """The answer to one request on a connection of its own."""
+    """Returns the answer to one request on a new connection."""
     with protocol.connect(server) as connection:
         if protocol.http2:
             stream = connection.request(method, path, fields, body or None)

@@ -1,4 +1,4 @@
-"""The program under test, run over a temporary directory of its own."""
+"""The program under test, in its own temporary directory."""
 
 import errno
 import os
@@ -25,16 +25,15 @@ _SANITIZER_REPORT = re.compile(r"Sanitizer|runtime error:|assertion|ASSERT")
 class Server:
     """with Server("--upload-overwrite", tls=True, workers=2) as server: ...
 
-    On leaving it is stopped by SIGTERM, and must then have ended with status 0, without a word on
-    standard error, and have left no process and no temporary file. `quiet=False`: it may have said
-    something. `user`: the number of another user to run it as, from a copy that this user can
-    reach. `pair`: the scheme and the engine; else the chosen pair (support.pairs), unless the
-    arguments name a scheme.
+    On exit it is stopped by SIGTERM. It must then end with `status`, print nothing on standard
+    error, and leave no process and no temporary file. With `quiet=False` it may print. `user`: the
+    uid to run it as, from a copy of the program that this user can reach. `pair`: the scheme and
+    the engine; the default is the chosen pair (support.pairs), unless the arguments name a scheme.
     """
 
     start_s = 10
-    stop_s = 15  # what is under way may take 10
-    status = 0  # with which it must end
+    stop_s = 15  # a drain may take 10
+    status = 0  # the expected exit status
 
     def __init__(self, *arguments, tls=False, self_signed=True, uploads=True, quiet=True,
                  user=None, pair=None, workers=None, pool_threads=pairs.POOL_THREADS):
@@ -85,13 +84,13 @@ class Server:
             self._discard()
 
     def start(self):
-        """Starts the program and waits until it says where it listens."""
+        """Starts the program and waits until it prints its URL."""
         with open(self._folder / "stdout", "wb") as out, open(self._folder / "stderr", "wb") as err:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=self._folder,
                 user=self._user, group=self._user,
                 extra_groups=None if self._user is None else [],
-                start_new_session=True)  # so that its processes can be told from others
+                start_new_session=True)  # its processes form a group
         known = holds_within(lambda: self._find_url() or not self.running, self.start_s * PATIENCE)
         assert known and self.running, f"h2server did not start: {self.stderr}"
 
@@ -107,7 +106,7 @@ class Server:
         return self.process.poll() is None
 
     def accepts(self):
-        """Whether a new connection is taken; False: it is refused."""
+        """Returns false if a new connection is refused."""
         with socket.socket() as trial:
             return trial.connect_ex(("127.0.0.1", self.port)) != errno.ECONNREFUSED
 
@@ -129,18 +128,18 @@ class Server:
         return [path for path in self.uploads.iterdir() if path.name.startswith(TEMPORARY_PREFIX)]
 
     def uploaded(self):
-        """The names in the upload directory."""
+        """Returns the names in the upload directory."""
         return sorted(path.name for path in self.uploads.iterdir())
 
     def restart_with_descriptors(self, most):
-        """Starts it anew, with that many to have open. io_uring looks at the limit when it begins
-        to accept, so that a running server would not notice."""
+        """Restarts it with that limit of open descriptors. io_uring reads the limit when it starts
+        to accept, so a running server would not notice a change."""
         self.stop()
         self.command = [tool("prlimit"), f"--nofile={most}:{most}", *self.command]
         self.start()
 
     def limit(self, what, most):
-        """Lowers the limit of each process, and of those that will be forked."""
+        """Lowers a resource limit of each process; later forks inherit it."""
         for pid in members(self.pid):
             resource.prlimit(pid, what, (most, resource.prlimit(pid, what)[1]))
 
@@ -151,14 +150,14 @@ class Server:
         return holds_within(lambda: not self.running, seconds)
 
     def stop(self):
-        """Stops it, if it still runs, and checks how it ended."""
+        """Stops it if it still runs, and checks how it ended."""
         if self.running:
             self.signal()
         wait_until(lambda: not self.running, "the server ends after SIGTERM", self.stop_s)
         self.check()
 
     def check(self):
-        """That it has ended as it should."""
+        """Checks the exit status, standard error, processes and temporary files after the end."""
         stderr = self.stderr
         assert not _SANITIZER_REPORT.search(stderr), stderr
         assert self.process.returncode == self.status, f"status {self.process.returncode}: {stderr}"

@@ -1,4 +1,4 @@
-"""A place on a server for one test."""
+"""A private place on a shared server for one test."""
 
 import itertools
 
@@ -8,8 +8,8 @@ _numbers = itertools.count()
 
 
 class Site:
-    """A server, a way to talk to it, and a folder whose paths no other test has asked for: the
-    server remembers for a second what it found under a path."""
+    """A server, a protocol, and a folder whose paths no other test has requested. The server caches
+    for a second what it found under a path."""
 
     def __init__(self, server, protocol):
         self.server = server
@@ -19,7 +19,7 @@ class Site:
         self.folder.mkdir()
 
     def place(self, name, content):
-        """Makes a file; returns the path to ask for."""
+        """Creates a file. Returns its URL path."""
         file = self.folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)

@@ -10,8 +10,8 @@ TIMEOUT_S = 10 * PATIENCE
 
 
 def connect(server, receive_buffer=None, alpn=()):
-    """A connected socket, in TLS when the server speaks it. `receive_buffer` bytes, about: a small
-    one soon stops a server that sends."""
+    """Returns a connected socket, with TLS if the server uses it. `receive_buffer` is SO_RCVBUF; a
+    small one soon stalls a sending server."""
     connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     connection.settimeout(TIMEOUT_S)
     if receive_buffer is not None:
@@ -27,7 +27,7 @@ def connect(server, receive_buffer=None, alpn=()):
 
 
 def receive(connection, size=65536):
-    """What has arrived; empty at the end, however the peer made it."""
+    """Returns the received bytes. Empty if the peer closed or reset the connection."""
     try:
         return connection.recv(size)
     except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
@@ -35,7 +35,7 @@ def receive(connection, size=65536):
 
 
 def send(connection, data):
-    """False when the peer does not take it any more."""
+    """Returns false if the peer has closed or reset the connection."""
     try:
         connection.sendall(data)
         return True

@@ -1,5 +1,5 @@
-"""A disk that stalls: a file system in user space (FUSE) whose writes wait as long as they are told
-to. The test makes one by StallingDisk; run as a program this file is the file system itself."""
+"""A FUSE file system whose writes block on demand. A test mounts it with StallingDisk; run as a
+program, this file serves the file system."""
 
 import contextlib
 import errno
@@ -10,12 +10,12 @@ import subprocess
 import sys
 import time
 
-# In the folder of the controls: while `held` is there, writes wait; `stuck` says that one does.
+# Control files: writes block while `held` exists; a blocked write creates `stuck`.
 _HELD, _STUCK = "held", "stuck"
 
 
 class StallingDisk:
-    """with StallingDisk(folder) as disk: ... disk.mount is a directory on it."""
+    """with StallingDisk(folder) as disk: ... disk.mount is its mount point."""
 
     def __init__(self, folder):
         self.mount = folder / "disk"
@@ -37,7 +37,7 @@ class StallingDisk:
 
     @contextlib.contextmanager
     def held(self):
-        """No write comes back until release(), or the end of the block."""
+        """Blocks all writes until release() or the end of the with block."""
         (self._controls / _HELD).touch()
         try:
             yield
@@ -49,12 +49,12 @@ class StallingDisk:
             (self._controls / _HELD).unlink()
 
     def stuck(self):
-        """Whether a write waits."""
+        """Returns true if a write is blocked."""
         return (self._controls / _HELD).exists() and (self._controls / _STUCK).exists()
 
 
 def obstacle():
-    """Why there can be none here; empty: there can."""
+    """Returns why the file system cannot be mounted here; empty if it can."""
     if os.geteuid() != 0:
         return "mounting needs privileges"
     if not os.path.exists("/dev/fuse"):
@@ -66,8 +66,7 @@ def serve(mount, controls):
     import fusepy
 
     class Memory(fusepy.Operations):
-        """Files in one directory. fusepy calls from several threads, each call of which is short
-        but a held write."""
+        """Files in one directory. fusepy calls from several threads; only held writes take long."""
 
         def __init__(self):
             self.files = {}  # by path

@@ -1,4 +1,4 @@
-"""Requests that are under way: stopped in the middle, to be finished later or never."""
+"""Requests that stop halfway, to be finished later or never."""
 
 import socket
 
@@ -9,7 +9,7 @@ CONTENT = noise(5_000_000)
 
 
 class Download:
-    """Of a file that holds CONTENT, begun, and waiting for its reader."""
+    """A download of a file that holds CONTENT, stalled after its first bytes."""
 
     def __init__(self, server, protocol, path="/large"):
         self._http2 = protocol.http2
@@ -31,7 +31,7 @@ class Download:
 
 
 def begin_upload(connection, protocol, body):
-    """Sends a part of the form; the result sends the rest, and gives the answer."""
+    """Sends part of the form. Returns a function that sends the rest and returns the answer."""
     if protocol.http2:
         stream = connection.request("POST", "/files", [form_type()], ends=False)
         connection.send_data(stream, body[: http2.FRAME_BYTES])
@@ -51,7 +51,7 @@ def begin_upload(connection, protocol, body):
     return finish
 
 
-# --- connections in each state of their lives: functions of the server and the protocol ----------
+# --- connections in each state: functions of the server and the protocol -------------------------
 
 
 def silent(server, _):
@@ -59,7 +59,7 @@ def silent(server, _):
 
 
 def in_handshake(server, protocol):
-    """Of TLS; without it, in the preface of HTTP/2 or in a request line."""
+    """In the TLS handshake; without TLS, in the HTTP/2 preface or in a request line."""
     connection = silent(server, protocol)
     begin = b"\x16\x03\x01\x02\x00\x01\x00" if protocol.tls else b"PRI * HT"
     connection.sendall(begin if protocol.http2 or protocol.tls else b"GE")
@@ -72,7 +72,7 @@ def in_head(server, protocol):
         connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nX-A")
         return connection
     connection = http2.Connection(server).socket
-    connection.sendall(b"\0\0\x10\x01\x04\0\0\0\x01\x82")  # HEADERS of 16 bytes, the first of them
+    connection.sendall(b"\0\0\x10\x01\x04\0\0\0\x01\x82")  # HEADERS of 16 bytes, 1 of them sent
     return connection
 
 

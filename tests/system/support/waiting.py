@@ -1,4 +1,4 @@
-"""Waiting for something to become true, never for a time to pass."""
+"""Waits for conditions instead of fixed times."""
 
 import time
 
@@ -8,7 +8,7 @@ _POLL_S = 0.005
 
 
 def holds_within(condition, seconds):
-    """Whether `condition()` becomes true before the deadline."""
+    """Returns true if `condition()` becomes true before the deadline."""
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > until:
@@ -18,5 +18,5 @@ def holds_within(condition, seconds):
 
 
 def wait_until(condition, what, seconds=5):
-    """Returns as soon as `condition()` is true; fails when it stays false."""
+    """Returns as soon as `condition()` is true. Fails if it is not within `seconds`."""
     assert holds_within(condition, seconds * PATIENCE), f"waited {seconds} s in vain: {what}"

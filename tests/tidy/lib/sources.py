@@ -1,4 +1,4 @@
-"""What the checks share: which files there are, and C++ text without its comments and literals."""
+"""Shared by the checks: lists the files and strips comments and literals from C++ text."""
 
 import pathlib
 import re
@@ -26,12 +26,12 @@ def _blank(text):
 
 
 def without_comments(text):
-    """`text` with spaces for comments; every other character keeps its place."""
+    """Returns `text` with comments replaced by spaces; all other characters keep their places."""
     return _TOKEN.sub(lambda m: _blank(m[0]) if m["comment"] else m[0], text)
 
 
 def code_only(text):
-    """`text` with spaces for comments, literals and preprocessor lines."""
+    """Returns `text` with comments, literals and preprocessor lines replaced by spaces."""
 
     def replace(match):
         return match[0] if match["number"] else _blank(match[0])
@@ -40,7 +40,7 @@ def code_only(text):
 
 
 def cpp_files(root, *folders):
-    """The .h and .cc files below `folders`, as paths relative to `root`, in order."""
+    """Returns the .h and .cc files below `folders`, relative to `root`, sorted in each folder."""
     found = []
     for folder in folders:
         for path in sorted((root / folder).rglob("*")):
@@ -50,7 +50,7 @@ def cpp_files(root, *folders):
 
 
 def project_files(root):
-    """What git tracks, or would track, below `root`; all files where that is no repository."""
+    """Returns the files below `root` that git tracks or would track, or all without git."""
     listing = subprocess.run(
         ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         capture_output=True,
@@ -69,7 +69,7 @@ def line_of(text, position):
 
 
 def run(check):
-    """The main program of a check: prints what `check(ROOT)` found and exits accordingly."""
+    """The main program of a check: prints the problems of `check(ROOT)`; exits with 1 if any."""
     problems = check(ROOT)
     for problem in problems:
         print(problem)

@@ -1,5 +1,5 @@
-// Short byte strings, word by word: names and values are mostly 3 to 30 bytes, for which a call of
-// memcmp costs more than the comparison.
+// Loads, stores and compares short byte strings by words. Names and values are mostly 3 to 30
+// bytes, for which a call of memcmp costs more than the comparison.
 #pragma once
 
 #include <bit>
@@ -43,7 +43,7 @@ inline bool same_bytes(const char* a, const char* b, std::size_t size) noexcept 
     for (std::size_t i = 0; i + sizeof(Long) < size; i += sizeof(Long)) {
       if (load<Long>(a + i) != load<Long>(b + i)) return false;
     }
-    const std::size_t last = size - sizeof(Long);  // overlaps what was compared
+    const std::size_t last = size - sizeof(Long);  // overlaps the bytes compared before
     return load<Long>(a + last) == load<Long>(b + last);
   }
   if (size >= sizeof(Short)) {

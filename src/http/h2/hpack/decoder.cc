@@ -26,8 +26,8 @@ constexpr std::array<FieldLine, static_table.size()> static_lines = [] {
   return made;
 }();
 
-// Where this thread unpacks Huffman codes: the strings of one line. It grows to what the longest
-// block asked for, which the limit on a block's size bounds.
+// The thread's buffer for the unpacked Huffman codes of one line. It grows to the need of the
+// longest block, which the limit on a block's size bounds, and does not shrink.
 class Scratch {
  public:
   char* take(std::size_t size) {
@@ -57,12 +57,12 @@ bool ends_in_space(std::string_view value) noexcept {
   return is_space(value.front()) || is_space(value.back());
 }
 
-// RFC 9113, 8.2.1, and as HTTP/1.1 here no other control character (RFC 9110, 5.5).
+// RFC 9113, 8.2.1, and, as in HTTP/1.1 here, no other control character (RFC 9110, 5.5).
 bool is_valid_value(std::string_view value) noexcept {
   if (value.empty()) return true;
   if (ends_in_space(value)) return false;
-  // Eight bytes at a time: is one of them a control character? A tab is, too, hence the second
-  // look.
+  // Finds control characters, eight bytes at a time. A tab is one too but is valid, hence the
+  // second check at the end.
   constexpr std::uint64_t ones = 0x0101010101010101;
   std::uint64_t found = 0;
   std::size_t i = 0;
@@ -80,7 +80,7 @@ bool is_valid_value(std::string_view value) noexcept {
   return std::ranges::all_of(value, is_field_value_character);
 }
 
-// What a dynamic entry remembers of its line.
+// Bits of a dynamic entry's note; the low byte is the token.
 constexpr unsigned name_is_valid_bit = 0x100;
 constexpr unsigned value_is_valid_bit = 0x200;
 
@@ -100,7 +100,7 @@ void take_name(const DynamicTable::Entry& entry, FieldLine& line) noexcept {
 }  // namespace
 
 Decoder::Decoder(std::uint32_t table_bytes_max) : table_(table_bytes_max) {
-  // A larger table is ours to offer and the peer's to announce (RFC 7541, 4.2).
+  // We may allow a larger table, but only the peer can announce it (RFC 7541, 4.2).
   if (table_bytes_max > initial_table_bytes) table_.resize(initial_table_bytes);
 }
 
@@ -118,7 +118,7 @@ inline bool Decoder::read_indexed(FieldLine& line) noexcept {
     line = static_lines[index];
     return true;
   }
-  index -= static_count + 1;  // 0 becomes the largest there is
+  index -= static_count + 1;  // 0 wraps to a large value and is rejected
   if (index >= table_.count()) return false;
   const DynamicTable::Entry entry = table_.at(index);
   take_name(entry, line);
@@ -145,7 +145,7 @@ Decoder::Verdict Decoder::next(FieldLine& line) {
     }
     if (good) [[likely]]
       return Verdict::line;
-    cursor_ = begin;  // and so for ever
+    cursor_ = begin;  // the cursor stays here, so later calls fail too
     return Verdict::malformed;
   }
   return Verdict::end;
@@ -157,7 +157,7 @@ bool Decoder::read_literal(FieldLine& line) {
   const bool insert = (first & 0x40U) != 0;
   std::uint32_t index = 0;
   if (!decode_integer(cursor_, end_, insert ? 6 : 4, index)) return false;
-  // Enough for two strings of what is left of the block and for the name of an entry.
+  // Enough for two strings from the rest of the block and for the name of an entry.
   const auto left = static_cast<std::size_t>(end_ - cursor_);
   char* room = scratch.take(huffman_room(left) + huffman_room(0) + table_.limit_bytes());
   if (!read_name(index, line, room) || !read_string(line.value, room)) return false;
@@ -165,8 +165,8 @@ bool Decoder::read_literal(FieldLine& line) {
   line.is_static = false;
   line.never_indexed = (first & 0xf0U) == 0x10;
   if (!insert) return true;
-  // The insertion may evict the entry that the name is of (4.4). A table whose entries have no
-  // bytes has no buffer, from which not even nothing may be copied.
+  // The insertion may evict the entry that holds the name (4.4). An empty name is not copied: if
+  // all entries are empty the table has no buffer, and memcpy() from null is undefined.
   if (index > static_count && !line.name.empty()) {
     std::memcpy(room, line.name.data(), line.name.size());
     line.name = {room, line.name.size()};
@@ -215,7 +215,7 @@ bool Decoder::read_string(std::string_view& text, char*& room) noexcept {
   return true;
 }
 
-// RFC 7541, 6.3 and 4.2: before the first field, and no more than we allow.
+// RFC 7541, 6.3 and 4.2: only before the first field, and not above our limit.
 bool Decoder::read_table_size() noexcept {
   std::uint32_t size = 0;
   if (cursor_ != updates_end_ || !decode_integer(cursor_, end_, 5, size)) return false;

@@ -1,9 +1,9 @@
-// Decoder of field blocks (RFC 7541), one for each connection. What a list of fields must be for a
-// request is not its matter; that a name and a value are well-formed (RFC 9113, 8.2.1) is told with
-// each line, since of an indexed line it is known already.
+// Decoder of field blocks (RFC 7541), one for each connection. It does not check whether the fields
+// form a request. It reports with each line whether name and value are well-formed (RFC 9113,
+// 8.2.1), which is already known for an indexed line.
 //
-// Not thread-safe. Until the peer fills the dynamic table it holds no memory beyond itself; where a
-// Huffman code is unpacked belongs to the thread.
+// Not thread-safe. Allocates nothing until the peer fills the dynamic table, except in a buffer of
+// the thread for unpacked Huffman codes.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,31 @@
 namespace h2server::http::h2::hpack {
 
 struct FieldLine {
-  // Valid until the next call of any decoder of this thread, and as long as the block.
+  // Valid until the next call of any decoder on this thread, and only while the block lives.
   std::string_view name;
   std::string_view value;
   Token token = Token::none;    // of the name
-  bool name_is_valid = false;   // characters of a token, none in upper case, maybe after a ':'
+  bool name_is_valid = false;   // token characters without upper case, after an optional ':'
   bool value_is_valid = false;  // no control character, no space or tab at either end
-  bool is_static = false;       // name and value live for ever
-  bool name_is_static = false;  // the name does
-  bool never_indexed = false;   // RFC 7541, 6.2.3: not to be indexed by who passes it on
+  bool is_static = false;       // name and value have static lifetime
+  bool name_is_static = false;  // the name has static lifetime
+  bool never_indexed = false;   // RFC 7541, 6.2.3: intermediaries must not index it
 };
 
 class Decoder {
  public:
-  // What our SETTINGS_HEADER_TABLE_SIZE says, 64 KiB at most. Less than 4096 counts at once, while
-  // a peer that has not seen our SETTINGS yet takes 4096 (RFC 9113, 6.5.2).
+  // `table_bytes_max` is our SETTINGS_HEADER_TABLE_SIZE, 64 KiB at most. A value below 4096 applies
+  // at once, although a peer that has not seen our SETTINGS assumes 4096 (RFC 9113, 6.5.2).
   explicit Decoder(std::uint32_t table_bytes_max = 4096);
 
-  // A whole field block, its CONTINUATIONs joined. It must live until the last next().
+  // Begins a whole field block, its CONTINUATIONs joined. It must live until the last next().
   void begin(std::string_view block) noexcept;
 
-  // malformed: a connection error of type COMPRESSION_ERROR; it is what every further call says.
+  // malformed: a connection error of type COMPRESSION_ERROR. Further calls return it too.
   enum class Verdict : std::uint8_t { line, end, malformed };
   Verdict next(FieldLine& line);
 
-  // Of the heap; the thread's memory is not counted.
+  // Heap memory, without the thread's buffer.
   [[nodiscard]] std::size_t memory_bytes() const noexcept { return table_.memory_bytes(); }
 
  private:
@@ -52,7 +52,7 @@ class Decoder {
   DynamicTable table_;
   const char* cursor_ = nullptr;
   const char* end_ = nullptr;
-  const char* updates_end_ = nullptr;  // of the size updates that begin the block
+  const char* updates_end_ = nullptr;  // of the size updates at the start of the block
 };
 
 }  // namespace h2server::http::h2::hpack

@@ -71,12 +71,12 @@ void DynamicTable::evict_down_to(std::uint32_t bytes) noexcept {
 // Moves the bytes to the beginning of the buffer, or of a larger one.
 void DynamicTable::make_room(std::uint32_t size) {
   const std::uint32_t needed = live_ + size;
-  // A table that evicts moves its bytes each time it comes to the end. A quarter of free space
-  // makes that rare.
+  // A table that evicts moves its bytes each time they reach the end. A quarter of free space makes
+  // that rare.
   const bool evicts = begin_ != 0;
   std::uint32_t wanted = std::max(capacity_, buffer_bytes_min);
   while (needed > (evicts ? wanted - wanted / 4 : wanted)) wanted *= 2;
-  wanted = std::min(wanted, limit_);  // the entries that fit into the table fit into this
+  wanted = std::min(wanted, limit_);  // enough for all entries that fit into the table
   if (wanted > capacity_) {
     auto larger = std::make_unique_for_overwrite<char[]>(wanted);
     if (live_ != 0) std::memcpy(larger.get(), buffer_.get() + begin_, live_);

@@ -13,7 +13,7 @@ namespace h2server::http::h2::hpack {
 
 namespace {
 
-// First bits of the representations (RFC 7541, 6) and how many bits their prefix has.
+// First bits of the representations (RFC 7541, 6) and the size of their prefix in bits.
 struct Representation {
   unsigned flags;
   unsigned prefix_bits;
@@ -28,7 +28,8 @@ char* write(char* out, Representation representation, std::uint32_t value) noexc
   return encode_integer(out, representation.flags, representation.prefix_bits, value);
 }
 
-// RFC 7541, 7.1.3: who can make us send values beside a secret one could try to guess it by sizes.
+// RFC 7541, 7.1.3: an attacker who can choose values next to a secret one could guess it by the
+// sizes of blocks.
 constexpr bool is_credential(Token token) noexcept {
   return token == Token::authorization || token == Token::proxy_authorization ||
          token == Token::cookie || token == Token::set_cookie;
@@ -40,7 +41,7 @@ constexpr bool tends_to_change(Token token) noexcept {
          token == Token::content_disposition;
 }
 
-// Up to eight bytes at the end of `text`; of fewer, some bits of all of them.
+// Returns the last eight bytes of `text`, or a mix of the bytes of a shorter one.
 inline std::uint64_t tail(std::string_view text) noexcept {
   const std::size_t size = text.size();
   if (size >= 8) return load<std::uint64_t>(text.data() + size - 8);
@@ -53,7 +54,7 @@ inline std::uint64_t tail(std::string_view text) noexcept {
   return word;
 }
 
-// Of sizes and ends only, at a few cycles: what it takes for alike is compared byte by byte anyway.
+// Hashes only sizes and ends, in a few cycles. Matches in the table are compared byte by byte.
 inline std::uint32_t hash_of(std::string_view name, std::string_view value) noexcept {
   std::uint64_t mix = (tail(name) ^ name.size()) * 0x9e3779b97f4a7c15;
   mix = ((mix ^ mix >> 29) + tail(value) + value.size()) * 0xbf58476d1ce4e5b9;
@@ -78,7 +79,7 @@ char* write_string(char* out, std::string_view text) noexcept {
   return out + text.size();
 }
 
-// The index of that line in the static table, or 0.
+// Returns the index of that line in the static table, or 0.
 std::uint32_t find_static(Token token, std::string_view value) noexcept {
   std::uint32_t index = static_index_of_name[static_cast<std::size_t>(token)];
   if (index == 0) return 0;
@@ -91,7 +92,7 @@ std::uint32_t find_static(Token token, std::string_view value) noexcept {
   return 0;
 }
 
-// That the name is another is the rarer case, so it is compared last.
+// Compares the name last, since it differs more rarely.
 inline bool is_line(const DynamicTable::Entry& entry, std::string_view name,
                     std::string_view value) noexcept {
   return entry.name_size == name.size() && entry.value_size == value.size() &&
@@ -99,7 +100,7 @@ inline bool is_line(const DynamicTable::Entry& entry, std::string_view name,
          same_bytes(entry.bytes, name.data(), name.size());
 }
 
-// The age of that line in the table; count() where there is none.
+// Returns the age of that line in the table, or count() if there is none.
 std::uint32_t find_line(const DynamicTable& table, std::string_view name, std::string_view value,
                         std::uint16_t note) noexcept {
   std::uint32_t age = table.find(0, name.size(), value.size(), note);
@@ -109,7 +110,7 @@ std::uint32_t find_line(const DynamicTable& table, std::string_view name, std::s
   return age;
 }
 
-// The index of an entry of that name, or 0.
+// Returns the index of an entry with that name, or 0.
 std::uint32_t find_name(const DynamicTable& table, std::string_view name) noexcept {
   for (std::uint32_t age = 0; age < table.count(); ++age) {
     const DynamicTable::Entry entry = table.at(age);
@@ -136,7 +137,7 @@ void Encoder::set_table_bytes_max(std::uint32_t bytes) noexcept {
   ++version_;
 }
 
-// RFC 7541, 4.2: the smallest size in between, then the last.
+// RFC 7541, 4.2: the smallest size since the last block, then the current one.
 char* Encoder::begin_block(char* out) noexcept {
   if (!announced_min_) [[likely]]
     return out;
@@ -181,7 +182,7 @@ char* Encoder::encode_literal(char* out, std::string_view name, std::string_view
   if (is_credential(token)) {
     representation = never_indexed;
   } else if (DynamicTable::entry_bytes(name, value) <= table_.bytes_max() / 4) {
-    // What is larger would evict much that is used more often.
+    // A larger field would evict many entries that are used more often.
     if (!tends_to_change(token) || seen_.check_and_add(note_of(hash))) representation = inserted;
   }
   std::uint32_t index = static_index_of_name[static_cast<std::size_t>(token)];

@@ -1,11 +1,12 @@
-// Encoder of field blocks (RFC 7541), one for each connection, that chooses what to index.
+// Encoder of field blocks (RFC 7541), one for each connection. It chooses what to index.
 //
-// Not thread-safe. Holds no memory beyond itself until the first insertion; allocates only while
-// the table grows.
+// Not thread-safe. Allocates nothing until the first insertion, and then only while the table
+// grows.
 //
-// What it does with a field: one that either table has is its index. Credentials are never indexed.
-// A field whose value tends to be another for each response is inserted when it comes a second
-// time. Everything else is inserted at once. Strings are Huffman-coded where that is shorter.
+// A field that either table has is sent as its index. Credentials are never indexed. A field larger
+// than a quarter of the table is not inserted. A field whose value tends to differ in each response
+// is inserted when it occurs a second time. All others are inserted at once. Strings are
+// Huffman-coded if that is shorter.
 #pragma once
 
 #include <array>
@@ -21,37 +22,37 @@ namespace h2server::http::h2::hpack {
 
 class Encoder {
  public:
-  // What every peer offers before it says otherwise (RFC 9113, 6.5.2), and enough for responses.
+  // Every peer's table size before its SETTINGS (RFC 9113, 6.5.2), and enough for responses.
   static constexpr std::uint32_t table_bytes_max = 4096;
 
-  // The peer's SETTINGS_HEADER_TABLE_SIZE. The next block announces what changes.
+  // Applies the peer's SETTINGS_HEADER_TABLE_SIZE. The next block announces a change.
   void set_table_bytes_max(std::uint32_t bytes) noexcept;
 
-  // Most bytes that encode() writes for the field: an index and two sizes beside the strings.
+  // Maximum bytes that encode() writes for the field: an index and two sizes besides the strings.
   static std::size_t bound(const Field& field) noexcept {
     return field.name.size() + field.value.size() + 16;
   }
-  // Most that begin_block() writes: two size updates.
+  // Maximum that begin_block() writes: two size updates.
   static constexpr std::size_t block_head_bytes_max = 6;
 
-  // Both return the new end. A name is in lower case; its bytes and the value's are copied.
+  // Both return the new end. `name` must be in lower case. The strings are copied.
   char* begin_block(char* out) noexcept;
   char* encode(char* out, std::string_view name, std::string_view value);
 
-  // Changes whenever an index may have come to mean something else, and when a size update waits or
-  // is written. So when it is the same before begin_block() and after the last encode(), the block
-  // may be sent again as it is while it stays the same.
+  // Changes when an index may have changed its meaning, and when a size update is pending or
+  // written. If it is the same before begin_block() and after the last encode(), the block may be
+  // sent again until the version changes.
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
-  // Of the heap.
+  // Heap memory.
   [[nodiscard]] std::size_t memory_bytes() const noexcept { return table_.memory_bytes(); }
 
  private:
-  // Hashes of pairs that came once. Old ones are forgotten in turn; one that is there by accident
-  // costs an insertion too early.
+  // Hashes of fields that occurred once; the newest replaces the oldest. A false positive only
+  // causes an early insertion.
   class Seen {
    public:
-    // Whether it came before; from now on it did.
+    // Returns true if `hash` was there; otherwise adds it.
     bool check_and_add(std::uint16_t hash) noexcept;
 
    private:
@@ -59,8 +60,8 @@ class Encoder {
     std::uint8_t next_ = 0;
   };
 
-  // By hash, where an entry may be: its number modulo 256, of which a table of 4096 bytes has 128
-  // at once at most. A hint, in two places for each; who is in neither is searched for.
+  // By hash, where an entry may be: the last two numbers added, modulo 256. A table of 4096 bytes
+  // has at most 128 entries. If neither matches, the whole table is searched.
   class Hints {
    public:
     [[nodiscard]] std::array<std::uint8_t, 2> of(std::uint32_t hash) const noexcept {
@@ -83,7 +84,7 @@ class Encoder {
   DynamicTable table_{table_bytes_max};
   Hints hints_;
   Seen seen_;
-  std::optional<std::uint32_t> announced_min_;  // the least size since the last block
+  std::optional<std::uint32_t> announced_min_;  // smallest size since the last block
   std::uint64_t version_ = 0;
 };
 

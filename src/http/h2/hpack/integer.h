@@ -6,7 +6,7 @@
 
 namespace h2server::http::h2::hpack {
 
-inline constexpr std::size_t integer_bytes_max = 6;  // UINT32_MAX: a prefix and five more
+inline constexpr std::size_t integer_bytes_max = 6;  // UINT32_MAX: the prefix and five more
 
 // `flags` are the bits of the first byte above the prefix. Returns the new end.
 inline char* encode_integer(char* out, unsigned flags, unsigned prefix_bits,
@@ -24,9 +24,9 @@ inline char* encode_integer(char* out, unsigned flags, unsigned prefix_bits,
   return out;
 }
 
-// Reads at `cursor`, which is before `end`, and moves it on. False when the bytes end within the
-// integer, when it is beyond 32 bits, and when more than five bytes continue it: zeros without end
-// would be work without end.
+// Reads at `cursor`, which must be before `end`, and advances it. Returns false if the bytes end
+// within the integer, if it exceeds 32 bits, or if more than five bytes continue it: endless zeros
+// must not cost endless work.
 inline bool decode_integer(const char*& cursor, const char* end, unsigned prefix_bits,
                            std::uint32_t& value) noexcept {
   const std::uint32_t prefix_max = (1U << prefix_bits) - 1;

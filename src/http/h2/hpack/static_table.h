@@ -17,7 +17,7 @@ struct StaticEntry {
 
 inline constexpr std::uint32_t static_count = 61;
 
-// Entry 0 is none: indices begin with 1.
+// Entry 0 is unused: indices begin with 1.
 inline constexpr std::array<StaticEntry, static_count + 1> static_table = {{
     {"", "", Token::none},
     {":authority", "", Token::authority},
@@ -83,7 +83,7 @@ inline constexpr std::array<StaticEntry, static_count + 1> static_table = {{
     {"www-authenticate", "", Token::www_authenticate},
 }};
 
-// By token, the index of the first entry of that name; 0 for a name that the table does not have.
+// By token: the index of the first entry with that name, or 0 if the table does not have it.
 inline constexpr std::array<std::uint8_t, token_count> static_index_of_name = [] {
   std::array<std::uint8_t, token_count> made{};
   for (std::uint32_t i = static_count; i > 0; --i) {

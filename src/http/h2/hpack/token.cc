@@ -76,8 +76,8 @@ constexpr std::array names = {
 };
 static_assert(names.size() + 2 == token_count);
 
-// A perfect hash: no two names share a slot. The factor was found by trying; the assertion below
-// tells when another name asks for another one.
+// A perfect hash: no two names share a slot. The factor was found by trial. The assertion below
+// fails if a new name needs another one.
 constexpr std::size_t slot_of(std::string_view name) noexcept {
   const auto letter = [name](std::size_t i) {
     return static_cast<std::uint32_t>(static_cast<unsigned char>(name[i]));

@@ -1,4 +1,4 @@
-// What a field's name means: one byte for each name that HPACK's static table or this server knows.
+// Token: one byte for each field name that HPACK's static table or this server knows.
 #pragma once
 
 #include <cstddef>
@@ -74,13 +74,13 @@ enum class Token : std::uint8_t {
 };
 inline constexpr std::size_t token_count = static_cast<std::size_t>(Token::other_pseudo) + 1;
 
-// Whether such names begin with ':'.
+// Returns true if the token's names begin with ':'.
 constexpr bool is_pseudo(Token token) noexcept {
   return (token >= Token::authority && token <= Token::status) || token == Token::protocol ||
          token == Token::other_pseudo;
 }
 
-// Exact: "Host" is none.
+// Case-sensitive: "Host" is Token::none.
 Token token_of(std::string_view name) noexcept;
 
 }  // namespace h2server::http::h2::hpack

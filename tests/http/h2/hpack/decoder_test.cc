@@ -20,9 +20,8 @@ struct Block {
   Lines lines;
 };
 
-// Decodes the blocks with one decoder. Each block is cut at every byte first, by decoders that have
-// seen those before it: a prefix gives the first of its lines and, unless it ends where a line
-// does, is malformed.
+// Decodes every prefix of each block with a decoder that has decoded the blocks before it. A prefix
+// yields the first lines of its block, and is malformed unless it ends where a line does.
 void expect_story(std::uint32_t table_bytes_max, const std::vector<Block>& blocks) {
   for (std::size_t last = 0; last < blocks.size(); ++last) {
     const std::string whole = unhex(blocks[last].bytes);
@@ -197,7 +196,7 @@ TEST(HpackDecoder, AcceptsWhatIsUnusual) {
       {"00 80 80", {{"", ""}}},  // empty Huffman codes
       {"40 00 00 be", {{"", ""}, {"", ""}}},
       {"40 00 00 7e 00 7e 01 61 be", {{"", ""}, {"", ""}, {"", "a"}, {"", "a"}}},
-      {"0f 80808080 00 00", {{"accept-charset", ""}}},  // 15 and zeros that end in time
+      {"0f 80808080 00 00", {{"accept-charset", ""}}},  // 15, padded with as many zeros as allowed
       {"04 7f8000" + all_f, {{":path", std::string(127, 'f')}}},
   };
   for (std::size_t i = 0; i < std::size(rows); ++i) {
@@ -275,7 +274,7 @@ TEST(HpackDecoder, TellsWhatIsValid) {  // RFC 9113, 8.2.1
       EXPECT_EQ(line.never_indexed, first == '\x10');
       EXPECT_EQ(decoder.next(line), Verdict::end);
       if (first != '\x40') continue;
-      decoder.begin("\xbe");  // and the table remembers it
+      decoder.begin("\xbe");  // the entry that was inserted
       expect_line();
     }
   }
@@ -304,7 +303,7 @@ TEST(HpackDecoder, InsertsByTheNameOfAnEntryThatThisEvicts) {
     Lines lines;
     const std::string block = "\x40\x14" + name + "\x01" + "a";
     ASSERT_EQ(decode(decoder, block, lines), Verdict::end);
-    for (int i = 0; i < 5; ++i) {  // at changing places of the buffer
+    for (int i = 0; i < 5; ++i) {  // at different offsets in the buffer
       lines.clear();
       const std::string value(size, static_cast<char>('a' + i));
       std::string next = "\x7e";
@@ -328,7 +327,7 @@ TEST(HpackDecoder, SizeUpdatesEvict) {
   Lines lines;
   ASSERT_EQ(decode(decoder, unhex("40016101 62 40016301 64"), lines), Verdict::end);
   lines.clear();
-  EXPECT_EQ(decode(decoder, unhex("3f0b be"), lines), Verdict::end);  // 42: one entry
+  EXPECT_EQ(decode(decoder, unhex("3f0b be"), lines), Verdict::end);  // 42 bytes: one entry
   EXPECT_EQ(lines, Lines({{"c", "d"}}));
   EXPECT_EQ(decode(decoder, unhex("bf"), lines), Verdict::malformed);
   lines.clear();
@@ -344,9 +343,9 @@ TEST(HpackDecoder, ALargerTableIsThePeersToAnnounce) {
   std::string block = "\x40\x01"
                       "a\x7f\x81\x1f" +
                       std::string(4096, 'v');
-  ASSERT_EQ(decode(decoder, block, lines), Verdict::end);  // too large as long as it is 4096
+  ASSERT_EQ(decode(decoder, block, lines), Verdict::end);  // too large for a table of 4096 bytes
   EXPECT_EQ(decode(decoder, "\xbe", lines), Verdict::malformed);
-  block = unhex("3fe1ff03") + block + "\xbe";  // 65536
+  block = unhex("3fe1ff03") + block + "\xbe";  // table size 65536
   lines.clear();
   ASSERT_EQ(decode(decoder, block, lines), Verdict::end);
   EXPECT_EQ(lines.size(), 2U);
@@ -364,7 +363,7 @@ TEST(HpackDecoder, HoldsLittleMemory) {
   block.clear();
   for (int i = 0; i < 8; ++i)
     block += "\x7a\x15"
-             "a value of 21 letters";  // with user-agent
+             "a value of 21 letters";  // indexed name: user-agent
   ASSERT_EQ(decode(decoder, block, lines), Verdict::end);
   EXPECT_EQ(lines.size(), 11U);
   EXPECT_LE(sizeof(Decoder) + decoder.memory_bytes(), 500U);

@@ -10,7 +10,7 @@
 namespace h2server::http::h2::hpack {
 namespace {
 
-// The table as RFC 7541, 4 describes it.
+// A straightforward implementation of RFC 7541, 4.
 struct Model {
   struct Entry {
     std::string name;
@@ -67,16 +67,16 @@ void compare(std::uint32_t limit, std::size_t size_max, int rounds) {
       model.insert(name, value, note);
     }
     expect_equal(table, model);
-    // A buffer of the limit, and a ring of records for as many entries as fit.
+    // The bound: a buffer of `limit` bytes, and a ring of records for as many entries as fit.
     ASSERT_LE(table.memory_bytes(), limit + std::max(limit / 32, 8U) * 8 * 2);
   }
 }
 
 TEST(DynamicTable, DoesWhatTheDefinitionDoes) {
   compare(4096, 20, 5000);
-  compare(4096, 1, 2000);  // empty ones: as many entries as can be
+  compare(4096, 1, 2000);  // empty strings: as many entries as possible
   compare(4096, 200, 3000);
-  compare(4096, 3000, 5000);  // some larger than the table
+  compare(4096, 3000, 5000);  // some are larger than the table
   compare(100, 40, 5000);
   compare(32, 2, 1000);
   compare(0, 2, 100);

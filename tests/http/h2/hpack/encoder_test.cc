@@ -38,7 +38,7 @@ TEST(HpackEncoder, EncodesTheRequestsOfTheRfc) {  // C.4
                          {third, "828785bf408825a849e95ba97d7f8925a849e95bb8e8b4bf"}});
 }
 
-TEST(HpackEncoder, EncodesAResponseOfTheRfc) {  // C.6, but a location is not inserted at first
+TEST(HpackEncoder, EncodesAResponseOfTheRfc) {  // C.6, but location is not inserted at first
   Encoder encoder;
   const Lines lines = {{":status", "302"},
                        {"cache-control", "private"},
@@ -86,7 +86,7 @@ TEST(HpackEncoder, InsertsWhatTendsToChangeWhenItComesAgain) {
     EXPECT_EQ(hex(encode(encoder, {{name, "12345"}})), "be");
     for (int i = 0; i < 16; ++i) encode(encoder, {{name, std::to_string(i)}});
     const std::uint64_t later = encoder.version();
-    encode(encoder, {{name, "67890"}});  // forgotten
+    encode(encoder, {{name, "67890"}});  // evicted from the hashes seen
     EXPECT_EQ(encoder.version(), later);
   }
 }
@@ -106,7 +106,7 @@ TEST(HpackEncoder, DoesNotInsertWhatIsLarge) {
 TEST(HpackEncoder, AnnouncesSizes) {  // RFC 7541, 4.2
   Encoder encoder;
   const Lines lines = {{":status", "200"}};
-  encoder.set_table_bytes_max(65536);  // we use 4096 of it, as before
+  encoder.set_table_bytes_max(65536);  // the encoder uses 4096 of it, as before
   EXPECT_EQ(hex(encode(encoder, lines)), "88");
   encoder.set_table_bytes_max(100);
   EXPECT_EQ(hex(encode(encoder, lines)), "3f4588");
@@ -153,12 +153,12 @@ TEST(HpackEncoder, VersionChangesWithEachMeaning) {
   encoder.set_table_bytes_max(2048);
   EXPECT_TRUE(changed());
   encode(encoder, lines);
-  EXPECT_TRUE(changed());  // what was made now has the update in it
+  EXPECT_TRUE(changed());  // this block contains the size update
   encode(encoder, lines);
   EXPECT_FALSE(changed());
 }
 
-// Values that a hash of ends and sizes takes for one.
+// Values of one size with equal ends, which have the same hash.
 TEST(HpackEncoder, TellsApartWhatHashesAlike) {
   Encoder encoder;
   Decoder decoder;
@@ -178,7 +178,7 @@ TEST(HpackEncoder, TellsApartWhatHashesAlike) {
   }
 }
 
-// A year of dates goes through the table, beside lines that stay.
+// 3000 dates pass through the table, beside lines that stay.
 TEST(HpackEncoder, HoldsNoMoreThanTheTable) {
   Encoder encoder;
   Decoder decoder;

@@ -76,23 +76,23 @@ TEST(Huffman, RoundTripsRandomText) {
 TEST(Huffman, RefusesBadPaddingAndEos) {
   constexpr std::string_view rows[] = {
       "ff",                      // padding alone, eight bits of it
-      "1fff",                    // 'a' and eleven bits
-      "18",                      // 'a', padded by zeros
-      "1e",                      // 'a', the last bit a zero
-      "1ffe",                    // within a symbol
+      "1fff",                    // 'a' and eleven bits of padding
+      "18",                      // 'a', padded with zeros
+      "1e",                      // 'a', the last bit of padding is 0
+      "1ffe",                    // 'a', then an incomplete symbol
       "f8ff",                    // '&' and eight bits of padding
-      "3fffffff",                // EOS after two bits, padded
+      "3fffffff",                // 'o' and 27 bits of padding
       "ffffffff",                // EOS
       "fffffffc",                // EOS, then zeros
       "1fffffffff",              // 'a', EOS
       "1c6490b2cd39bffffffffc",  // EOS beyond the first eight bytes
       "ffffffff1c6490b2cd39bf",  // EOS within them
-      "a8eb10649cbfff",          // a byte of padding too much
+      "a8eb10649cbfff",          // a whole byte of padding
   };
   for (const std::string_view row : rows) EXPECT_EQ(unpack(unhex(row)), std::nullopt) << row;
 }
 
-// Against a decoder that reads bit by bit, which the encoder of each single symbol makes.
+// Compares with a decoder that reads bit by bit. Its codes come from the encoder.
 TEST(Huffman, DecodesRandomBytesLikeTheDefinition) {
   struct Code {
     unsigned bits;
@@ -100,7 +100,7 @@ TEST(Huffman, DecodesRandomBytesLikeTheDefinition) {
   };
   std::vector<Code> codes;
   for (int symbol = 0; symbol < 256; ++symbol) {
-    // Eight of a symbol have a whole number of bytes: their number is the bits of one.
+    // Eight copies of a symbol fill as many whole bytes as one has bits.
     const std::string eight = pack(std::string(8, static_cast<char>(symbol)));
     std::uint64_t code = 0;
     for (std::size_t i = 0; i < eight.size() && i < 4; ++i) {

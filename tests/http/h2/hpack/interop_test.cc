@@ -1,4 +1,4 @@
-// The codec against libnghttp2's and against the stories of hpack-test-case.
+// Tests the codec against libnghttp2's and against the stories of hpack-test-case.
 #include <gtest/gtest.h>
 #include <nghttp2/nghttp2.h>
 
@@ -38,7 +38,7 @@ Deflater make_deflater(std::size_t table_bytes_max) {
   return Deflater(made);
 }
 
-// False where nghttp2 calls the block malformed.
+// Returns false if libnghttp2 refuses the block as malformed.
 bool inflate(nghttp2_hd_inflater* inflater, std::string_view block, Lines& lines) {
   const auto* at = reinterpret_cast<const std::uint8_t*>(block.data());
   const std::uint8_t* const end = at + block.size();
@@ -75,7 +75,8 @@ std::string deflate(nghttp2_hd_deflater* deflater, Lines& lines, Random& random)
   return {out.begin(), out.begin() + size};
 }
 
-// Names and values from small sets, so that lines come again, and some of any bytes.
+// Draws most names and values from small sets, so that lines repeat. Some values are arbitrary
+// bytes.
 Lines random_lines(Random& random) {
   static const std::vector<std::string> names = {
       ":status", ":method",  ":path",         "server",     "date",  "content-length", "etag",
@@ -163,7 +164,7 @@ TEST(HpackInterop, WeReadWhatNghttp2Writes) {
   }
 }
 
-// Damaged blocks: the same lines or the same refusal.
+// Both decoders yield the same lines and the same verdict for damaged blocks.
 TEST(HpackInterop, AgreesWithNghttp2AboutWhatIsMalformed) {
   int refused = 0;
   int read = 0;
@@ -200,7 +201,7 @@ struct Case {
   std::uint32_t table_bytes_max = 4096;
 };
 
-// Reads JSON of exactly that form: what is no string or number is skipped.
+// Reads only the JSON of the stories: skips everything but strings and numbers.
 class StoryReader {
  public:
   explicit StoryReader(std::string text) : text_(std::move(text)) {}
@@ -228,7 +229,7 @@ class StoryReader {
   }
 
  private:
-  // The next string, not beyond a ']'.
+  // Reads the next string. Returns false if there is none, or none before ']' if `within_list`.
   bool next_string(std::string& into, bool within_list = false) {
     into.clear();
     at_ = text_.find_first_of(within_list ? "\"]" : "\"", at_);
@@ -272,7 +273,7 @@ TEST(HpackInterop, DecodesTheStories) {
       table_bytes_max = std::max(table_bytes_max, one.table_bytes_max);
     }
     Decoder decoder(table_bytes_max);
-    // And our encoder with the same lines, read by a decoder of ours.
+    // Also encodes the same lines and decodes them with a second decoder.
     Encoder encoder;
     Decoder second;
     for (const Case& one : cases) {

@@ -1,4 +1,5 @@
-// Bytes in the notation of RFC 7541, appendix C, and lists of fields that own their text.
+// Helpers for HPACK tests: bytes in the notation of RFC 7541, appendix C, and field lists that own
+// their text.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,8 +40,8 @@ inline std::string hex(std::string_view bytes) {
   return text;
 }
 
-// The lines of a block, up to where it is malformed. The block lies in memory of its own size, so
-// that a sanitizer sees what is read beyond.
+// Appends the lines of a block, up to a malformed one. Copies the block to a buffer of its exact
+// size, so that a sanitizer detects overreads.
 inline Decoder::Verdict decode(Decoder& decoder, std::string_view block, Lines& lines) {
   const std::vector<char> bytes(block.begin(), block.end());
   decoder.begin({bytes.data(), bytes.size()});
@@ -49,7 +50,7 @@ inline Decoder::Verdict decode(Decoder& decoder, std::string_view block, Lines& 
   for (; verdict == Decoder::Verdict::line; verdict = decoder.next(line)) {
     lines.emplace_back(line.name, line.value);
   }
-  EXPECT_EQ(decoder.next(line), verdict);  // and so for ever
+  EXPECT_EQ(decoder.next(line), verdict);  // the verdict stays
   return verdict;
 }
 
@@ -62,7 +63,7 @@ inline std::string encode(Encoder& encoder, const Lines& lines) {
   return {out.data(), end};
 }
 
-// Pseudo-random, the same in each run and with each library.
+// Pseudo-random numbers, the same in each run and with each standard library.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}

@@ -1,0 +1,69 @@
+// ServerOptions: what a Server needs to know before it starts.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "h2server/limits.h"
+#include "h2server/result.h"
+
+namespace h2server {
+
+// How connections are accepted and served.
+enum class ServerScheme : std::uint8_t {
+  reuseport,               // each worker accepts on a listener of its own; the kernel spreads
+  acceptor,                // one thread accepts, and a balancer chooses the worker
+  thread_pool,             // each thread accepts a connection, serves it to its end, and so on
+  buffered_pool,           // one thread accepts into a bounded queue, from which the threads take
+  thread_per_connection,   // one thread accepts and starts a thread for each connection
+  // A process accepts and forks a child for each connection. It is forked by start(), when the
+  // program should have only one thread; handlers run in the children.
+  process_per_connection,
+};
+
+// How a worker waits for the kernel. The first two schemes run on epoll or io_uring, the others on
+// blocking calls.
+enum class IoEngine : std::uint8_t { automatic, epoll, io_uring, blocking };
+
+// The library may be built without libnghttp2; then start() fails for `nghttp2`.
+enum class Http2Implementation : std::uint8_t { native, nghttp2 };
+
+struct ServerOptions {
+  std::string host = {};     // a name or an address; empty: every address of this machine
+  std::uint16_t port = 443;  // 0: any free port, see Server::addresses()
+  bool cleartext = false;    // HTTP/1.1 and HTTP/2 with prior knowledge, without TLS
+  std::string certificate_file = "./cert/server.crt";  // PEM; unused in cleartext
+  std::string key_file = "./cert/server.key";
+  // Called once by start() for the passphrase of an encrypted key file. If it fails, start() fails
+  // for that reason. Empty: an encrypted key is an error.
+  std::function<Result<std::string, std::string>(const std::string& key_file)> key_passphrase = {};
+  // Workers; 0: the scheme's default, which is 1, or 64 in a pool; see processors_allowed().
+  // Ignored by schemes with a thread or a process per connection.
+  unsigned threads = 0;
+  ServerScheme scheme = ServerScheme::reuseport;
+  IoEngine io = IoEngine::automatic;
+  Http2Implementation http2 = Http2Implementation::native;
+  // Maximum open connections. 0: 512 with a thread or a process per connection, as many as there
+  // are descriptors for with acceptor and reuseport, no limit with a pool. Beyond it, connections
+  // wait with a thread or a process each; acceptor and reuseport close the longest idle one, or the
+  // new one if none is idle; a pool closes the new one.
+  unsigned connections_max = 0;
+  // Maximum from one IPv4 address or IPv6 network of 64 bits; more are closed. 0: half of all with
+  // acceptor and reuseport, no limit with the others.
+  unsigned connections_per_address_max = 0;
+  unsigned queue_size = 128;                  // buffered-pool: connections that wait for a thread
+  bool refuse_when_full = false;              // buffered-pool: otherwise accepting waits for room
+  Limits limits = {};
+  std::string root = {};  // of load_file_from_filecache(); may be empty
+  // How long requests in flight may take after stop(). Then they are cancelled; what does not end
+  // within another second is left behind, see wait().
+  std::chrono::milliseconds drain_limit{10'000};
+};
+
+// Returns how many processors this process may use: those of its affinity mask, and no more than
+// its control groups' CPU quotas (cpu.max) allow. At least 1.
+[[nodiscard]] unsigned processors_allowed() noexcept;
+
+}  // namespace h2server
