@@ -5,7 +5,9 @@ if(NOT TARGET GTest::gtest OR NOT TARGET GTest::gtest_main)
     "which `scripts/setup build` installs.")
 endif()
 
-set(unit_folders base coro io net http content server)
+# The folders of tests/ that mirror src/.
+file(GLOB unit_folders LIST_DIRECTORIES true RELATIVE "${PROJECT_SOURCE_DIR}/src" src/*)
+list(REMOVE_ITEM unit_folders app)
 if(H2SERVER_LAB)
   list(APPEND unit_folders lab)
 endif()

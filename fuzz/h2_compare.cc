@@ -174,7 +174,7 @@ class Server {
     const std::array<Field, 2> plain = {
         {{":status", "404"}, {"x-method", transfer.head.method_name}}};
     const std::array<Field, 1> date = {{{"date", "Sun, 06 Nov 1994 08:49:37 GMT"}}};
-    if (has_body) transfer.outgoing.open(transfer.response, false, 8192);
+    if (has_body) transfer.outgoing.open(transfer.response, {.inline_bytes_max = 8192});
     if (transfer.id % 4 == 1) {
       session_->respond(transfer, {.prepared = prepared, .prepared_id = 1, .fields = date},
                         has_body);

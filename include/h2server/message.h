@@ -73,6 +73,7 @@ struct RequestHead {
   bool encrypted = false;
   Fields fields;
   std::optional<std::uint64_t> content_length;  // bytes
+  std::int64_t received_s = 0;                  // when the head was complete, since 1970
 
   // Resets to the default state; keeps the memory.
   void clear() noexcept {
@@ -82,6 +83,7 @@ struct RequestHead {
     encrypted = false;
     fields.clear();
     content_length.reset();
+    received_s = 0;
   }
 };
 

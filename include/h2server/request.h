@@ -26,6 +26,8 @@ class Request {
   [[nodiscard]] Method method() const noexcept { return head_.method; }
   [[nodiscard]] std::string_view path() const noexcept { return head_.path; }
   [[nodiscard]] std::string_view query() const noexcept { return head_.query; }
+  // When its head was complete, in seconds since 1970.
+  [[nodiscard]] std::int64_t received_s() const noexcept { return head_.received_s; }
   // Returns the value of the first field line with that name.
   [[nodiscard]] std::optional<std::string_view> field(std::string_view name) const noexcept {
     return head_.fields.find(name);

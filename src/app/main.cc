@@ -11,10 +11,11 @@
 #include "app/passphrase.h"
 #include "app/start_screen.h"
 #include "base/log.h"
-#include "content/folder.h"
 #include "content/overlap.h"
 #include "content/static_files.h"
 #include "content/upload_routes.h"
+#include "file/folder.h"
+#include "http/file_head.h"
 #include "net/tls_certificate.h"
 #include "net/tls_credentials.h"
 #include "net/tls_memory.h"
@@ -69,10 +70,10 @@ Result<void, Stop> prepare_certificate(const Options& options) {
 }
 
 // Each request checks uploaded files again, so that a new upload is visible at once.
-constexpr content::FileCacheLimits upload_cache{.fresh_ms = 0};
+constexpr file::FolderOptions upload_folder{.make_file = http::make_file, .fresh_ms = 0};
 
 Result<void, Stop> add_routes(const Options& options, Server& server) {
-  const auto root = content::Folder::open(options.server.root);
+  const auto root = file::Folder::open(options.server.root, {.make_file = http::make_file});
   if (!root || ::access(options.server.root.c_str(), X_OK) != 0) {
     return std::unexpected(Stop{
         wrong_use, fmt::format("can't open the root {}: {}; name another with --root",
@@ -82,7 +83,7 @@ Result<void, Stop> add_routes(const Options& options, Server& server) {
   if (options.upload_directory.empty()) return {};
   std::error_code failure;
   std::filesystem::create_directories(options.upload_directory, failure);
-  const auto uploads = content::Folder::open(options.upload_directory, upload_cache);
+  const auto uploads = file::Folder::open(options.upload_directory, upload_folder);
   if (!uploads || ::access(options.upload_directory.c_str(), W_OK | X_OK) != 0) {
     return std::unexpected(Stop{
         wrong_use,

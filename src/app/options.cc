@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "app/scheme_table.h"
+#include "base/text.h"
 #include "server/scheme.h"
 
 namespace h2server::app {
@@ -113,7 +113,7 @@ std::string write_as_bytes(std::string& text) {
   std::uint64_t bytes = 0;
   const bool counted = std::from_chars(text.data(), text.data() + end, bytes).ec == std::errc();
   std::string unit = text.substr(std::min(text.find_first_not_of(' ', end), text.size()));
-  std::ranges::transform(unit, unit.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::ranges::transform(unit, unit.begin(), base::to_lower);
   if (unit.ends_with('b')) unit.pop_back();
   const bool binary = unit.size() == 2 && unit.ends_with('i');
   if (binary) unit.pop_back();

@@ -5,44 +5,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
+
 namespace h2server::content {
 namespace {
 
 using namespace std::string_view_literals;
+using base::equals_ignoring_case;
+using base::is_alphanumeric;
+using base::is_blank;
+using base::is_token;
+using base::trim;
 
 constexpr std::string_view line_end = "\r\n";
 constexpr std::string_view head_end = "\r\n\r\n";
 constexpr std::size_t boundary_size_max = 70;  // RFC 2046, 5.1.1
-
-bool is_blank(char byte) { return byte == ' ' || byte == '\t'; }
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-char to_lower(char byte) {
-  return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + ('a' - 'A')) : byte;
-}
-
-bool is_alphanumeric(char byte) {
-  return (byte >= '0' && byte <= '9') || (to_lower(byte) >= 'a' && to_lower(byte) <= 'z');
-}
-
-// `lower` is in lower case.
-bool same_ignoring_case(std::string_view text, std::string_view lower) {
-  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(),
-                    [](char left, char right) { return to_lower(left) == right; });
-}
-
-// RFC 9110, 5.6.2.
-bool is_token(std::string_view text) {
-  const auto is_token_byte = [](char byte) {
-    return is_alphanumeric(byte) || "!#$%&'*+-.^_`|~"sv.find(byte) != std::string_view::npos;
-  };
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_byte);
-}
 
 // RFC 2046, 5.1.1: bchars, not ending in a space.
 bool is_boundary(std::string_view text) {
@@ -140,20 +117,13 @@ std::string decode_browser_escapes(std::string_view text) {
   return decoded;
 }
 
-std::optional<unsigned> hex_digit(char byte) {
-  if (byte >= '0' && byte <= '9') return byte - '0';
-  const char lower = to_lower(byte);
-  if (lower >= 'a' && lower <= 'f') return lower - 'a' + 10;
-  return std::nullopt;
-}
-
 // Decodes "UTF-8'language'percent-encoded" (RFC 8187, 3.2.1). No other character set.
 std::optional<std::string> decode_extended(std::string_view value) {
   const auto language = value.find('\'');
   if (language == std::string_view::npos) return std::nullopt;
   const auto text = value.find('\'', language + 1);
   if (text == std::string_view::npos) return std::nullopt;
-  if (!same_ignoring_case(value.substr(0, language), "utf-8")) return std::nullopt;
+  if (!equals_ignoring_case(value.substr(0, language), "utf-8")) return std::nullopt;
 
   std::string decoded;
   for (std::size_t i = text + 1; i < value.size(); ++i) {
@@ -161,11 +131,9 @@ std::optional<std::string> decode_extended(std::string_view value) {
       decoded += value[i];
       continue;
     }
-    if (value.size() - i < 3) return std::nullopt;
-    const auto high = hex_digit(value[i + 1]);
-    const auto low = hex_digit(value[i + 2]);
-    if (!high || !low) return std::nullopt;
-    decoded += static_cast<char>(*high << 4 | *low);
+    const std::optional<char> byte = base::decode_percent(value.substr(i));
+    if (!byte) return std::nullopt;
+    decoded += *byte;
     i += 2;
   }
   return decoded;
@@ -174,12 +142,12 @@ std::optional<std::string> decode_extended(std::string_view value) {
 // The functions below return an error message, or an empty one on success. RFC 7578, 4.2.
 std::string_view read_disposition(std::string_view value, PartHead& part) {
   ParameterReader reader(value);
-  if (!same_ignoring_case(reader.main(), "form-data")) return "a part is not form-data";
+  if (!equals_ignoring_case(reader.main(), "form-data")) return "a part is not form-data";
   std::optional<std::string> name, file_name, extended;
   while (const auto parameter = reader.next()) {
-    const bool is_extended = same_ignoring_case(parameter->name, "filename*");
-    auto* target = same_ignoring_case(parameter->name, "name")       ? &name
-                   : same_ignoring_case(parameter->name, "filename") ? &file_name
+    const bool is_extended = equals_ignoring_case(parameter->name, "filename*");
+    auto* target = equals_ignoring_case(parameter->name, "name")       ? &name
+                   : equals_ignoring_case(parameter->name, "filename") ? &file_name
                    : is_extended                                     ? &extended
                                                                      : nullptr;
     if (target == nullptr) continue;
@@ -205,11 +173,11 @@ std::string_view read_fields(std::string_view head, PartHead& part) {
     const auto name = line.substr(0, line.find(':'));
     if (name.size() == line.size() || !is_token(name)) return "a field of a part cannot be parsed";
     const auto value = trim(line.substr(name.size() + 1));
-    if (same_ignoring_case(name, "content-disposition")) {
+    if (equals_ignoring_case(name, "content-disposition")) {
       if (std::exchange(has_disposition, true)) return "a part has two Content-Dispositions";
       const auto problem = read_disposition(value, part);
       if (!problem.empty()) return problem;
-    } else if (same_ignoring_case(name, "content-type")) {
+    } else if (equals_ignoring_case(name, "content-type")) {
       if (std::exchange(has_type, true)) return "a part has two Content-Types";
       part.content_type = value;
     }
@@ -252,10 +220,10 @@ std::size_t partial_size(std::string_view text, std::string_view delimiter) {
 
 std::optional<std::string> multipart_boundary(std::string_view content_type) {
   ParameterReader reader(content_type);
-  if (!same_ignoring_case(reader.main(), "multipart/form-data")) return std::nullopt;
+  if (!equals_ignoring_case(reader.main(), "multipart/form-data")) return std::nullopt;
   std::optional<std::string> boundary;
   while (const auto parameter = reader.next()) {
-    if (!same_ignoring_case(parameter->name, "boundary")) continue;
+    if (!equals_ignoring_case(parameter->name, "boundary")) continue;
     if (boundary) return std::nullopt;
     boundary = parameter->value;
   }

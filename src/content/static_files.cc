@@ -48,29 +48,46 @@ std::string_view index_of(std::string_view path) {
   return index;
 }
 
-Response respond(Request& request, Lookup found) {
-  if (found.kind == Lookup::Kind::file) return request.reply_ok_with_file(std::move(found.file));
-  const bool directory = found.kind == Lookup::Kind::directory;
+Response respond(Request& request, file::Lookup found) {
+  if (found.kind == file::Lookup::Kind::file) return request.reply_ok_with_file(std::move(found.file));
+  const bool directory = found.kind == file::Lookup::Kind::directory;
   if (directory && !names_directory(request.param("path"))) return redirect_to_directory(request);
   return refusal(found.kind);
 }
 
-Task<Response> serve(const Folder& folder, Request& request) {
+Task<Response> serve(const file::Folder& folder, Request& request) {
   const std::string_view path = request.param("path");
-  Lookup found = co_await folder.find(std::string(names_directory(path) ? index_of(path) : path));
+  file::Lookup found = co_await folder.find(std::string(names_directory(path) ? index_of(path) : path));
   co_return respond(request, std::move(found));
 }
 
 }  // namespace
 
-Handler static_files(std::shared_ptr<const Folder> folder) {
+Handler static_files(std::shared_ptr<const file::Folder> folder) {
   Handler::Attempt attempt = [folder](Request& request) -> std::optional<Response> {
     const std::string_view path = request.param("path");
-    const Lookup* const found = folder->known(names_directory(path) ? index_of(path) : path);
-    if (found == nullptr) return std::nullopt;
-    return respond(request, *found);
+    std::optional<file::Lookup> found = folder->known(names_directory(path) ? index_of(path) : path);
+    if (!found) return std::nullopt;
+    return respond(request, *std::move(found));
   };
   return {std::move(attempt), [folder](Request& request) { return serve(*folder, request); }};
+}
+
+Response refusal(file::Lookup::Kind kind) {
+  switch (kind) {
+    case file::Lookup::Kind::forbidden:
+      return http::error_response(403);
+    case file::Lookup::Kind::failed: {
+      Response response = http::error_response(503);
+      response.add("Retry-After", "1");
+      return response;
+    }
+    case file::Lookup::Kind::absent:
+    case file::Lookup::Kind::directory:
+    case file::Lookup::Kind::file:
+      break;
+  }
+  return http::error_response(404);
 }
 
 }  // namespace h2server::content

@@ -3,12 +3,16 @@
 
 #include <memory>
 
-#include "content/folder.h"
+#include "file/folder.h"
 #include "h2server/handler.h"
+#include "h2server/response.h"
 
 namespace h2server::content {
 
 // For a pattern with the rest parameter "path", such as "/{path...}".
-Handler static_files(std::shared_ptr<const Folder> folder);
+Handler static_files(std::shared_ptr<const file::Folder> folder);
+
+// Returns the response if there is no file to serve: 403, 404 or 503.
+Response refusal(file::Lookup::Kind kind);
 
 }  // namespace h2server::content

@@ -10,11 +10,14 @@
 #include "base/clock.h"
 #include "content/file_name.h"
 #include "content/listing.h"
+#include "content/static_files.h"
 #include "content/store_uploads.h"
 #include "coro/event.h"
+#include "file/calls.h"
+#include "file/content.h"
 #include "http/cross_site.h"
+#include "http/file_head.h"
 #include "http/message.h"
-#include "io/run_waiting.h"
 
 namespace h2server::content {
 
@@ -29,32 +32,22 @@ Task<Response> receive(std::shared_ptr<UploadDirectory> directory, UploadOptions
   co_return created_response(*stored);
 }
 
-Task<Response> download(std::shared_ptr<const Folder> folder, Request& request) {
+Task<Response> download(std::shared_ptr<const file::Folder> folder, Request& request) {
   const std::string_view name = request.param("file_name");
   if (name.starts_with(temporary_file_prefix)) co_return request.reply_404();
-  Lookup found = co_await folder->find(std::string(name));
-  if (found.kind != Lookup::Kind::file) co_return refusal(found.kind);
+  file::Lookup found = co_await folder->find(std::string(name));
+  if (found.kind != file::Lookup::Kind::file) co_return refusal(found.kind);
   Response response = request.reply_ok_with_file(std::move(found.file));
   response.add("X-Content-Type-Options", "nosniff");
   response.add("Content-Security-Policy", "sandbox");
   co_return response;
 }
 
-// Wraps the page in a File, which all its responses share.
-FileRef file_of(const std::string& text) {
-  auto page = std::make_shared<File>();
-  page->version.size = text.size();
-  page->held = std::make_unique_for_overwrite<char[]>(text.size());
-  std::ranges::copy(text, page->held.get());
-  page->bytes = page->held.get();
-  return page;
-}
-
 // Reading a large directory takes long, so each thread keeps the page while the directory is
 // unchanged, for a second at most, since files may grow without changing the directory.
 struct KeptPage {
   std::string base;
-  FileVersion version;
+  file::Version version;
   std::int64_t made_ms = 0;
   FileRef page;
   bool making = false;
@@ -78,36 +71,36 @@ class MakingPage {
 FileRef fresh_page(int directory, const std::string& base) {
   if (kept.page == nullptr || kept.base != base) return nullptr;
   if (base::monotonic_ms() - kept.made_ms >= fresh_ms) return nullptr;
-  const std::optional<FileVersion> version = version_of(directory);
-  return version == kept.version && is_settled(kept.version) ? kept.page : nullptr;
+  const std::optional<file::Version> version = file::version_of(directory);
+  return version == kept.version && file::is_settled(kept.version) ? kept.page : nullptr;
 }
 
 Response page_response(const FileRef& page) {
   Response response(200);
   response.add("Content-Type", "text/html; charset=utf-8").add("Cache-Control", "no-store");
-  response.set_body(Response::FilePart{page, 0, page->version.size});
+  response.set_body(Response::FilePart{page, 0, page->size()});
   return response;
 }
 
 // The error is an errno value.
 Task<Result<FileRef, int>> make_page(int directory, std::string base) {
   const std::int64_t now_ms = base::monotonic_ms();
-  const std::optional<FileVersion> version = version_of(directory);
+  const std::optional<file::Version> version = file::version_of(directory);
   if (!version) co_return std::unexpected(errno);
   const auto work = [directory, &base] { return listing_page(directory, base); };
   std::optional<Result<std::string, int>> text =
-      co_await io::run_waiting(io::Engine::current(), work);
+      co_await file::run_waiting(io::Engine::current(), work);
   if (!text) co_return std::unexpected(ECANCELED);
   if (!*text) co_return std::unexpected(text->error());
   kept.base = std::move(base);
   kept.version = *version;
   kept.made_ms = now_ms;
-  kept.page = file_of(**std::move(text));
+  kept.page = http::make_page(**text);
   co_return kept.page;
 }
 
 // One request at a time makes a page. The others wait and use that page if it is fresh.
-Task<Response> list(std::shared_ptr<const Folder> folder, std::string base) {
+Task<Response> list(std::shared_ptr<const file::Folder> folder, std::string base) {
   while (kept.making) {
     coro::Event made;
     kept.waiting.push_back(&made);
@@ -122,7 +115,7 @@ Task<Response> list(std::shared_ptr<const Folder> folder, std::string base) {
 
 }  // namespace
 
-Handler upload_listing(std::shared_ptr<const Folder> folder, std::string base) {
+Handler upload_listing(std::shared_ptr<const file::Folder> folder, std::string base) {
   Handler::Attempt attempt = [folder, base](Request&) -> std::optional<Response> {
     const FileRef page = fresh_page(folder->fd(), base);
     if (page == nullptr) return std::nullopt;
@@ -131,7 +124,7 @@ Handler upload_listing(std::shared_ptr<const Folder> folder, std::string base) {
   return {std::move(attempt), [folder, base](Request&) { return list(folder, base); }};
 }
 
-Handler upload_download(std::shared_ptr<const Folder> folder) {
+Handler upload_download(std::shared_ptr<const file::Folder> folder) {
   // No attempt: this folder's cache never has a fresh entry (see its limits).
   return Handler(
       [folder = std::move(folder)](Request& request) { return download(folder, request); });

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "content/folder.h"
+#include "file/folder.h"
 #include "content/upload_directory.h"
 #include "h2server/handler.h"
 #include "h2server/uploads.h"
@@ -12,10 +12,10 @@
 namespace h2server::content {
 
 // For GET of `base`: the listing page.
-Handler upload_listing(std::shared_ptr<const Folder> folder, std::string base);
+Handler upload_listing(std::shared_ptr<const file::Folder> folder, std::string base);
 // For GET of "base/{file_name}". Uploaded files are untrusted, so the response keeps browsers from
 // running them as part of this site.
-Handler upload_download(std::shared_ptr<const Folder> folder);
+Handler upload_download(std::shared_ptr<const file::Folder> folder);
 // For POST of `base`: 201 with a JSON list. Requests from pages of other origins get 403.
 Handler upload_receiver(std::shared_ptr<UploadDirectory> directory, UploadOptions options);
 

@@ -9,8 +9,8 @@
 #include "content/multipart.h"
 #include "content/store_uploads.h"
 #include "content/upload_receiver.h"
+#include "file/calls.h"
 #include "http/cross_site.h"
-#include "io/run_waiting.h"
 
 namespace h2server {
 
@@ -67,7 +67,7 @@ Task<void> discard(io::Engine* engine, UploadReceiver& receiver) {
     receiver.discard();
     return true;
   };
-  const std::optional<bool> done = co_await io::run_waiting(engine, work);
+  const std::optional<bool> done = co_await file::run_waiting(engine, work);
   if (!done) receiver.discard();
 }
 
@@ -75,7 +75,7 @@ Task<void> discard(io::Engine* engine, UploadReceiver& receiver) {
 Task<Result<void, Response>> take(io::Engine* engine, UploadReceiver& receiver,
                                   std::string_view bytes) {
   const auto work = [&receiver, bytes] { return receiver.take(bytes); };
-  std::optional<Result<void, Response>> taken = co_await io::run_waiting(engine, work);
+  std::optional<Result<void, Response>> taken = co_await file::run_waiting(engine, work);
   if (taken) co_return *std::move(taken);
   receiver.discard();
   co_return std::unexpected(stopping());
@@ -88,7 +88,7 @@ Task<Stored> finish(io::Engine* engine, UploadReceiver& receiver, std::string_vi
     if (!taken) return std::unexpected(std::move(taken.error()));
     return receiver.commit();
   };
-  std::optional<Stored> stored = co_await io::run_waiting(engine, work);
+  std::optional<Stored> stored = co_await file::run_waiting(engine, work);
   if (stored) co_return *std::move(stored);
   receiver.discard();
   co_return std::unexpected(stopping());

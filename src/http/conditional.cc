@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "http/date.h"
+#include "http/syntax.h"
 
 namespace h2server::http {
 namespace {
@@ -11,14 +12,6 @@ struct EntityTag {
   bool weak = false;
   std::string_view opaque;  // with its quotes
 };
-
-bool is_space(char byte) noexcept { return byte == ' ' || byte == '\t'; }
-
-std::string_view trim(std::string_view text) noexcept {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 // RFC 9110, 8.8.3: a tag has no spaces, controls or escapes, but may have commas.
 bool is_tag_byte(char byte) noexcept {
@@ -63,7 +56,7 @@ bool matches(std::string_view field, const Validators& validators, Comparison co
   const auto current = whole_tag(validators.etag);
   bool found = false;
   while (!rest.empty()) {
-    if (rest.front() == ',' || is_space(rest.front())) {
+    if (rest.front() == ',' || base::is_blank(rest.front())) {
       rest.remove_prefix(1);  // empty elements do not count (RFC 9110, 5.6.1.2)
       continue;
     }

@@ -4,24 +4,15 @@
 #include <limits>
 #include <optional>
 
+#include "http/syntax.h"
+
 namespace h2server::http {
 namespace {
-
-std::string_view trim(std::string_view text) noexcept {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
-}
 
 // Returns what follows "bytes=". Range units are case-insensitive (RFC 9110, 14.1).
 std::optional<std::string_view> byte_range_set(std::string_view field) noexcept {
   constexpr std::string_view prefix = "bytes=";
-  if (field.size() < prefix.size()) return std::nullopt;
-  for (std::size_t i = 0; i < prefix.size(); ++i) {
-    const char lower =
-        field[i] >= 'A' && field[i] <= 'Z' ? static_cast<char>(field[i] + 32) : field[i];
-    if (lower != prefix[i]) return std::nullopt;
-  }
+  if (!equals_ignoring_case(field.substr(0, prefix.size()), prefix)) return std::nullopt;
   return field.substr(prefix.size());
 }
 

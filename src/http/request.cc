@@ -1,12 +1,120 @@
 #include "h2server/request.h"
 
-#include <cerrno>
-#include <stdexcept>
+#include <fmt/format.h>
 
-#include "http/file_response.h"
+#include <cerrno>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "http/conditional.h"
+#include "http/file_head.h"
 #include "http/message.h"
+#include "http/ranges.h"
+#include "http/syntax.h"
 
 namespace h2server {
+
+namespace {
+
+struct FileFields {
+  http::Preconditions preconditions;
+  std::optional<std::string_view> range;
+  bool any = false;
+  bool lists_go_on = false;  // If-Match or If-None-Match has several lines; only the first is kept
+};
+
+// RFC 9110, 5.3: several lines of a list field form one list. Any other field must not be repeated;
+// a repeated one is treated as empty: dates (13.1.3, 13.1.4) and Range (14.2) are ignored, and
+// If-Range does not match.
+FileFields find_fields(const Fields& fields) {
+  FileFields found;
+  const auto is_repeated = [&](const Field& line, std::string_view name,
+                               std::optional<std::string_view>& place) {
+    if (!http::equals_ignoring_case(line.name, name)) return false;
+    if (place) return true;
+    place = line.value;
+    found.any = true;
+    return false;
+  };
+  const auto note = [&](const Field& line, std::string_view name,
+                        std::optional<std::string_view>& place) {
+    if (is_repeated(line, name, place)) place = std::string_view();
+  };
+  const auto note_list = [&](const Field& line, std::string_view name,
+                             std::optional<std::string_view>& place) {
+    found.lists_go_on |= is_repeated(line, name, place);
+  };
+  for (const Field& line : fields) {
+    switch (line.name.size()) {
+      case 5:
+        note(line, "range", found.range);
+        break;
+      case 8:
+        note_list(line, "if-match", found.preconditions.if_match);
+        note(line, "if-range", found.preconditions.if_range);
+        break;
+      case 13:
+        note_list(line, "if-none-match", found.preconditions.if_none_match);
+        break;
+      case 17:
+        note(line, "if-modified-since", found.preconditions.if_modified_since);
+        break;
+      case 19:
+        note(line, "if-unmodified-since", found.preconditions.if_unmodified_since);
+        break;
+      default:
+        continue;
+    }
+  }
+  return found;
+}
+
+std::string join_lines(const Fields& fields, std::string_view name) {
+  std::string list;
+  for (const Field& line : fields) {
+    if (http::equals_ignoring_case(line.name, name)) list.append(line.value).append(",");
+  }
+  return list;
+}
+
+http::PreconditionResult evaluate_fields(const RequestHead& head, const FileFields& fields,
+                                   const http::Validators& validators) {
+  const bool safe = head.method == Method::GET || head.method == Method::HEAD;
+  if (!fields.lists_go_on) return http::evaluate(fields.preconditions, validators, safe, head.received_s);
+  const std::string if_match = join_lines(head.fields, "if-match");
+  const std::string if_none_match = join_lines(head.fields, "if-none-match");
+  http::Preconditions joined = fields.preconditions;
+  if (joined.if_match) joined.if_match = if_match;
+  if (joined.if_none_match) joined.if_none_match = if_none_match;
+  return http::evaluate(joined, validators, safe, head.received_s);
+}
+
+// RFC 9110, 15.4.5.
+Response not_modified(const File& file) {
+  Response response(304);
+  for (const http::FileField& field : file.head().fields) {
+    if (field.in_304) response.add(field.name, field.value);
+  }
+  return response;
+}
+
+Response part_of_file(FileRef file, const http::ByteRange& range) {
+  Response response(206);
+  response.add("Content-Range", fmt::format("bytes {}-{}/{}", range.first,
+                                            range.first + range.count - 1, file->size()));
+  for (const http::FileField& field : file->head().fields) response.add(field.name, field.value);
+  response.set_body(Response::FilePart{std::move(file), range.first, range.count});
+  return response;
+}
+
+Response unsatisfiable(const File& file) {
+  Response response = http::error_response(416);
+  response.add("Content-Range", fmt::format("bytes */{}", file.size()));
+  return response;
+}
+
+}  // namespace
 
 Task<Result<std::string_view>> Request::read() {
   if (body_ == nullptr) co_return std::string_view();
@@ -29,7 +137,32 @@ Task<Result<std::string>> Request::read_all(std::size_t bytes_max) {
 
 Response Request::reply_ok_with_file(FileRef file) const {
   if (file == nullptr) throw std::invalid_argument("a response without its file");
-  return http::file_response(head_, std::move(file));
+  const FileFields fields = find_fields(head_.fields);
+  if (!fields.any) return Response(std::move(file));
+  const http::Validators validators{file->etag(), file->content().version().modified_s};
+  switch (evaluate_fields(head_, fields, validators)) {
+    case http::PreconditionResult::failed:
+      return http::error_response(412);
+    case http::PreconditionResult::not_modified:
+      return not_modified(*file);
+    case http::PreconditionResult::proceed:
+      break;
+  }
+  // RFC 9110, 14.2: Range is defined for GET only.
+  if (head_.method != Method::GET || !fields.range ||
+      !http::range_applies(fields.preconditions, validators, head_.received_s)) {
+    return Response(std::move(file));
+  }
+  const http::RangeChoice choice = http::choose_range(*fields.range, file->size());
+  switch (choice.verdict) {
+    case http::RangeVerdict::whole:
+      break;
+    case http::RangeVerdict::partial:
+      return part_of_file(std::move(file), choice.range);
+    case http::RangeVerdict::unsatisfiable:
+      return unsatisfiable(*file);
+  }
+  return Response(std::move(file));
 }
 
 Response Request::reply_404() const { return http::error_response(404); }

@@ -20,8 +20,8 @@ bool is_set_by_server(std::string_view name) {
 
 void check_body(const Response::Body& body) {
   const auto* const part = std::get_if<Response::FilePart>(&body);
-  if (part != nullptr && (part->file == nullptr || part->first > part->file->version.size ||
-                          part->count > part->file->version.size - part->first)) {
+  if (part != nullptr && (part->file == nullptr || part->first > part->file->size() ||
+                          part->count > part->file->size() - part->first)) {
     throw std::invalid_argument("not a part of a file");
   }
   const auto* const streamed = std::get_if<Response::Streamed>(&body);
@@ -46,7 +46,7 @@ Response::Response(int status, std::string body, std::string_view content_type)
 
 Response::Response(FileRef file) : whole_file_(true) {
   if (file == nullptr) throw std::invalid_argument("a response without its file");
-  const std::uint64_t size = file->version.size;
+  const std::uint64_t size = file->size();
   body_ = FilePart{std::move(file), 0, size};
 }
 

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "base/log.h"
+#include "file/calls.h"
 #include "http/message.h"
 #include "http/target.h"
 
@@ -104,6 +105,27 @@ Task<Result<std::string_view>> read_source(BodySource& source) {
   }
   base::log_error("the source of a response's body failed: {}", text_of(failure));
   co_return std::unexpected(Error{0, "body source threw"});
+}
+
+bool make_resident_at_once(OutgoingBody& body) {
+  file::PartSender* const part = body.not_resident();
+  if (part == nullptr) return false;
+  const file::PartSender::Span span = *part->not_resident();
+  if (part->populate(span).make(false) < 0) return false;
+  part->made_resident(span);
+  return true;
+}
+
+Task<bool> pull(io::Engine& engine, OutgoingBody& body) {
+  if (file::PartSender* const part = body.not_resident()) {
+    const file::PartSender::Span span = *part->not_resident();
+    const int result = co_await file::make_call(&engine, part->populate(span));
+    if (result < 0) co_return false;  // the file shrank, or the disk failed
+    part->made_resident(span);
+    co_return true;
+  }
+  const Result<std::string_view> piece = co_await read_source(*body.source());
+  co_return piece && body.offer(*piece);
 }
 
 }  // namespace h2server::http

@@ -48,11 +48,9 @@ std::optional<std::size_t> decode(std::string_view text, std::span<char> out) no
   for (std::size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (c == '%') {
-      if (text.size() - i < 3) return std::nullopt;
-      const int high = hex_digit(text[i + 1]);
-      const int low = hex_digit(text[i + 2]);
-      if (high < 0 || low < 0) return std::nullopt;
-      c = static_cast<char>(high * 16 + low);
+      const std::optional<char> decoded = base::decode_percent(text.substr(i));
+      if (!decoded) return std::nullopt;
+      c = *decoded;
       // A slash that the router did not see must not reach the file system.
       if (c == '\0' || c == '/') return std::nullopt;
       i += 2;

@@ -6,12 +6,25 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
-#include "io/file_op.h"
 #include "io/lease.h"
 #include "io/op.h"
 
 namespace h2server::io {
+
+// Data of a layer above that belongs to one engine: used on its thread, destroyed with it.
+class EngineLocal {
+ public:
+  EngineLocal() = default;
+  EngineLocal(const EngineLocal&) = delete;
+  EngineLocal& operator=(const EngineLocal&) = delete;
+  virtual ~EngineLocal() = default;
+
+  // Called on the engine's thread after another thread called wake().
+  virtual void woken() {}
+};
 
 class Engine : public Lender {
  public:
@@ -48,14 +61,41 @@ class Engine : public Lender {
   // Returns the ring to which other engines pass descriptors, or -1 if there is none. Any thread.
   [[nodiscard]] virtual int ring_descriptor() const noexcept { return -1; }
 
+  // Returns false if operations complete inside start(), so that nothing happens between them.
+  [[nodiscard]] virtual bool has_loop() const noexcept { return false; }
+
+  // Returns the object added under `key`, an address of the caller's, or null.
+  [[nodiscard]] EngineLocal* local(const void* key) const noexcept {
+    for (const Local& one : locals_) {
+      if (one.key == key) return one.object.get();
+    }
+    return nullptr;
+  }
+  // Replaces the object with that key, if there is one. Not to be called by woken().
+  void set_local(const void* key, std::unique_ptr<EngineLocal> object) {
+    std::erase_if(locals_, [key](const Local& one) { return one.key == key; });
+    locals_.push_back({key, std::move(object)});
+  }
+
   // Returns the engine that runs this thread's coroutines, or null.
   [[nodiscard]] static Engine* current() noexcept;
   static void set_current(Engine* engine) noexcept;
+
+ protected:
+  void wake_locals() {
+    for (std::size_t i = 0; i < locals_.size(); ++i) locals_[i].object->woken();
+  }
 
  private:
   friend class Socket;
   // Called when `socket` is destroyed or moved to another engine. It has no pending operation.
   virtual void forget(Socket& socket) noexcept = 0;
+
+  struct Local {
+    const void* key;
+    std::unique_ptr<EngineLocal> object;
+  };
+  std::vector<Local> locals_;
 };
 
 inline Socket::Socket(Engine& owner, base::Fd descriptor) noexcept

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "io/engine.h"
-#include "io/file_op.h"
 
 namespace h2server::io {
 

@@ -274,6 +274,7 @@ void LoopEngine::read_clocks() noexcept {
 
 void LoopEngine::woken() {
   finish_files();
+  wake_locals();
   was_woken_ = true;
   if (woken_ == nullptr || woken_->state.queued) return;
   was_woken_ = false;

@@ -22,6 +22,7 @@ class LoopEngine : public Engine {
   void run() override;
   void stop() noexcept final { stopping_ = true; }
   void wake() noexcept final;
+  bool has_loop() const noexcept final { return true; }
   Lease borrow() final { return {*this, take_buffer(), buffer_bytes_}; }
   std::int64_t now_ms() const noexcept final { return now_ms_; }
   std::int64_t unix_seconds() const noexcept final { return unix_seconds_; }

@@ -13,6 +13,7 @@
 #include "base/file_range.h"
 #include "base/timer_wheel.h"
 #include "h2server/result.h"
+#include "io/file_call.h"
 #include "io/lease.h"
 
 namespace h2server::io {
@@ -164,6 +165,19 @@ class WokenOp : public Op {
   explicit WokenOp(Engine& where, bool outlasts = false) noexcept
       : Op(Kind::woken, where, nullptr, 0, outlasts) {}
   bool await_resume() const noexcept { return state.result == 0; }
+};
+
+// A FileCall as an operation. A loop engine tries it at once; it completes if it need not wait for
+// the disk. Otherwise it runs on io_uring's workers, or on FileThreads with epoll and for calls that
+// io_uring has no operation for, so the engine's thread does not wait.
+class FileOp final : public Op {
+ public:
+  FileOp(Engine& where, const FileCall& what) noexcept
+      : Op(Kind::file, where, nullptr, 0), call(what) {}
+  // Returns as FileCall::make().
+  int await_resume() const noexcept { return state.result; }
+
+  const FileCall call;
 };
 
 }  // namespace h2server::io

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "base/log.h"
-#include "content/folder.h"
 #include "server/serve_connection.h"
 
 namespace h2server::server {
@@ -34,7 +33,7 @@ BlockingWorker::BlockingWorker(const SharedContext& shared, const StopSignal& st
       engine_(interrupts_, [this] { drain(); }),
       context_(shared, engine_, counters) {
   context_.make_loop = [this] { return make_loop(); };
-  content::set_thread_folder(shared.root.get());
+  set_root(engine_, shared.root.get());
   io::Engine::set_current(&engine_);
 }
 
@@ -85,6 +84,7 @@ io::Engine* BlockingWorker::make_loop() {
     return nullptr;
   }
   loop_ = {*std::move(engine), std::move(drain), std::move(cancel)};
+  set_root(*loop_.engine, context_.shared.root.get());
   io::Engine::set_current(loop_.engine.get());
   return loop_.engine.get();
 }

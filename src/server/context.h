@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/pool.h"
-#include "content/folder.h"
+#include "file/folder.h"
 #include "h2server/limits.h"
 #include "http/h1/connection.h"
 #include "http/h2/session.h"
@@ -29,13 +29,16 @@ struct SharedContext {
   Limits limits;
   mutable http::WindowBudget windows{0};  // thread-safe; filled by start()
   std::shared_ptr<const net::TlsContext> tls;                                // null: cleartext
-  std::shared_ptr<const content::Folder> root;  // of load_file_from_filecache(); may be null
+  std::shared_ptr<const file::Folder> root;  // of load_file_from_filecache(); may be null
   std::uint32_t drain_ms_max = 10'000;
   mutable Admission admission;  // thread-safe
   mutable GiveUp give_up;       // thread-safe
   Http2Implementation http2 = Http2Implementation::native;
   io::EngineKind engine = io::EngineKind::epoll;  // of workers that have an event loop
 };
+
+// Makes `root`, which may be null, the folder of load_file_from_filecache() on that engine's thread.
+void set_root(io::Engine& engine, const file::Folder* root);
 
 // Used only by the thread of its worker.
 struct WorkerContext {

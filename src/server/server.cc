@@ -20,7 +20,8 @@
 
 #include "base/log.h"
 #include "base/out_of_memory.h"
-#include "content/open_beneath.h"
+#include "file/open_beneath.h"
+#include "http/file_head.h"
 #include "io/engine.h"
 #include "server/scheme.h"
 
@@ -84,7 +85,8 @@ unsigned connections_of_descriptors(unsigned workers) {
   ::getrlimit(RLIMIT_NOFILE, &limit);  // fails only for an invalid argument
   constexpr rlim_t most = 1'000'000;
   const rlim_t descriptors = std::min(limit.rlim_cur, most);
-  const rlim_t files = 64 * (rlim_t{workers} + 1);  // a worker's cache keeps up to 64 open
+  // Mapped files, and per worker an engine, listeners and files that are being opened.
+  const rlim_t files = file::Cache::of_process().mapped_max() + 32 * (rlim_t{workers} + 1);
   return static_cast<unsigned>(descriptors - std::min(descriptors / 4, files));
 }
 
@@ -216,12 +218,12 @@ Result<void, std::string> Server::start() {
   if (std::get_new_handler() == nullptr) std::set_new_handler(base::out_of_memory);
   const ServerOptions& options = state_->options;
   server::SharedContext& shared = *state_->shared;
-  if (content::probe_open_beneath() != 0) {
+  if (file::probe_open_beneath() != 0) {
     return std::unexpected("this kernel lacks openat2, which keeps paths inside the root: "
                            "h2server needs Linux 5.6 or newer");
   }
   if (!options.root.empty()) {
-    auto folder = content::Folder::open(options.root);
+    auto folder = file::Folder::open(options.root, {.make_file = http::make_file});
     if (!folder) {
       return std::unexpected("can't open the root " + options.root + ": " +
                              std::strerror(folder.error()));

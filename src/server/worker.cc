@@ -7,7 +7,6 @@
 #include <deque>
 
 #include "base/log.h"
-#include "content/folder.h"
 #include "coro/task_group.h"
 #include "server/accept_loop.h"
 #include "server/serve_connection.h"
@@ -126,7 +125,7 @@ Result<void, std::string> Worker::start() {
 }
 
 Task<void> Worker::live(Worker& worker, io::Engine& engine) {
-  content::set_thread_folder(worker.shared_.root.get());
+  set_root(engine, worker.shared_.root.get());
   Life life(worker, engine);
   co_await life.run();
 }

@@ -1,7 +1,9 @@
 #include "content/static_files.h"
 
 #include "content/support.h"
+#include "file/folder.h"
 #include "http/exchange.h"
+#include "http/file_head.h"
 #include "http/target.h"
 
 namespace h2server::content {
@@ -20,7 +22,8 @@ class StaticFiles : public testing::Test {
     directory_.write("bare/x.txt", "x");
     directory_.write("a b/index.html", "<h1>a b");
     directory_.write("odd/index.html/x", "x");
-    handler_ = static_files(*Folder::open(directory_.path()));
+    folder_ = *file::Folder::open(directory_.path(), {.make_file = http::make_file});
+    handler_ = static_files(folder_);
   }
 
   // Answers a request for `target` as if routed by "/{path...}".
@@ -40,6 +43,7 @@ class StaticFiles : public testing::Test {
   }
 
   tests::TemporaryDirectory directory_;
+  std::shared_ptr<const file::Folder> folder_;
   std::optional<Handler> handler_;
   Asked asked_;
   base::Arena arena_;
@@ -120,9 +124,9 @@ TEST_F(StaticFiles, DirectoriesAreRedirectedTo) {
 }
 
 TEST_F(StaticFiles, PreconditionsAndRanges) {
-  const FileRef file = tests::run_now(FileCache(directory_.fd()).find(nullptr, "a.txt", 0)).file;
+  const FileRef file = folder_->find_now("a.txt").file;
   ASSERT_NE(file, nullptr);
-  const std::string_view tag = file->etag;
+  const std::string_view tag = file->etag();
   constexpr std::string_view date = "Sun, 06 Nov 1994 08:49:37 GMT";
   constexpr std::string_view earlier = "Sun, 06 Nov 1994 08:49:36 GMT";
   struct Row {
@@ -208,6 +212,16 @@ TEST_F(StaticFiles, ShortOfDescriptorsTheAnswerIs503) {
     EXPECT_EQ(response.status(), 503);
     EXPECT_EQ(field_of(response, "Retry-After"), "1");
   });
+}
+
+TEST(Refusals, HaveAStatusForEachKind) {
+  using Kind = file::Lookup::Kind;
+  EXPECT_EQ(refusal(Kind::absent).status(), 404);
+  EXPECT_EQ(refusal(Kind::directory).status(), 404);
+  EXPECT_EQ(refusal(Kind::forbidden).status(), 403);
+  const Response failed = refusal(Kind::failed);
+  EXPECT_EQ(failed.status(), 503);
+  EXPECT_EQ(field_of(failed, "Retry-After"), "1");
 }
 
 }  // namespace

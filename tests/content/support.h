@@ -21,9 +21,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/fd.h"
-#include "content/file_cache.h"
 #include "coro/task_group.h"
+#include "file/content.h"
 #include "h2server/body.h"
 #include "h2server/handler.h"
 #include "h2server/request.h"
@@ -66,7 +67,7 @@ class TemporaryDirectory {
     write(name, content);
     set_modified(name, modified_s);
     const base::Fd file(::openat(fd(), name.c_str(), O_RDONLY | O_CLOEXEC));
-    while (!content::is_settled(content::version_of(file.get()).value())) {
+    while (!file::is_settled(file::version_of(file.get()).value())) {
       std::this_thread::yield();
     }
   }
@@ -179,7 +180,10 @@ struct Asked {
   RequestHead head;
   PathParams params;
 
-  Asked() { head.method_name = "GET"; }
+  Asked() {
+    head.method_name = "GET";
+    head.received_s = base::unix_seconds();
+  }
   // For a route like "/{path...}".
   explicit Asked(std::string_view target_and_path, std::string_view param = "path") : Asked() {
     head.target = head.path = target_and_path;
@@ -205,7 +209,7 @@ inline std::string field_of(const Response& response, std::string_view name) {
 inline std::string body_of(const Response& response) {
   if (const auto* const text = std::get_if<std::string>(&response.body())) return *text;
   if (const auto* const part = std::get_if<Response::FilePart>(&response.body())) {
-    return {part->file->bytes + part->first, static_cast<std::size_t>(part->count)};
+    return {part->file->content().bytes() + part->first, static_cast<std::size_t>(part->count)};
   }
   return {};
 }

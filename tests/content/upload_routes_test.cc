@@ -1,6 +1,7 @@
 #include "content/upload_routes.h"
 
 #include "content/support.h"
+#include "http/file_head.h"
 
 namespace h2server::content {
 namespace {
@@ -13,7 +14,8 @@ using tests::field_of;
 class UploadRoutes : public testing::Test {
  protected:
   UploadRoutes()
-      : folder_(*Folder::open(directory_.path(), {.fresh_ms = 0})),
+      : folder_(*file::Folder::open(directory_.path(),
+                                 {.make_file = http::make_file, .fresh_ms = 0})),
         listing_(upload_listing(folder_, "/files")),
         download_(upload_download(folder_)),
         receiver_(upload_receiver(*UploadDirectory::open(folder_->fd()), {})) {}
@@ -36,7 +38,7 @@ class UploadRoutes : public testing::Test {
   }
 
   tests::TemporaryDirectory directory_;
-  std::shared_ptr<const Folder> folder_;
+  std::shared_ptr<const file::Folder> folder_;
   Handler listing_;
   Handler download_;
   Handler receiver_;

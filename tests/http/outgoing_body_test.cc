@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "file/support.h"
 
 namespace h2server::http {
 namespace {
@@ -31,8 +31,9 @@ std::string text_of(base::BufferChain& chain) {
 }
 
 // Marks the rest of a mapped file as resident in the page cache.
-void warm(OutgoingBody& body) {
-  if (const auto part = body.cold()) body.warmed({part->file, part->first, SIZE_MAX / 2});
+void make_resident(OutgoingBody& body) {
+  file::PartSender* const part = body.not_resident();
+  if (part != nullptr) part->made_resident({part->not_resident()->first, SIZE_MAX / 2});
 }
 
 // Appends the whole body in pieces of at most `bytes_max` and returns the bytes. Returns "error" if
@@ -57,15 +58,6 @@ std::string send(OutgoingBody& body, std::size_t bytes_max, const std::string& p
   return text_of(out);
 }
 
-FileRef held_file(const std::string& content) {
-  auto file = std::make_shared<File>();
-  file->held = std::make_unique<char[]>(content.size() + 1);
-  content.copy(file->held.get(), content.size());
-  file->bytes = file->held.get();
-  file->version.size = content.size();
-  return file;
-}
-
 // A mapped file on disk that can be truncated and rewritten while it is sent.
 class MappedFile {
  public:
@@ -74,18 +66,7 @@ class MappedFile {
     const base::Fd made(::mkstemp(path_.data()));
     EXPECT_EQ(::write(made.get(), content.data(), content.size()),
               static_cast<ssize_t>(content.size()));
-    auto file = std::make_shared<File>();
-    struct stat now{};
-    EXPECT_EQ(::fstat(made.get(), &now), 0);
-    file->version = {now.st_dev,          now.st_ino,          content.size(),
-                     now.st_mtim.tv_sec,  now.st_mtim.tv_nsec, now.st_ctim.tv_sec,
-                     now.st_ctim.tv_nsec, now.st_nlink};
-    file->descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    void* const bytes = ::mmap(nullptr, content.size(), PROT_READ, MAP_SHARED, file->descriptor, 0);
-    EXPECT_NE(bytes, MAP_FAILED);
-    file->bytes = static_cast<const char*>(bytes);
-    file->mapped = true;
-    file_ = file;
+    file_ = tests::map_file(path_);
   }
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -114,8 +95,8 @@ TEST(OutgoingBody, OfNothingIsFinished) {
   Response none(200);
   Response empty(200, "");
   for (Response* const response : {&none, &empty}) {
-    body.open(*response, false, inline_max);
-    warm(body);
+    body.open(*response, {.inline_bytes_max = inline_max});
+    make_resident(body);
     EXPECT_TRUE(body.finished());
     EXPECT_EQ(body.next_size(100), 0U);
   }
@@ -126,8 +107,8 @@ TEST(OutgoingBody, SendsAString) {
   Response response(200, text);
   for (const std::size_t bytes_max : {1U, 999U, 10'000U, 20'000U}) {
     OutgoingBody body;
-    body.open(response, false, inline_max);
-    warm(body);
+    body.open(response, {.inline_bytes_max = inline_max});
+    make_resident(body);
     EXPECT_TRUE(send(body, bytes_max) == text) << bytes_max;
   }
 }
@@ -135,8 +116,8 @@ TEST(OutgoingBody, SendsAString) {
 TEST(OutgoingBody, SendsEachPieceBehindItsPrefix) {
   Response response(200, "abcdefg");
   OutgoingBody body;
-  body.open(response, false, inline_max);
-  warm(body);
+  body.open(response, {.inline_bytes_max = inline_max});
+  make_resident(body);
   EXPECT_EQ(send(body, 3, "<9 bytes>"), "<9 bytes>abc<9 bytes>def<9 bytes>g");
   body.clear();
   EXPECT_TRUE(body.finished());
@@ -144,45 +125,45 @@ TEST(OutgoingBody, SendsEachPieceBehindItsPrefix) {
 
 TEST(OutgoingBody, SendsAHeldFileOrAPartOfIt) {
   const std::string content = pattern(50'000);
-  const FileRef file = held_file(content);
+  const FileRef file = make_page(content);
   for (const bool copy : {false, true}) {
     for (const std::size_t bytes_max : {999U, 16'384U, 100'000U}) {
       Response whole(file);
       OutgoingBody body;
-      body.open(whole, copy, inline_max);
-      warm(body);
+      body.open(whole, {.copy = copy, .inline_bytes_max = inline_max});
+      make_resident(body);
       EXPECT_TRUE(send(body, bytes_max) == content);
       Response part(206);
       part.set_body(Response::FilePart{file, 1234, 20'000});
-      body.open(part, copy, inline_max);
-      warm(body);
+      body.open(part, {.copy = copy, .inline_bytes_max = inline_max});
+      make_resident(body);
       EXPECT_TRUE(send(body, bytes_max) == content.substr(1234, 20'000));
     }
   }
 }
 
 TEST(OutgoingBody, CopiesSmallPiecesAndSharesLargeOnes) {
-  const FileRef file = held_file(pattern(5000));
+  const FileRef file = make_page(pattern(5000));
   Response response(file);
   OutgoingBody body;
-  body.open(response, false, inline_max);
-  warm(body);
+  body.open(response, {.inline_bytes_max = inline_max});
+  make_resident(body);
   base::BufferChain out;
   ASSERT_TRUE(body.append(out, "", body.next_size(inline_max)).has_value());
-  EXPECT_NE(out.front().data(), file->bytes);
+  EXPECT_NE(out.front().data(), file->content().bytes());
   out.clear();
   ASSERT_TRUE(body.append(out, "", body.next_size(SIZE_MAX)).has_value());
-  EXPECT_EQ(out.front().data(), file->bytes + inline_max);
+  EXPECT_EQ(out.front().data(), file->content().bytes() + inline_max);
   EXPECT_TRUE(body.finished());
 }
 
 TEST(OutgoingBody, ASharedPieceKeepsItsFile) {
   base::BufferChain out;
   {
-    Response response(held_file(pattern(5000)));
+    Response response(make_page(pattern(5000)));
     OutgoingBody body;
-    body.open(response, false, inline_max);
-    warm(body);
+    body.open(response, {.inline_bytes_max = inline_max});
+    make_resident(body);
     ASSERT_TRUE(body.append(out, "", body.next_size(SIZE_MAX)).has_value());
   }
   EXPECT_TRUE(text_of(out) == pattern(5000));
@@ -197,36 +178,37 @@ TEST(OutgoingBody, SendsAMappedFileOrAPartOfIt) {
       for (const std::size_t bytes_max : {16'384U, 100'000U, 1'000'000U}) {
         Response whole(file.ref());
         OutgoingBody body;
-        body.open(whole, copy, inline_max);
-        warm(body);
+        body.open(whole, {.copy = copy, .inline_bytes_max = inline_max});
+        make_resident(body);
         EXPECT_TRUE(send(body, bytes_max) == content) << size << " " << copy << " " << bytes_max;
         Response part(206);
         part.set_body(Response::FilePart{file.ref(), size / 3, size / 2});
-        body.open(part, copy, inline_max);
-        warm(body);
+        body.open(part, {.copy = copy, .inline_bytes_max = inline_max});
+        make_resident(body);
         EXPECT_TRUE(send(body, bytes_max) == content.substr(size / 3, size / 2));
       }
     }
   }
 }
 
-TEST(OutgoingBody, TakesOfAMappingWhatIsWarm) {
+TEST(OutgoingBody, TakesOfAMappingWhatIsResident) {
   constexpr std::size_t window = 1024 * 1024;
   const std::string content(2 * window + 100'000, 'x');
   const MappedFile file(content);
   Response response(file.ref());
   OutgoingBody body;
-  body.open(response, false, inline_max);
+  body.open(response, {.inline_bytes_max = inline_max});
   base::BufferChain out;
   std::size_t windows = 0;
   while (!body.finished()) {
-    EXPECT_EQ(body.next_size(SIZE_MAX), 0U) << "nothing is warm";
-    const auto part = body.cold();
-    ASSERT_TRUE(part.has_value());
-    EXPECT_EQ(part->first, windows * window);
-    EXPECT_EQ(part->count, std::min(window, content.size() - windows * window));
-    body.warmed(*part);
-    EXPECT_FALSE(body.cold().has_value());
+    EXPECT_EQ(body.next_size(SIZE_MAX), 0U) << "nothing is resident";
+    file::PartSender* const part = body.not_resident();
+    ASSERT_NE(part, nullptr);
+    const file::PartSender::Span span = *part->not_resident();
+    EXPECT_EQ(span.first, windows * window);
+    EXPECT_EQ(span.count, std::min(window, content.size() - windows * window));
+    part->made_resident(span);
+    EXPECT_EQ(body.not_resident(), nullptr);
     ++windows;
     while (const std::size_t size = body.next_size(SIZE_MAX)) {
       ASSERT_TRUE(body.append(out, "", size).has_value());
@@ -234,24 +216,24 @@ TEST(OutgoingBody, TakesOfAMappingWhatIsWarm) {
   }
   EXPECT_EQ(windows, 3U);
   EXPECT_EQ(out.size(), content.size());
-  EXPECT_FALSE(body.cold().has_value());
+  EXPECT_EQ(body.not_resident(), nullptr);
 }
 
 TEST(OutgoingBody, HandsTheKernelAllButTheLastPieceOfAMapping) {
   const MappedFile file(pattern(100'000));
   Response response(file.ref());
   OutgoingBody body;
-  body.open(response, false, inline_max);
-  warm(body);
+  body.open(response, {.inline_bytes_max = inline_max});
+  make_resident(body);
   base::BufferChain out;
   ASSERT_TRUE(body.append(out, "", body.next_size(1'000'000)).has_value());
-  EXPECT_EQ(out.front().data(), file.ref()->bytes);
+  EXPECT_EQ(out.front().data(), file.ref()->content().bytes());
   EXPECT_FALSE(body.finished());
   out.clear();
   ASSERT_TRUE(body.append(out, "", body.next_size(1'000'000)).has_value());
   EXPECT_TRUE(body.finished());
   const char* const last = out.front().data();
-  EXPECT_TRUE(last < file.ref()->bytes || last >= file.ref()->bytes + 100'000);
+  EXPECT_TRUE(last < file.ref()->content().bytes() || last >= file.ref()->content().bytes() + 100'000);
 }
 
 // Pages that the kernel sends from a file may change until the peer has them, so the last piece
@@ -262,8 +244,8 @@ TEST(OutgoingBody, TellsWhereALargeFileLiesAndSettlesThatBeforeItsEnd) {
   MappedFile file(content);
   Response response(file.ref());
   OutgoingBody body;
-  body.open(response, false, inline_max, 8 * mib);
-  warm(body);
+  body.open(response, {.inline_bytes_max = inline_max, .send_file_bytes_min = 8 * mib});
+  make_resident(body);
   base::BufferChain out;
   std::string all;
   std::size_t by_file = 0;
@@ -287,7 +269,7 @@ TEST(OutgoingBody, TellsWhereALargeFileLiesAndSettlesThatBeforeItsEnd) {
     ASSERT_TRUE(body.append(out, "", size).has_value());
     if (const base::FileRange range = out.front_file(); range.size > 0) {
       EXPECT_FALSE(copied);
-      EXPECT_EQ(range.descriptor, file.ref()->descriptor);
+      EXPECT_EQ(range.descriptor, file.ref()->content().descriptor());
       EXPECT_EQ(range.offset, by_file);
       by_file += range.size;
     }
@@ -307,8 +289,10 @@ TEST(OutgoingBody, TellsNotWhereAFileLiesThatIsSmallOrCopied) {
   };
   for (const Row row : {Row{true, mib}, Row{false, 0}, Row{false, 8 * mib + 1}}) {
     OutgoingBody body;
-    body.open(response, row.copy_files, inline_max, row.bytes_min);
-    warm(body);
+    body.open(response, {.copy = row.copy_files,
+                         .inline_bytes_max = inline_max,
+                         .send_file_bytes_min = row.bytes_min});
+    make_resident(body);
     base::BufferChain out;
     ASSERT_TRUE(body.append(out, "", body.next_size(mib)).has_value());
     EXPECT_EQ(out.front_file().size, 0U);
@@ -320,12 +304,12 @@ TEST(OutgoingBody, CopiesAMappingThatItReadsItself) {
   const MappedFile file(pattern(100'000));
   Response response(file.ref());
   OutgoingBody body;
-  body.open(response, true, inline_max);
-  warm(body);
+  body.open(response, {.copy = true, .inline_bytes_max = inline_max});
+  make_resident(body);
   base::BufferChain out;
   ASSERT_TRUE(body.append(out, "", body.next_size(1'000'000)).has_value());
   const char* const copy = out.front().data();
-  EXPECT_TRUE(copy < file.ref()->bytes || copy >= file.ref()->bytes + 100'000);
+  EXPECT_TRUE(copy < file.ref()->content().bytes() || copy >= file.ref()->content().bytes() + 100'000);
 }
 
 TEST(OutgoingBody, AFileThatChangesIsAnErrorAndNothingIsAppended) {
@@ -335,8 +319,8 @@ TEST(OutgoingBody, AFileThatChangesIsAnErrorAndNothingIsAppended) {
         MappedFile file(pattern(100'000));
         Response response(file.ref());
         OutgoingBody body;
-        body.open(response, copy, inline_max);
-        warm(body);
+        body.open(response, {.copy = copy, .inline_bytes_max = inline_max});
+        make_resident(body);
         base::BufferChain out;
         for (std::size_t done = 0; done < before;) {
           const std::size_t size = body.next_size(10'000);
@@ -366,8 +350,8 @@ class Nothing final : public BodySource {
 TEST(OutgoingBody, SendsWhatASourceOffers) {
   Response response(std::make_unique<Nothing>(), "text/plain");
   OutgoingBody body;
-  body.open(response, false, inline_max);
-  warm(body);
+  body.open(response, {.inline_bytes_max = inline_max});
+  make_resident(body);
   ASSERT_NE(body.source(), nullptr);
   base::BufferChain out;
   for (const char* const piece : {"abcde", "f"}) {
@@ -394,8 +378,8 @@ TEST(OutgoingBody, HoldsASourceToItsSize) {
   for (const Row& row : rows) {
     Response response(std::make_unique<Nothing>(), "text/plain", row.size);
     OutgoingBody body;
-    body.open(response, false, inline_max);
-    warm(body);
+    body.open(response, {.inline_bytes_max = inline_max});
+    make_resident(body);
     base::BufferChain out;
     for (std::size_t i = 0; i < row.pieces.size(); ++i) {
       const bool good = body.offer(row.pieces[i]).has_value();

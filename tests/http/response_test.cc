@@ -7,20 +7,11 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "http/file_head.h"
 #include "http/h2/response_fields.h"
 
 namespace h2server {
 namespace {
-
-FileRef held_file(const std::string& content) {
-  auto file = std::make_shared<File>();
-  file->held = std::make_unique<char[]>(content.size() + 1);
-  content.copy(file->held.get(), content.size());
-  file->bytes = file->held.get();
-  file->version.size = content.size();
-  file->h2_fields = {{":status", "200"}, {"etag", "\"x\""}};
-  return file;
-}
 
 class Nothing final : public BodySource {
  public:
@@ -45,7 +36,7 @@ TEST(Response, RefusesAStatusThatNoResponseHas) {
 }
 
 TEST(Response, RefusesABodyThatIsNotThere) {
-  const FileRef file = held_file("content");
+  const FileRef file = http::make_page("content");
   EXPECT_THROW(Response{FileRef{}}, std::invalid_argument);
   EXPECT_THROW(Response(std::unique_ptr<BodySource>(), "a/b"), std::invalid_argument);
   Response response(200, "before");
@@ -88,13 +79,13 @@ TEST(Response, RefusesWhatWouldBreakOut) {
 TEST(Response, KnowsItsSize) {
   EXPECT_EQ(Response(204).size(), 0U);
   EXPECT_EQ(Response(200, "hello").size(), 5U);
-  EXPECT_EQ(Response(held_file("content")).size(), 7U);
+  EXPECT_EQ(Response(http::make_page("content")).size(), 7U);
   EXPECT_EQ(streamed().size(), std::nullopt);
   EXPECT_EQ(streamed(9).size(), 9U);
 }
 
 TEST(Response, IsDescribedByAFileOnlyWhileItIsThatFile) {
-  const FileRef file = held_file("content");
+  const FileRef file = http::make_page("content");
   Response response(file);
   EXPECT_EQ(response.described_by(), file.get());
   response.set_body(Response::FilePart{file, 0, 3});
@@ -154,9 +145,15 @@ TEST(ResponseFields, AreInLowerCaseWithoutTheConnections) {
 }
 
 TEST(ResponseFields, OfAFileAreItsOwn) {
-  Response response(held_file("content"));
+  const FileRef page = http::make_page("content");
+  Response response(page);
   response.add("X", "y");
-  EXPECT_EQ(h2_fields_of(response), "prepared::status=200;etag=\"x\";x=y;");
+  std::string prepared;
+  for (const Field& field : page->head().h2) {
+    prepared.append(field.name).append("=").append(field.value).append(";");
+  }
+  EXPECT_TRUE(prepared.starts_with(":status=200;server=h2server;content-length=7;")) << prepared;
+  EXPECT_EQ(h2_fields_of(response), "prepared:" + prepared + "x=y;");
 }
 
 }  // namespace

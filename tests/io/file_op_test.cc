@@ -1,6 +1,6 @@
 // File operations: they complete at once if the page cache holds the data, and otherwise without
 // blocking the loop.
-#include "io/file_op.h"
+#include "file/calls.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,6 @@
 #include <thread>
 
 #include "io/file_threads.h"
-#include "io/run_waiting.h"
 #include "io/support.h"
 
 namespace h2server::io {
@@ -198,7 +197,7 @@ class Gate {
 TEST_P(FileOpTest, WorkRunsElsewhere) {
   const auto body = [&]() -> Task<void> {
     const std::optional<std::thread::id> where =
-        co_await run_waiting(engine_.get(), [] { return std::this_thread::get_id(); });
+        co_await file::run_waiting(engine_.get(), [] { return std::this_thread::get_id(); });
     EXPECT_TRUE(where && *where != std::this_thread::get_id());
   };
   run(body());
@@ -208,7 +207,7 @@ TEST_P(FileOpTest, WhatWorkThrowsIsThrownHere) {
   const auto body = [&]() -> Task<void> {
     bool thrown = false;
     try {
-      co_await run_waiting(engine_.get(), []() -> int { throw std::runtime_error("no"); });
+      co_await file::run_waiting(engine_.get(), []() -> int { throw std::runtime_error("no"); });
     } catch (const std::runtime_error&) {
       thrown = true;
     }
@@ -226,7 +225,7 @@ TEST_P(FileOpTest, StuckWorkHoldsUpNobody) {
   unsigned passed = 0;
   const auto stuck = [&]() -> Task<void> {
     const std::optional<int> result =
-        co_await run_waiting(engine_.get(), [&gate] { return gate.pass(); });
+        co_await file::run_waiting(engine_.get(), [&gate] { return gate.pass(); });
     EXPECT_EQ(result, 0);
     ++passed;
   };
@@ -252,8 +251,8 @@ TEST_P(FileOpTest, CancellingAll) {
   std::optional<int> begun;
   std::optional<int> later = 1;
   const auto body = [&]() -> Task<void> {
-    begun = co_await run_waiting(engine_.get(), [&gate] { return gate.pass(); });
-    later = co_await run_waiting(engine_.get(), [] { return 0; });
+    begun = co_await file::run_waiting(engine_.get(), [&gate] { return gate.pass(); });
+    later = co_await file::run_waiting(engine_.get(), [] { return 0; });
   };
   const auto canceller = [&]() -> Task<void> {
     SleepOp sleep(*engine_, 1);

@@ -26,7 +26,7 @@
 #include <thread>
 
 #include "io/epoll_engine.h"
-#include "io/file_op.h"
+#include "file/calls.h"
 #include "io/support.h"
 #include "io/uring_engine.h"
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cerrno>
 
-#include "http/connection_body.h"
 #include "http/h1/response_encoder.h"
 #include "http/message.h"
 
@@ -183,6 +182,7 @@ void Connection::begin_exchange() {
 // Serves the whole exchange without suspending, the common case. Returns false if serve_on() has to
 // complete it.
 bool Connection::serve_at_once() {
+  work_->head.received_s = stream_.engine().unix_seconds();
   work_->handler = find_handler(service_, *work_);
   if (work_->handler != nullptr) {
     Request& request = work_->request.emplace(work_->head, work_->params, &incoming_);
@@ -192,7 +192,7 @@ bool Connection::serve_at_once() {
     work_->handler = nullptr;
   }
   begin_response();
-  if (!append_body()) return end_ == End::abort;
+  if (!append_body()) return true;  // aborted
   if (!work_->outgoing.finished() || !work_->decoder.finished()) return false;
   work_->end_exchange();
   return true;
@@ -238,9 +238,10 @@ void Connection::begin_response() {
   const bool has_body = work_->head.method != Method::HEAD && may_have_content(response.status());
   if (has_body) {
     const bool by_file = stream_.engine().sends_files();
-    work_->outgoing.open(response, !stream_.bytes_go_to_kernel(),
-                         service_.limits.inline_file_bytes_max,
-                         by_file ? service_.limits.send_file_bytes_min : 0);
+    work_->outgoing.open(
+        response, {.copy = !stream_.bytes_go_to_kernel(),
+                   .inline_bytes_max = service_.limits.inline_file_bytes_max,
+                   .send_file_bytes_min = by_file ? service_.limits.send_file_bytes_min : 0});
   }
   work_->responding = true;
   if (!source_may_read()) drop_arrived_body();
@@ -269,7 +270,7 @@ bool Connection::append_body() {
                        work_->head.version == Version::http_1_1;
   while (work_->output.size() < output_bytes_max()) {
     const std::size_t size = outgoing.next_size(output_bytes_max());
-    if (size == 0 && warm_at_once(outgoing)) continue;
+    if (size == 0 && make_resident_at_once(outgoing)) continue;
     if (size == 0 || outgoing.must_wait(work_->output, size)) break;
     std::array<char, 24> room;
     const std::string_view prefix = chunked ? encode_chunk_size(size, room) : std::string_view();

@@ -91,9 +91,8 @@ bool Parser::parse_version(std::string_view method, std::string_view text) {
   if (parse_method(method) == Method::unknown && !equals_ignoring_case(text.substr(0, 4), "HTTP")) {
     return fail(0);
   }
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (text.size() != 8 || !text.starts_with("HTTP/") || !is_digit(text[5]) || text[6] != '.' ||
-      !is_digit(text[7])) {
+  if (text.size() != 8 || !text.starts_with("HTTP/") || !base::is_digit(text[5]) || text[6] != '.' ||
+      !base::is_digit(text[7])) {
     return fail(400);
   }
   if (text[5] != '1') return fail(505);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "http/file_head.h"
 #include "http/message.h"
 #include "http/trailers.h"
 
@@ -41,7 +42,7 @@ class Writer {
 constexpr std::size_t fixed_bytes_max = 512;  // the lines that the encoder itself adds
 
 std::size_t size_bound(const Response& response, const File* file) {
-  std::size_t size = fixed_bytes_max + (file != nullptr ? file->h1_head.size() : 0);
+  std::size_t size = fixed_bytes_max + (file != nullptr ? file->head().h1.size() : 0);
   for (const Response::Line& line : response.fields()) {
     size += line.name.size() + line.value.size() + 4;
   }
@@ -64,7 +65,7 @@ void write_framing(Writer& writer, const Response& response, const EncodeOptions
 void write_head(Writer& writer, const Response& response, const EncodeOptions& options,
                 const File* file) {
   if (file != nullptr) {
-    writer.text(file->h1_head);
+    writer.text(file->head().h1);
   } else {
     writer.text("HTTP/1.1 ");
     writer.number(static_cast<std::uint64_t>(response.status()));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "http/connection_body.h"
 #include "http/h2/response_fields.h"
 #include "http/message.h"
 
@@ -347,6 +346,7 @@ void Connection::begin(Transfer& transfer) {
     respond(transfer);
     return;
   }
+  transfer.head.received_s = stream_.engine().unix_seconds();
   const Handler* const handler = find_handler(service_, transfer);
   if (handler != nullptr) {
     transfer.incoming.bind(*this, transfer);
@@ -475,9 +475,10 @@ void Connection::respond(Transfer& transfer) {
   head.date_s = stream_.engine().unix_seconds();
   head.date = service_.date.at(head.date_s);
   if (has_body) {
-    transfer.outgoing.open(response, !stream_.bytes_go_to_kernel(),
-                           service_.limits.inline_file_bytes_max);
-    warm_at_once(transfer.outgoing);
+    transfer.outgoing.open(response,
+                           {.copy = !stream_.bytes_go_to_kernel(),
+                            .inline_bytes_max = service_.limits.inline_file_bytes_max});
+    make_resident_at_once(transfer.outgoing);
   }
   session_->respond(transfer, head, has_body);
   want_write();

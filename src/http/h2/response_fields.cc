@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "http/file_head.h"
 #include "http/message.h"
 #include "http/syntax.h"
 
@@ -29,8 +30,8 @@ ResponseHead response_head(const Response& response, base::Arena& arena,
   fields.clear();
   ResponseHead head;
   if (const File* const file = response.described_by()) {
-    head.prepared = file->h2_fields;
-    head.prepared_id = file->number;
+    head.prepared = file->head().h2;
+    head.prepared_id = file->head().id;
   } else {
     fields.push_back({":status", number(static_cast<std::uint64_t>(response.status()), arena)});
     fields.push_back({"server", "h2server"});

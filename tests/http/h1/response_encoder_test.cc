@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "http/file_head.h"
+
 namespace h2server::http::h1 {
 namespace {
 
@@ -65,9 +67,8 @@ TEST(H1ResponseEncoder, SaysWhetherTheConnectionStays) {
 }
 
 TEST(H1ResponseEncoder, UsesTheHeadThatAFileBrings) {
-  auto file = std::make_shared<File>();
-  file->h1_head = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n";
-  EXPECT_EQ(head_of(Response(FileRef(file)).add("X", "y")), file->h1_head + "X: y\r\n" + end);
+  const FileRef page = make_page("abc");
+  EXPECT_EQ(head_of(Response(page).add("X", "y")), page->head().h1 + "X: y\r\n" + end);
 }
 
 TEST(H1ResponseEncoder, WritesHeadsOfAnySize) {

@@ -1,12 +1,11 @@
 // Tests bodies of responses over an HTTP/2 connection.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <string>
 #include <vector>
 
+#include "file/support.h"
 #include "http/echo_source.h"
 #include "http/h2/connection_fixture.h"
 
@@ -119,27 +118,16 @@ TEST_P(H2ConnectionBodies, ASourceThatReadsLearnsThatTheStreamIsGone) {
   EXPECT_TRUE(over());
 }
 
-FileRef map_file(const std::string& path, std::size_t size) {
+FileRef write_and_map(const std::string& path, std::size_t size) {
   const base::Fd made(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   const std::string content(size, 'f');  // resident once written: no engine warms it
   EXPECT_EQ(::write(made.get(), content.data(), size), static_cast<ssize_t>(size));
-  struct stat now{};
-  EXPECT_EQ(::fstat(made.get(), &now), 0);
-  auto file = std::make_shared<File>();
-  file->version = {now.st_dev,          now.st_ino,          size,
-                   now.st_mtim.tv_sec,  now.st_mtim.tv_nsec, now.st_ctim.tv_sec,
-                   now.st_ctim.tv_nsec, now.st_nlink};
-  file->descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  file->bytes =
-      static_cast<const char*>(::mmap(nullptr, size, PROT_READ, MAP_SHARED, made.get(), 0));
-  file->mapped = true;
-  file->h2_fields = {{":status", "200"}};
-  return file;
+  return tests::map_file(path);
 }
 
 TEST_P(H2ConnectionBodies, AFileThatShrinksResetsItsStreamOnly) {
   const std::string path = testing::TempDir() + "h2_connection_test_" + std::to_string(::getpid());
-  const FileRef file = map_file(path, 500'000);
+  const FileRef file = write_and_map(path, 500'000);
   add(GET, "/file", [&](Request&) { return Response(file); });
   open();
   const std::int32_t id = client_.request("GET", "/file");
@@ -161,7 +149,7 @@ TEST_P(H2ConnectionBodies, AFileThatShrinksResetsItsStreamOnly) {
 // mapping is released.
 TEST_P(H2ConnectionBodies, AnUploadBehindTheResponseOfAMappedFileIsEnded) {
   const std::string path = testing::TempDir() + "h2_connection_test_" + std::to_string(::getpid());
-  const FileRef file = map_file(path, 60'000);  // within the client's window
+  const FileRef file = write_and_map(path, 60'000);  // within the client's window
   add(GET, "/file", [&](Request&) { return Response(file); });
   open();
   const std::int32_t id = client_.request("GET", "/file", {}, "abc", false);

@@ -78,7 +78,7 @@ Transfer& SessionHost::transfer(std::uint32_t id) {
 void SessionHost::respond(std::uint32_t id, Response response) {
   Transfer& one = transfer(id);
   one.response = std::move(response);
-  one.outgoing.open(one.response, false, 8192);
+  one.outgoing.open(one.response, {.inline_bytes_max = 8192});
   session->respond(one, {.fields = fields}, true);
 }
 

@@ -8,7 +8,7 @@
 #include "h2server/task.h"
 #include "io/engine.h"
 
-namespace h2server::content {
+namespace h2server::file {
 
 // As openat(2) with O_CLOEXEC and O_NONBLOCK (a FIFO must not block the worker), but neither ".."
 // nor a link leads out of `directory`. Leading slashes are dropped; an empty path is the directory.
@@ -20,4 +20,4 @@ Task<Result<base::Fd, int>> open_beneath(io::Engine* engine, int directory, std:
 // Whether this kernel has what it takes (Linux 5.6); 0 or an errno value.
 int probe_open_beneath() noexcept;
 
-}  // namespace h2server::content
+}  // namespace h2server::file

@@ -1,4 +1,4 @@
-#include "content/open_beneath.h"
+#include "file/open_beneath.h"
 
 #include <fcntl.h>
 
@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <string>
 
-namespace h2server::content {
+#include "file/calls.h"
+
+namespace h2server::file {
 
 namespace {
 
@@ -28,7 +30,7 @@ Task<Result<base::Fd, int>> open_beneath(io::Engine* engine, int directory, std:
   const io::FileCall call = io::FileCall::open(directory, name.c_str(), how_to_open(flags));
   int result = -EAGAIN;
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
-    result = co_await io::make_call(engine, call);
+    result = co_await make_call(engine, call);
     if (result >= 0) co_return base::Fd(result);
     if (result != -EAGAIN && result != -EINTR) break;
   }
@@ -41,4 +43,4 @@ int probe_open_beneath() noexcept {
   return opened.valid() ? 0 : -opened.get();
 }
 
-}  // namespace h2server::content
+}  // namespace h2server::file

@@ -2,16 +2,17 @@
 #include <fcntl.h>
 
 #include "content/support.h"
+#include "file/support.h"
 #include "io/support.h"
 
-namespace h2server::content {
+namespace h2server::file {
 namespace {
 
 using tests::TemporaryDirectory;
 
-class ColdFileCache : public io::EngineFixture, public testing::WithParamInterface<io::EngineKind> {
+class ColdCache : public io::EngineFixture, public testing::WithParamInterface<io::EngineKind> {
  protected:
-  ColdFileCache() : EngineFixture(io::open_engine(GetParam()).value()) {}
+  ColdCache() : EngineFixture(io::open_engine(GetParam()).value()) {}
 
   void make_cold(const std::string& name) const {
     const base::Fd file(::open(directory_.path_of(name).c_str(), O_RDONLY | O_CLOEXEC));
@@ -23,18 +24,18 @@ class ColdFileCache : public io::EngineFixture, public testing::WithParamInterfa
   }
 
   const TemporaryDirectory directory_;
-  FileCache cache_{directory_.fd()};
+  tests::FolderCache cache_{directory_.fd()};
 };
 
 std::string_view content(const Lookup& found) {
-  return found.file == nullptr ? "" : std::string_view(found.file->bytes, found.file->version.size);
+  return found.file == nullptr ? "" : tests::bytes_of(*found.file);
 }
 
-TEST_P(ColdFileCache, ManyMayWishForTheSameFile) {
+TEST_P(ColdCache, ManyMayWishForTheSameFile) {
   const std::string text(50'000, 't');
   directory_.write("a", text);
   make_cold("a");
-  EXPECT_EQ(cache_.known("a", 0), nullptr);
+  EXPECT_EQ(cache_.cache().known(cache_.folder(), "a", 0), nullptr);
   std::array<Lookup, 5> found;
   for (Lookup& one : found) start(look_up("a", one));
   run();
@@ -43,12 +44,12 @@ TEST_P(ColdFileCache, ManyMayWishForTheSameFile) {
     EXPECT_EQ(one.file, found[0].file) << "read once";
   }
   EXPECT_EQ(cache_.entries(), 1U);
-  const Lookup* const known = cache_.known("a", 0);
+  const Cache::Entry known = cache_.cache().known(cache_.folder(), "a", 0);
   ASSERT_NE(known, nullptr);
-  EXPECT_EQ(content(*known), text);
+  EXPECT_EQ(content(known->lookup), text);
 }
 
-TEST_P(ColdFileCache, DifferentWishesDoNotMixUp) {
+TEST_P(ColdCache, DifferentWishesDoNotMixUp) {
   std::array<Lookup, 20> found;
   for (std::size_t i = 0; i < found.size(); ++i) {
     directory_.write("file" + std::to_string(i), "content " + std::to_string(i));
@@ -66,8 +67,8 @@ TEST_P(ColdFileCache, DifferentWishesDoNotMixUp) {
   EXPECT_EQ(absent.kind, Lookup::Kind::absent);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, ColdFileCache, testing::ValuesIn(io::engines_here()),
+INSTANTIATE_TEST_SUITE_P(Engines, ColdCache, testing::ValuesIn(io::engines_here()),
                          io::engine_name);
 
 }  // namespace
-}  // namespace h2server::content
+}  // namespace h2server::file

@@ -1,9 +1,11 @@
-#include "content/mime.h"
+#include "http/media_type.h"
 
 #include <algorithm>
 #include <array>
 
-namespace h2server::content {
+#include "base/text.h"
+
+namespace h2server::http {
 namespace {
 
 struct Entry {
@@ -133,18 +135,14 @@ std::string_view extension_of(std::string_view path) noexcept {
   return name.substr(dot + 1);
 }
 
-char to_lower(char byte) noexcept {
-  return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + ('a' - 'A')) : byte;
-}
-
 }  // namespace
 
-std::string_view mime_type(std::string_view path) noexcept {
+std::string_view media_type(std::string_view path) noexcept {
   constexpr std::string_view unknown = "application/octet-stream";
   const auto extension = extension_of(path);
   if (extension.size() > extension_size_max) return unknown;
   std::array<char, extension_size_max> buffer{};
-  std::transform(extension.begin(), extension.end(), buffer.begin(), to_lower);
+  std::transform(extension.begin(), extension.end(), buffer.begin(), base::to_lower);
   const std::string_view lower(buffer.data(), extension.size());
   const auto found = std::lower_bound(
       entries.begin(), entries.end(), lower,
@@ -152,4 +150,4 @@ std::string_view mime_type(std::string_view path) noexcept {
   return found != entries.end() && found->extension == lower ? found->type : unknown;
 }
 
-}  // namespace h2server::content
+}  // namespace h2server::http

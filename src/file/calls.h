@@ -1,4 +1,4 @@
-// Runs a function that may wait for the disk, without blocking an event loop.
+// Calls that may wait for the disk, made without blocking an event loop.
 #pragma once
 
 #include <concepts>
@@ -7,9 +7,18 @@
 #include <type_traits>
 #include <utility>
 
+#include "h2server/task.h"
 #include "io/engine.h"
 
-namespace h2server::io {
+namespace h2server::file {
+
+// Makes `call` through `engine`. If `engine` is null, blocks the calling thread.
+inline Task<int> make_call(io::Engine* engine, io::FileCall call) {
+  if (engine == nullptr) co_return call.make(true);
+  io::FileOp op(*engine, call);
+  const int result = co_await op;
+  co_return result;
+}
 
 // State shared with the thread that runs the work. Lives in run_waiting()'s frame.
 template <std::invocable Work>
@@ -33,12 +42,12 @@ struct WaitingWork {
 // otherwise, or if `engine` is null, the calling thread blocks. Once begun, `work` is not
 // cancelled. Returns nullopt if it was cancelled before it began. Rethrows what `work` throws.
 template <std::invocable Work>
-Task<std::optional<std::invoke_result_t<Work&>>> run_waiting(Engine* engine, Work work) {
+Task<std::optional<std::invoke_result_t<Work&>>> run_waiting(io::Engine* engine, Work work) {
   WaitingWork<Work> waiting{std::move(work), std::nullopt, nullptr};
-  const FileCall call = FileCall::run(&WaitingWork<Work>::run, &waiting);
+  const io::FileCall call = io::FileCall::run(&WaitingWork<Work>::run, &waiting);
   co_await make_call(engine, call);
   if (waiting.failure) std::rethrow_exception(waiting.failure);
   co_return std::move(waiting.value);
 }
 
-}  // namespace h2server::io
+}  // namespace h2server::file

@@ -1,4 +1,4 @@
-#include "content/mime.h"
+#include "http/media_type.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace h2server::content {
+namespace h2server::http {
 namespace {
 
 TEST(Mime, Table) {
@@ -51,8 +51,8 @@ TEST(Mime, Table) {
       {"/x." + std::string(1000, 'a'), unknown},
       {std::string("/x.png\0", 7), unknown},
   };
-  for (const auto& [path, type] : rows) EXPECT_EQ(mime_type(path), type) << path;
+  for (const auto& [path, type] : rows) EXPECT_EQ(media_type(path), type) << path;
 }
 
 }  // namespace
-}  // namespace h2server::content
+}  // namespace h2server::http

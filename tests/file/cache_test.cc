@@ -1,4 +1,4 @@
-#include "content/file_cache.h"
+#include "file/cache.h"
 
 #include <sys/fsuid.h>
 #include <sys/socket.h>
@@ -6,11 +6,13 @@
 
 #include "base/clock.h"
 #include "content/support.h"
+#include "file/support.h"
 #include "http/date.h"
 
-namespace h2server::content {
+namespace h2server::file {
 namespace {
 
+using tests::FolderCache;
 using tests::LoweredLimit;
 using tests::run_now;
 using tests::TemporaryDirectory;
@@ -18,20 +20,20 @@ using Kind = Lookup::Kind;
 
 std::string content(const Lookup& found) {
   if (found.file == nullptr) return "-";
-  return {found.file->bytes, static_cast<std::size_t>(found.file->version.size)};
+  return std::string(tests::bytes_of(*found.file));
 }
 
-struct FileCacheTest : testing::Test {
+struct CacheTest : testing::Test {
   // Returns the content of `path` at `now_ms`, or "-" without a file.
   std::string at(std::int64_t now_ms, const std::string& path = "a.txt") {
     return content(run_now(cache.find(nullptr, path, now_ms)));
   }
 
   TemporaryDirectory directory;
-  FileCache cache{directory.fd()};
+  FolderCache cache{directory.fd()};
 };
 
-TEST_F(FileCacheTest, KindsOfPaths) {
+TEST_F(CacheTest, KindsOfPaths) {
   directory.write("a.txt", "a");
   directory.write("sub/b.txt", "b");
   directory.write("empty", "");
@@ -69,43 +71,44 @@ TEST_F(FileCacheTest, KindsOfPaths) {
   EXPECT_EQ(cache.entries(), rows.size());
 }
 
-TEST_F(FileCacheTest, DescribesTheFile) {
+TEST_F(CacheTest, DescribesTheFile) {
   directory.write_settled("page.html", "<p>", 784111777);
   const FileRef file = run_now(cache.find(nullptr, "page.html", 0)).file;
   ASSERT_NE(file, nullptr);
-  EXPECT_EQ(file->version.size, 3U);
-  EXPECT_EQ(file->content_type, "text/html; charset=utf-8");
-  EXPECT_EQ(file->last_modified, "Sun, 06 Nov 1994 08:49:37 GMT");
-  EXPECT_TRUE(file->etag.size() > 2 && file->etag.front() == '"' && file->etag.back() == '"');
-  EXPECT_EQ(file->h1_head,
-            "HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Type: text/html; charset=utf-8\r\n"
-            "Content-Length: 3\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nETag: " +
-                file->etag + "\r\nAccept-Ranges: bytes\r\n");
+  EXPECT_EQ(file->size(), 3U);
+  EXPECT_EQ(file->content_type(), "text/html; charset=utf-8");
+  EXPECT_EQ(file->last_modified(), "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_TRUE(file->etag().size() > 2 && file->etag().front() == '"' && file->etag().back() == '"');
+  EXPECT_EQ(file->head().h1,
+            "HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Length: 3\r\n"
+            "Content-Type: text/html; charset=utf-8\r\n"
+            "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nETag: " +
+                std::string(file->etag()) + "\r\nAccept-Ranges: bytes\r\n");
   std::string fields;
-  for (const Field& field : file->h2_fields) {
+  for (const Field& field : file->head().h2) {
     fields.append(field.name).append("=").append(field.value).append(";");
   }
   EXPECT_EQ(fields,
-            ":status=200;server=h2server;content-type=text/html; charset=utf-8;content-length=3;"
+            ":status=200;server=h2server;content-length=3;content-type=text/html; charset=utf-8;"
             "last-modified=Sun, 06 Nov 1994 08:49:37 GMT;etag=" +
-                file->etag + ";accept-ranges=bytes;");
+                std::string(file->etag()) + ";accept-ranges=bytes;");
 }
 
 // RFC 9110, 8.8.2.1.
-TEST_F(FileCacheTest, SaysOfNoFileThatItIsModifiedInTheFuture) {
+TEST_F(CacheTest, SaysOfNoFileThatItIsModifiedInTheFuture) {
   directory.write_settled("a.txt", "a", 4102444800);  // the year 2100
   const std::int64_t before = base::unix_seconds();
   const FileRef file = run_now(cache.find(nullptr, "a.txt", 0)).file;
   ASSERT_NE(file, nullptr);
-  const std::optional<std::int64_t> said = http::parse_date(file->last_modified, before);
-  ASSERT_TRUE(said.has_value()) << file->last_modified;
+  const std::optional<std::int64_t> said = http::parse_date(file->last_modified(), before);
+  ASSERT_TRUE(said.has_value()) << file->last_modified();
   EXPECT_GE(*said, before);
   EXPECT_LE(*said, base::unix_seconds());
 }
 
-TEST_F(FileCacheTest, HeldOrMappedBySize) {
-  const FileCacheLimits limits{.held_bytes_max = 8};
-  FileCache small(directory.fd(), limits);
+TEST_F(CacheTest, HeldOrMappedBySize) {
+  const CacheLimits limits{.held_bytes_max = 8};
+  FolderCache small(directory.fd(), limits);
   for (const std::size_t size : {0, 1, 7, 8, 9, 5000}) {
     const std::string name = "f" + std::to_string(size);
     const std::string bytes(size, 'x');
@@ -113,29 +116,28 @@ TEST_F(FileCacheTest, HeldOrMappedBySize) {
     const Lookup found = run_now(small.find(nullptr, name, 0));
     ASSERT_EQ(found.kind, Kind::file) << size;
     EXPECT_EQ(content(found), bytes);
-    EXPECT_EQ(found.file->mapped, size > 8) << size;
-    EXPECT_EQ(found.file->descriptor >= 0, size > 8) << size;
-    EXPECT_EQ(found.file->held != nullptr, size <= 8) << size;
-    EXPECT_TRUE(found.file->unchanged());
+    EXPECT_EQ(found.file->content().mapped(), size > 8) << size;
+    EXPECT_EQ((found.file->content().descriptor() >= 0), size > 8) << size;
+    EXPECT_TRUE(found.file->content().unchanged());
   }
 }
 
-TEST_F(FileCacheTest, AMappedFileKnowsThatItChanged) {
-  FileCache mapping(directory.fd(), {.held_bytes_max = 0});
+TEST_F(CacheTest, AMappedFileKnowsThatItChanged) {
+  FolderCache mapping(directory.fd(), {.held_bytes_max = 0});
   directory.write_settled("a", "one");
   const FileRef file = run_now(mapping.find(nullptr, "a", 0)).file;
   ASSERT_NE(file, nullptr);
-  EXPECT_TRUE(file->unchanged());
+  EXPECT_TRUE(file->content().unchanged());
   directory.write("b", "new");
   ASSERT_EQ(::renameat(directory.fd(), "b", directory.fd(), "a"), 0);
-  EXPECT_TRUE(file->unchanged()) << "another file of that name is not this one";
+  EXPECT_TRUE(file->content().unchanged()) << "another file of that name is not this one";
   const FileRef next = run_now(mapping.find(nullptr, "a", 1000)).file;
   ASSERT_NE(next, nullptr);
   directory.set_modified("a", 5);
-  EXPECT_FALSE(next->unchanged());
+  EXPECT_FALSE(next->content().unchanged());
 }
 
-TEST_F(FileCacheTest, AbsenceIsRememberedAsLongAsItIsFresh) {
+TEST_F(CacheTest, AbsenceIsRememberedAsLongAsItIsFresh) {
   EXPECT_EQ(at(5000), "-");
   directory.write("a.txt", "there");
   EXPECT_EQ(at(5999), "-");
@@ -148,7 +150,7 @@ TEST_F(FileCacheTest, AbsenceIsRememberedAsLongAsItIsFresh) {
 
 // A held file is trusted while it is fresh. A mapped file shows changes in place at once, so the
 // cache has to notice them at once.
-TEST_F(FileCacheTest, ChangesAreSeenWhenTheEntryIsChecked) {
+TEST_F(CacheTest, ChangesAreSeenWhenTheEntryIsChecked) {
   using Change = void (*)(const TemporaryDirectory&);
   struct Row {
     const char* name;
@@ -189,7 +191,7 @@ TEST_F(FileCacheTest, ChangesAreSeenWhenTheEntryIsChecked) {
   for (const bool mapped : {false, true}) {
     for (const Row& row : rows) {
       const TemporaryDirectory own;
-      FileCache checked(own.fd(), {.held_bytes_max = mapped ? 0U : 1000U});
+      FolderCache checked(own.fd(), {.held_bytes_max = mapped ? 0U : 1000U});
       own.write_settled("a.txt", "first");
       const Lookup before = run_now(checked.find(nullptr, "a.txt", 0));
       ASSERT_EQ(content(before), "first");
@@ -209,7 +211,7 @@ TEST_F(FileCacheTest, ChangesAreSeenWhenTheEntryIsChecked) {
   }
 }
 
-TEST_F(FileCacheTest, Settled) {
+TEST_F(CacheTest, Settled) {
   const std::int64_t now = base::unix_seconds();
   constexpr std::int64_t far = std::int64_t{1} << 60;  // more nanoseconds than 64 bits hold
   const std::vector<std::pair<std::int64_t, bool>> rows = {
@@ -217,20 +219,20 @@ TEST_F(FileCacheTest, Settled) {
       {now + 2, false}, {now + 3600, false}, {now + far, false},
   };
   for (const auto& [changed_s, settled] : rows) {
-    FileVersion version;
+    Version version;
     version.changed_s = changed_s;
     EXPECT_EQ(is_settled(version), settled) << changed_s - now;
   }
 }
 
 // A file that changed just now could change again without a visible difference.
-TEST_F(FileCacheTest, UnsettledFilesAreReadAgain) {
+TEST_F(CacheTest, UnsettledFilesAreReadAgain) {
   constexpr int attempts = 100;  // the first one suffices unless the machine is slow
   for (int i = 0; i < attempts; ++i) {
     const std::string name = std::to_string(i);
     directory.write(name, "fresh");
     const FileRef before = run_now(cache.find(nullptr, name, 0)).file;
-    if (is_settled(before->version)) continue;
+    if (is_settled(before->content().version())) continue;
     EXPECT_EQ(run_now(cache.find(nullptr, name, 999)).file, before);
     EXPECT_NE(run_now(cache.find(nullptr, name, 1000)).file, before);
     return;
@@ -238,15 +240,15 @@ TEST_F(FileCacheTest, UnsettledFilesAreReadAgain) {
   GTEST_SKIP() << "too slow a machine to look at a file while it is fresh";
 }
 
-TEST_F(FileCacheTest, SettledFilesAreNotReadAgain) {
+TEST_F(CacheTest, SettledFilesAreNotReadAgain) {
   directory.write_settled("a.txt", "first");
   const FileRef before = run_now(cache.find(nullptr, "a.txt", 0)).file;
   EXPECT_EQ(run_now(cache.find(nullptr, "a.txt", 1000)).file, before);
   EXPECT_EQ(run_now(cache.find(nullptr, "a.txt", 1'000'000)).file, before);
 }
 
-TEST_F(FileCacheTest, ZeroFreshMsChecksEveryTime) {
-  FileCache checking(directory.fd(), {.fresh_ms = 0});
+TEST_F(CacheTest, ZeroFreshMsChecksEveryTime) {
+  FolderCache checking(directory.fd(), {}, 0);
   EXPECT_EQ(content(run_now(checking.find(nullptr, "a", 0))), "-");
   directory.write_settled("a", "one");
   const Lookup one = run_now(checking.find(nullptr, "a", 0));
@@ -256,8 +258,8 @@ TEST_F(FileCacheTest, ZeroFreshMsChecksEveryTime) {
   EXPECT_EQ(content(run_now(checking.find(nullptr, "a", 0))), "two and more");
 }
 
-TEST_F(FileCacheTest, LeastRecentlyUsedGoesFirst) {
-  FileCache small(directory.fd(), {.entries_max = 3});
+TEST_F(CacheTest, LeastRecentlyUsedGoesFirst) {
+  FolderCache small(directory.fd(), {.entries_max = 3});
   for (const char* const name : {"a", "b", "c", "d"}) directory.write(name, name);
   const FileRef a = run_now(small.find(nullptr, "a", 0)).file;
   const FileRef b = run_now(small.find(nullptr, "b", 0)).file;
@@ -275,8 +277,8 @@ TEST_F(FileCacheTest, LeastRecentlyUsedGoesFirst) {
   EXPECT_NE(run_now(small.find(nullptr, "a", 0)).file, a);
 }
 
-TEST_F(FileCacheTest, BytesAreBounded) {
-  FileCache small(directory.fd(), {.bytes_max = 100, .held_bytes_max = 20});
+TEST_F(CacheTest, BytesAreBounded) {
+  FolderCache small(directory.fd(), {.bytes_max = 100});
   for (const char* const name : {"a", "b", "c"}) directory.write(name, std::string(40, *name));
   EXPECT_EQ(small.bytes(), 0U);
   const FileRef a = run_now(small.find(nullptr, "a", 0)).file;
@@ -289,11 +291,11 @@ TEST_F(FileCacheTest, BytesAreBounded) {
   EXPECT_EQ(run_now(small.find(nullptr, "b", 0)).file, b);
   EXPECT_NE(run_now(small.find(nullptr, "a", 0)).file, a);
   EXPECT_EQ(content({Kind::file, a}), std::string(40, 'a')) << "a FileRef survives eviction";
-  EXPECT_TRUE(a->unchanged());
+  EXPECT_TRUE(a->content().unchanged());
 }
 
-TEST_F(FileCacheTest, WhatIsLargerThanAllIsServedWithoutBeingKept) {
-  FileCache small(directory.fd(), {.bytes_max = 50, .held_bytes_max = 20});
+TEST_F(CacheTest, WhatIsLargerThanAllIsServedWithoutBeingKept) {
+  FolderCache small(directory.fd(), {.bytes_max = 50});
   directory.write_settled("keep", "kept");
   directory.write_settled("grows", "small");
   directory.write("large", std::string(50, 'x'));  // including its name, it is too large
@@ -312,7 +314,7 @@ TEST_F(FileCacheTest, WhatIsLargerThanAllIsServedWithoutBeingKept) {
   EXPECT_EQ(small.bytes(), 8U);
 }
 
-TEST_F(FileCacheTest, BytesFollowWhatIsReplaced) {
+TEST_F(CacheTest, BytesFollowWhatIsReplaced) {
   directory.write_settled("a.txt", "12345");
   at(0);
   EXPECT_EQ(cache.bytes(), 10U);
@@ -326,10 +328,10 @@ TEST_F(FileCacheTest, BytesFollowWhatIsReplaced) {
 
 // --- a system that is short of something --------------------------------------------------------
 
-TEST_F(FileCacheTest, ShortOfDescriptorsHeldFilesAreServed) {
+TEST_F(CacheTest, ShortOfDescriptorsHeldFilesAreServed) {
   for (const char* const name : {"a", "b", "c"}) directory.write_settled(name, name);
   tests::on_a_new_thread([&] {
-    FileCache holding(directory.fd());
+    FolderCache holding(directory.fd());
     const FileRef a = run_now(holding.find(nullptr, "a", 0)).file;
     const LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
     EXPECT_EQ(content(run_now(holding.find(nullptr, "b", 0))), "b");
@@ -340,10 +342,10 @@ TEST_F(FileCacheTest, ShortOfDescriptorsHeldFilesAreServed) {
   });
 }
 
-TEST_F(FileCacheTest, ShortOfDescriptorsMappedFilesFailAndAreNotRemembered) {
+TEST_F(CacheTest, ShortOfDescriptorsMappedFilesFailAndAreNotRemembered) {
   for (const char* const name : {"a", "b", "c"}) directory.write_settled(name, name);
   tests::on_a_new_thread([&] {
-    FileCache mapping(directory.fd(), {.held_bytes_max = 0});
+    FolderCache mapping(directory.fd(), {.held_bytes_max = 0});
     const FileRef a = run_now(mapping.find(nullptr, "a", 0)).file;
     {
       const LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
@@ -357,8 +359,8 @@ TEST_F(FileCacheTest, ShortOfDescriptorsMappedFilesFailAndAreNotRemembered) {
   });
 }
 
-TEST_F(FileCacheTest, MappedFilesAreBounded) {
-  FileCache small(directory.fd(), {.mapped_max = 2, .held_bytes_max = 4});
+TEST_F(CacheTest, MappedFilesAreBounded) {
+  FolderCache small(directory.fd(), {.mapped_max = 2, .held_bytes_max = 4});
   directory.write_settled("held", "held");
   for (const char* const name : {"a", "b", "c"}) directory.write_settled(name, "mapped");
   const FileRef held = run_now(small.find(nullptr, "held", 0)).file;
@@ -373,7 +375,7 @@ TEST_F(FileCacheTest, MappedFilesAreBounded) {
   EXPECT_EQ(small.entries(), 3U);
 }
 
-TEST_F(FileCacheTest, WhatMayNotBeReadIsForbidden) {
+TEST_F(CacheTest, WhatMayNotBeReadIsForbidden) {
   directory.write("closed", "x");
   directory.write("hidden/x", "x");
   ASSERT_EQ(::chmod(directory.path_of("closed").c_str(), 0), 0);
@@ -391,4 +393,4 @@ TEST_F(FileCacheTest, WhatMayNotBeReadIsForbidden) {
 }
 
 }  // namespace
-}  // namespace h2server::content
+}  // namespace h2server::file

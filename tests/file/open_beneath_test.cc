@@ -1,8 +1,8 @@
-#include "content/open_beneath.h"
+#include "file/open_beneath.h"
 
 #include "content/support.h"
 
-namespace h2server::content {
+namespace h2server::file {
 namespace {
 
 using tests::run_now;
@@ -129,4 +129,4 @@ TEST_F(OpenBeneath, ErrorsOfTheDirectory) {
 }
 
 }  // namespace
-}  // namespace h2server::content
+}  // namespace h2server::file

@@ -1,0 +1,148 @@
+// Cache: files by folder and path, for the whole process. Thread-safe.
+//
+// Small files are held in memory, larger ones are mapped; missing files are remembered too. An entry
+// is compared with the file system when a lookup finds it older than its folder allows. A file that
+// several workers ask for at once is loaded once. A FileRef keeps its file alive after eviction.
+//
+// Workers with an event loop have a CacheIndex in front of it, so a hit takes no lock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "coro/event.h"
+#include "h2server/file.h"
+#include "h2server/task.h"
+#include "io/engine.h"
+
+namespace h2server::file {
+
+class CacheIndex;
+class Folder;
+
+struct CacheLimits {
+  std::size_t bytes_max = 256 * 1024 * 1024;  // content held in memory, and paths
+  std::size_t entries_max = 16 * 1024;        // files and missing ones
+  // Mapped files. Each keeps a descriptor, which connections need more. 0: an eighth of the
+  // process's descriptors, at most 1024.
+  std::size_t mapped_max = 0;
+  std::size_t held_bytes_max = 64 * 1024;  // per file; copying that much costs less than mapping it
+};
+
+// The result of looking up a path.
+struct Lookup {
+  enum class Kind : std::uint8_t {
+    absent,     // no such file, or no regular file
+    forbidden,  // it may not be read
+    directory,
+    file,
+    failed,  // the system has no descriptor, memory or thread left, or the disk failed
+  };
+  Kind kind = Kind::absent;
+  FileRef file;
+};
+
+// A lookup that workers share. Only the atomics change.
+struct CacheEntry {
+  // Returns true if the entry may still be used at `now_ms`.
+  [[nodiscard]] bool is_fresh(std::int64_t now_ms) const noexcept;
+
+  const Folder& folder;
+  const std::string path;
+  const Lookup lookup;
+  // False if the file changed just before it was read, so that another change may have the same
+  // time. It is then read again at the next check.
+  const bool settled;
+  mutable std::atomic<std::int64_t> checked_ms;
+  mutable std::atomic<bool> dropped{false};  // by the cache; then an index must not use it
+};
+
+// Names an entry. The path belongs to the entry.
+struct CacheKey {
+  const Folder* folder;
+  std::string_view path;
+
+  bool operator==(const CacheKey&) const = default;
+};
+struct CacheKeyHash {
+  std::size_t operator()(const CacheKey& key) const noexcept {
+    return std::hash<std::string_view>()(key.path) ^ std::hash<const void*>()(key.folder);
+  }
+};
+
+class Cache {
+ public:
+  using Entry = std::shared_ptr<const CacheEntry>;
+
+  // Waits in find(), in whose frame it lives, for another one's load.
+  struct Waiter {
+    coro::Event found;
+    Entry entry;
+    CacheIndex* home = nullptr;  // of the waiting worker
+  };
+
+  explicit Cache(const CacheLimits& limits = {});
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
+  ~Cache();
+
+  // The cache that all servers of the process share.
+  static Cache& of_process();
+
+  // Returns the fresh entry for `path`, which is relative to the folder, or null. Does not look at
+  // the file system. `now_ms` is monotonic.
+  Entry known(const Folder& folder, std::string_view path, std::int64_t now_ms);
+  // Loads or checks the file unless its entry is fresh. If `engine` is null, blocks on the disk.
+  Task<Entry> find(io::Engine* engine, const Folder& folder, std::string path,
+                   std::int64_t now_ms);
+  // Drops all entries of a folder that is about to be destroyed.
+  void forget(const Folder& folder);
+
+  [[nodiscard]] std::size_t mapped_max() const noexcept { return limits_.mapped_max; }
+  [[nodiscard]] std::size_t bytes() const;
+  [[nodiscard]] std::size_t entries() const;
+
+ private:
+  friend class CacheIndex;
+  using Entries = std::list<Entry>;  // most recently used first
+
+  // What the file system has. `lookup.file` is `kept` if that is still the current version.
+  struct Loaded {
+    Lookup lookup;
+    bool settled = true;
+  };
+
+  Task<Entry> load_entry(io::Engine* engine, const Folder& folder, std::string path,
+                         std::int64_t now_ms);
+  Task<Loaded> load(io::Engine* engine, const Folder& folder, std::string path, FileRef kept);
+  Task<Loaded> load_once(io::Engine* engine, const Folder& folder, const std::string& path,
+                         FileRef kept);
+  void answer_waiters(const CacheKey& key, const Entry& entry, CacheIndex& index);
+
+  // With the lock held.
+  Entry fresh_entry(const CacheKey& key, std::int64_t now_ms);
+  Entry update(Entry entry);
+  void make_room(std::size_t bytes, bool mapped);
+  void drop(Entries::iterator entry);
+  void wake_indexes();
+
+  CacheLimits limits_;
+  mutable std::mutex mutex_;  // for all below
+  Entries entries_;
+  std::unordered_map<CacheKey, Entries::iterator, CacheKeyHash> places_;
+  // Files that are being loaded; the keys' paths belong to the loading coroutines.
+  std::unordered_map<CacheKey, std::vector<Waiter*>, CacheKeyHash> loading_;
+  std::size_t bytes_ = 0;
+  std::size_t mapped_ = 0;  // entries with a mapped file
+  std::vector<CacheIndex*> indexes_;
+  bool indexed_dropped_ = false;  // since wake_indexes(), an entry that an index may refer to
+};
+
+}  // namespace h2server::file

@@ -1,0 +1,67 @@
+#include "file/folder.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "coro/task_group.h"
+#include "file/cache_index.h"
+
+namespace h2server::file {
+
+namespace {
+
+// Returns the index of this thread's engine, or null if that has no loop.
+CacheIndex* own_index(Cache& cache) {
+  io::Engine* const engine = io::Engine::current();
+  return engine != nullptr && engine->has_loop() ? &CacheIndex::of(*engine, cache) : nullptr;
+}
+
+Task<void> store(Task<Cache::Entry> task, Cache::Entry& found) { found = co_await task; }
+
+}  // namespace
+
+Result<std::shared_ptr<const Folder>, int> Folder::open(const std::string& path,
+                                                        const FolderOptions& options) {
+  base::Fd directory(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.valid()) return std::unexpected(errno);
+  return std::make_shared<const Folder>(path, std::move(directory), options);
+}
+
+Folder::Folder(std::string path, base::Fd directory, const FolderOptions& options, Cache& cache)
+    : path_(std::move(path)), directory_(std::move(directory)), options_(options), cache_(cache) {
+  ASSERT(options.make_file != nullptr);
+}
+
+Folder::~Folder() { cache_.forget(*this); }
+
+std::optional<Lookup> Folder::known(std::string_view path) const {
+  const std::int64_t now_ms = base::monotonic_ms();
+  if (const CacheIndex* const index = own_index(cache_)) {
+    const Lookup* const found = index->known(*this, path, now_ms);
+    return found == nullptr ? std::nullopt : std::optional(*found);
+  }
+  const Cache::Entry entry = cache_.known(*this, path, now_ms);
+  return entry == nullptr ? std::nullopt : std::optional(entry->lookup);
+}
+
+Task<Lookup> Folder::find(std::string path) const {
+  const Cache::Entry entry =
+      co_await cache_.find(io::Engine::current(), *this, std::move(path), base::monotonic_ms());
+  CacheIndex* const index = own_index(cache_);
+  co_return index != nullptr ? index->keep(entry) : entry->lookup;
+}
+
+Lookup Folder::find_now(std::string_view path) const {
+  if (std::optional<Lookup> fresh = known(path)) return *std::move(fresh);
+  Cache::Entry entry;
+  coro::TaskGroup task;
+  task.start(store(cache_.find(nullptr, *this, std::string(path), base::monotonic_ms()), entry));
+  ASSERT(task.running() == 0);  // without an engine nothing suspends
+  CacheIndex* const index = own_index(cache_);
+  return index != nullptr ? index->keep(entry) : entry->lookup;
+}
+
+}  // namespace h2server::file

@@ -1,0 +1,60 @@
+// Folder: a directory whose files are served. All workers share it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "file/cache.h"
+#include "file/content.h"
+#include "h2server/result.h"
+
+namespace h2server::file {
+
+struct FolderOptions {
+  // Makes the file to serve from its content. `now_s` is in seconds since 1970.
+  FileRef (*make_file)(std::unique_ptr<const Content> content, std::string_view path,
+                       std::int64_t now_s) = nullptr;
+  std::int64_t fresh_ms = 1000;  // how long a lookup is used without a check of the file system
+};
+
+class Folder {
+ public:
+  // The error is an errno value.
+  static Result<std::shared_ptr<const Folder>, int> open(const std::string& path,
+                                                         const FolderOptions& options);
+  // `directory` is an open directory. No path leads out of it, by ".." or by links (openat2,
+  // RESOLVE_BENEATH). `cache` must outlive the folder.
+  Folder(std::string path, base::Fd directory, const FolderOptions& options,
+         Cache& cache = Cache::of_process());
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder();
+
+  [[nodiscard]] int fd() const noexcept { return directory_.get(); }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] std::int64_t fresh_ms() const noexcept { return options_.fresh_ms; }
+  [[nodiscard]] FileRef make_file(std::unique_ptr<const Content> content, std::string_view path,
+                                  std::int64_t now_s) const {
+    return options_.make_file(std::move(content), path, now_s);
+  }
+
+  // Returns the cached lookup of a path relative to the folder; nullopt if there is no fresh one.
+  // Does not look at the file system.
+  [[nodiscard]] std::optional<Lookup> known(std::string_view path) const;
+  // Looks the path up in the cache, and in the file system if there is no fresh lookup. Other
+  // connections go on while it waits for the disk.
+  [[nodiscard]] Task<Lookup> find(std::string path) const;
+  // The same, but blocks the thread on the disk.
+  [[nodiscard]] Lookup find_now(std::string_view path) const;
+
+ private:
+  const std::string path_;
+  const base::Fd directory_;
+  const FolderOptions options_;
+  Cache& cache_;
+};
+
+}  // namespace h2server::file

@@ -1,0 +1,116 @@
+#include "file/part_sender.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <span>
+
+#include "base/assert.h"
+
+namespace h2server::file {
+
+namespace {
+
+constexpr std::size_t last_piece_bytes = 16 * 1024;
+// The last bytes of a file that is sent from its descriptor are copied instead: as many as a
+// connection's send buffer holds (Linux's tcp_wmem). When the buffer has accepted them all, the
+// uncopied bytes have been acknowledged, so that settling does not wait.
+constexpr std::uint64_t settling_bytes = 4 * 1024 * 1024;
+constexpr std::size_t prefix_bytes_max = 16;
+constexpr std::uint64_t resident_bytes = 1024 * 1024;  // one query of the page cache per span
+
+// Returns false if the file has fewer bytes there or reading fails.
+bool read_whole(int descriptor, std::span<char> room, std::uint64_t offset) {
+  while (!room.empty()) {
+    const ssize_t count = ::pread(descriptor, room.data(), room.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;  // truncated, or EIO
+    room = room.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  return true;
+}
+
+}  // namespace
+
+PartSender::PartSender(const FileRef& file, std::uint64_t first, std::uint64_t count,
+                       const Options& options)
+    : file_(&file),
+      content_(&file->content()),
+      first_(first),
+      count_(count),
+      inline_bytes_max_(options.inline_bytes_max),
+      copy_(options.copy) {
+  const bool by_file = mapped() && !copy_ && options.send_file_bytes_min > 0 &&
+                       count >= std::max(options.send_file_bytes_min, 2 * settling_bytes);
+  if (by_file) by_file_until_ = count - settling_bytes;
+  settled_ = !by_file;
+}
+
+std::optional<PartSender::Span> PartSender::not_resident() const noexcept {
+  const std::uint64_t next = first_ + sent_;
+  if (!mapped() || finished() || next < resident_until_) return std::nullopt;
+  const std::uint64_t count = std::min(count_ - sent_, resident_bytes);
+  return Span{next, static_cast<std::size_t>(count)};
+}
+
+io::FileCall PartSender::populate(const Span& span) const noexcept {
+  return io::FileCall::populate(content_->descriptor(), content_->bytes(), span.first, span.count);
+}
+
+std::size_t PartSender::next_size(std::size_t bytes_max) const noexcept {
+  const auto left = static_cast<std::size_t>(
+      std::min<std::uint64_t>(count_ - sent_, std::uint64_t{1} << 30));
+  if (!mapped()) return std::min(left, bytes_max);
+  const std::uint64_t next = first_ + sent_;
+  if (next >= resident_until_) return 0;
+  bytes_max = std::min(bytes_max, static_cast<std::size_t>(resident_until_ - next));
+  if (sent_ < by_file_until_) {
+    bytes_max = std::min(bytes_max, static_cast<std::size_t>(by_file_until_ - sent_));
+  }
+  if (copy_ || left <= last_piece_bytes) {
+    return std::min({left, bytes_max, base::BufferChain::block_bytes - prefix_bytes_max});
+  }
+  return std::min(bytes_max, left - last_piece_bytes);
+}
+
+std::optional<std::size_t> PartSender::to_settle() const noexcept {
+  if (settled_ || count_ - sent_ > last_piece_bytes) return std::nullopt;
+  return static_cast<std::size_t>(sent_ - by_file_until_);
+}
+
+Result<void> PartSender::append(base::BufferChain& out, std::string_view prefix,
+                                std::size_t size) {
+  const std::uint64_t offset = first_ + sent_;
+  const std::string_view bytes(content_->bytes() + offset, size);
+  if (!mapped()) {
+    out.append(prefix);
+    if (size <= inline_bytes_max_) {
+      out.append(bytes);
+    } else {
+      out.append_shared(bytes, *file_);
+    }
+  } else if (copy_ || ends_after(size)) {
+    ASSERT(prefix.size() <= prefix_bytes_max);
+    const std::span<char> room = out.reserve(prefix.size() + size);
+    std::ranges::copy(prefix, room.begin());
+    if (!read_whole(content_->descriptor(), room.subspan(prefix.size()), offset) ||
+        !content_->unchanged()) {
+      return std::unexpected(Error{0, "file changed while it was sent"});
+    }
+    out.commit(room.size());
+  } else {
+    if (!content_->unchanged()) return std::unexpected(Error{0, "file changed while it was sent"});
+    out.append(prefix);
+    if (sent_ < by_file_until_) {
+      out.append_mapped(bytes, content_->descriptor(), offset, *file_);
+    } else {
+      out.append_shared(bytes, *file_);
+    }
+  }
+  sent_ += size;
+  return {};
+}
+
+}  // namespace h2server::file

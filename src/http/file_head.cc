@@ -1,0 +1,77 @@
+#include "http/file_head.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "base/text.h"
+#include "http/date.h"
+#include "http/media_type.h"
+
+namespace h2server {
+
+File::File(std::unique_ptr<const file::Content> content,
+           std::unique_ptr<const http::FileHead> head) noexcept
+    : content_(std::move(content)), head_(std::move(head)) {}
+
+File::~File() = default;
+
+std::uint64_t File::size() const noexcept { return content_->size(); }
+std::string_view File::content_type() const noexcept { return head_->content_type; }
+std::string_view File::etag() const noexcept { return head_->etag; }
+std::string_view File::last_modified() const noexcept { return head_->last_modified; }
+
+namespace http {
+
+namespace {
+
+std::atomic<std::uint64_t> heads{0};
+
+std::string imf_fixdate(std::int64_t unix_seconds) {
+  std::array<char, date_size> date;
+  format_date(unix_seconds, date);
+  return {date.data(), date.size()};
+}
+
+}  // namespace
+
+FileHead::FileHead(const file::Version& version, std::string_view path, std::int64_t now_s)
+    : id(heads.fetch_add(1, std::memory_order_relaxed) + 1),
+      content_type(media_type(path)),
+      etag(fmt::format("\"{:x}-{:x}-{:x}{:08x}\"", version.inode, version.size, version.changed_s,
+                       version.changed_ns)),
+      // RFC 9110, 8.8.2.1: never in the future, whatever the file's time is.
+      last_modified(imf_fixdate(std::min(version.modified_s, now_s))),
+      fields({{"Content-Type", content_type, false},
+              {"Last-Modified", last_modified, true},
+              {"ETag", etag, true},
+              {"Accept-Ranges", "bytes", false}}),
+      size_(fmt::format("{}", version.size)) {
+  h1 = fmt::format("HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Length: {}\r\n", size_);
+  h2 = {{":status", "200"}, {"server", "h2server"}, {"content-length", size_}};
+  std::size_t names_bytes = 0;
+  for (const FileField& field : fields) names_bytes += field.name.size();
+  names_.reserve(names_bytes);  // so that the views stay valid
+  for (const FileField& field : fields) {
+    h1.append(field.name).append(": ").append(field.value).append("\r\n");
+    const std::size_t at = names_.size();
+    for (const char c : field.name) names_ += base::to_lower(c);
+    h2.push_back({std::string_view(names_).substr(at), field.value});
+  }
+}
+
+FileRef make_file(std::unique_ptr<const file::Content> content, std::string_view path,
+                  std::int64_t now_s) {
+  auto head = std::make_unique<const FileHead>(content->version(), path, now_s);
+  return std::make_shared<const File>(std::move(content), std::move(head));
+}
+
+FileRef make_page(std::string_view text) {
+  return make_file(file::Content::of_text(text), "page.html", 0);
+}
+
+}  // namespace http
+
+}  // namespace h2server

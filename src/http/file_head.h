@@ -1,0 +1,51 @@
+// FileHead: what the heads of a file's responses have in common, made once per file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "file/content.h"
+#include "h2server/file.h"
+#include "h2server/message.h"
+
+namespace h2server::http {
+
+struct FileField {
+  std::string_view name;
+  std::string_view value;
+  bool in_304;  // RFC 9110, 15.4.5: also where the client has the content already
+};
+
+// Immutable. All views refer to the strings.
+struct FileHead {
+  // `path` decides on the media type. `now_s` is in seconds since 1970.
+  FileHead(const file::Version& version, std::string_view path, std::int64_t now_s);
+  FileHead(const FileHead&) = delete;
+  FileHead& operator=(const FileHead&) = delete;
+
+  const std::uint64_t id;  // unique in this process
+  std::string content_type;
+  std::string etag;           // strong, with its quotes
+  std::string last_modified;  // IMF-fixdate
+  // Fields of every 200, 206 and, if they say so, 304 response with the file.
+  std::vector<FileField> fields;
+
+  // The encoded head of a 200 response with the whole file, without Date.
+  std::string h1;
+  std::vector<Field> h2;
+
+ private:
+  std::string size_;
+  std::string names_;  // in lower case, as HTTP/2 wants them
+};
+
+// For file::FolderOptions.
+FileRef make_file(std::unique_ptr<const file::Content> content, std::string_view path,
+                  std::int64_t now_s);
+// Makes a file of a page that the server wrote itself.
+FileRef make_page(std::string_view text);
+
+}  // namespace h2server::http

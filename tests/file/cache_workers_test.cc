@@ -1,0 +1,177 @@
+// The cache shared by workers: each on a thread with an engine of its own.
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "content/support.h"
+#include "file/cache_index.h"
+#include "file/support.h"
+#include "io/support.h"
+
+namespace h2server::file {
+namespace {
+
+using tests::bytes_of;
+using tests::FolderCache;
+using tests::TemporaryDirectory;
+
+class CacheWorkers : public testing::TestWithParam<io::EngineKind> {
+ protected:
+  // Runs a coroutine on a new engine and thread.
+  template <class Run>
+  static std::thread work(Run run) {
+    return std::thread([run] {
+      const std::unique_ptr<io::Engine> engine = io::open_engine(GetParam()).value();
+      io::Engine::set_current(engine.get());
+      coro::TaskGroup tasks;
+      tasks.start(until_done(*engine, run(*engine)));
+      if (tasks.running() > 0) engine->run();
+      io::Engine::set_current(nullptr);
+    });
+  }
+
+  const TemporaryDirectory directory_;
+
+ private:
+  static Task<void> until_done(io::Engine& engine, Task<void> task) {
+    co_await task;
+    engine.stop();
+  }
+};
+
+// Counts how often a file is made. Makes the first load wait for the others' lookups.
+std::atomic<int> made{0};
+FileRef make_and_count(std::unique_ptr<const Content> content, std::string_view path,
+                       std::int64_t now_s) {
+  made.fetch_add(1);
+  return http::make_file(std::move(content), path, now_s);
+}
+
+Task<void> find(const Folder& folder, std::string path, int times, FileRef& found) {
+  for (int i = 0; i < times; ++i) {
+    Lookup lookup = co_await folder.find(path);
+    EXPECT_TRUE(i == 0 || lookup.file == found);
+    found = std::move(lookup.file);
+    const std::optional<Lookup> known = folder.known(path);
+    EXPECT_TRUE(known.has_value()) << "now in the index";
+  }
+}
+
+TEST_P(CacheWorkers, LoadAFileOnceForAll) {
+  constexpr int rounds = 50;
+  for (int round = 0; round < rounds; ++round) {
+    const std::string name = std::to_string(round);
+    directory_.write_settled(name, "content");
+    const base::Fd written(::open(directory_.path_of(name).c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_EQ(::fsync(written.get()), 0);
+    ASSERT_EQ(::posix_fadvise(written.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
+    Cache cache;
+    const Folder folder("", base::Fd(::fcntl(directory_.fd(), F_DUPFD_CLOEXEC, 0)),
+                        {.make_file = make_and_count, .fresh_ms = 1'000'000}, cache);
+    made.store(0);
+    std::array<FileRef, 4> found;
+    std::vector<std::thread> workers;
+    for (FileRef& one : found) {
+      workers.push_back(work([&folder, name, &one](io::Engine&) {
+        return find(folder, name, 3, one);
+      }));
+    }
+    for (std::thread& worker : workers) worker.join();
+    EXPECT_EQ(made.load(), 1);
+    for (const FileRef& one : found) {
+      ASSERT_NE(one, nullptr);
+      EXPECT_EQ(one.get(), found[0].get()) << "the same file";
+      EXPECT_EQ(bytes_of(*one), "content") << "it outlives its worker";
+    }
+  }
+}
+
+// Between two signals of a worker, all is on the test's thread.
+TEST_P(CacheWorkers, DroppedFilesAreReleasedByIdleWorkers) {
+  directory_.write_settled("a", "aaaa");
+  directory_.write_settled("b", "bbbb");
+  FolderCache small(directory_.fd(), {.entries_max = 1}, 1'000'000);
+  std::weak_ptr<const File> of_worker;
+  std::atomic<bool> cached{false};
+  std::atomic<bool> stopping{false};
+  std::atomic<io::Engine*> engine_of_worker{nullptr};
+  std::thread worker = work([&](io::Engine& engine) -> Task<void> {
+    return [](io::Engine& own, const Folder& folder, std::weak_ptr<const File>& file,
+              std::atomic<bool>& done, std::atomic<bool>& stop,
+              std::atomic<io::Engine*>& published) -> Task<void> {
+      Lookup lookup = co_await folder.find("a");
+      file = lookup.file;
+      lookup.file = nullptr;
+      published.store(&own);
+      done.store(true);
+      while (!stop.load()) {
+        io::WokenOp woken(own);
+        co_await woken;
+      }
+    }(engine, small.folder(), of_worker, cached, stopping, engine_of_worker);
+  });
+  while (!cached.load()) std::this_thread::yield();
+  EXPECT_FALSE(of_worker.expired());
+  EXPECT_EQ(bytes_of(*small.folder().find_now("b").file), "bbbb");  // evicts the other
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!of_worker.expired() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(of_worker.expired());
+  stopping.store(true);
+  engine_of_worker.load()->wake();
+  worker.join();
+}
+
+TEST_P(CacheWorkers, SeeAChangeThatAnotherOneFound) {
+  directory_.write_settled("a", "one");
+  FolderCache cache(directory_.fd(), {}, 1'000'000);
+  EXPECT_EQ(bytes_of(*cache.folder().find_now("a").file), "one");
+  std::thread worker = work([&](io::Engine&) -> Task<void> {
+    return [](FolderCache& all, const TemporaryDirectory& directory) -> Task<void> {
+      const Lookup before = co_await all.folder().find("a");
+      EXPECT_EQ(bytes_of(*before.file), "one");
+      EXPECT_TRUE(all.folder().known("a").has_value());
+      directory.write_settled("a", "other");
+      std::thread([&all] {
+        constexpr std::int64_t much_later = std::int64_t{1} << 50;
+        tests::run_now(all.find(nullptr, "a", much_later));
+      }).join();
+      EXPECT_FALSE(all.folder().known("a").has_value()) << "the old entry was dropped";
+      const Lookup after = co_await all.folder().find("a");
+      EXPECT_EQ(bytes_of(*after.file), "other");
+    }(cache, directory_);
+  });
+  worker.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, CacheWorkers, testing::ValuesIn(io::engines_here()),
+                         io::engine_name);
+
+TEST(Cache, ManyHotMappedFilesDoNotThrash) {
+  const TemporaryDirectory directory;
+  FolderCache cache(directory.fd(), {.held_bytes_max = 4}, 1'000'000);
+  constexpr int count = 65;
+  std::vector<FileRef> files;
+  for (int i = 0; i < count; ++i) {
+    directory.write_settled(std::to_string(i), "larger than four bytes");
+    files.push_back(cache.folder().find_now(std::to_string(i)).file);
+  }
+  for (int i = 0; i < count; ++i) {
+    EXPECT_EQ(cache.folder().find_now(std::to_string(i)).file, files[static_cast<std::size_t>(i)]);
+  }
+}
+
+TEST(Cache, KeepsADescriptorInEightForMappedFiles) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  for (const auto& [descriptors, mapped] : {std::pair<rlim_t, std::size_t>{1000, 125},
+                                            {8192, 1024}, {100'000, 1024}}) {
+    if (descriptors > before.rlim_max) continue;
+    const tests::LoweredLimit limit(RLIMIT_NOFILE, descriptors);
+    EXPECT_EQ(Cache().mapped_max(), mapped) << descriptors;
+  }
+}
+
+}  // namespace
+}  // namespace h2server::file
