@@ -18,10 +18,10 @@ namespace h2server::fuzz {
 
 namespace {
 
-using http::h2::ErrorCode;
 using h2server::Http2Implementation;
+using http::h2::ErrorCode;
+using http::h2::H2Exchange;
 using http::h2::SessionEvent;
-using http::h2::Transfer;
 
 // High enough never to be reached: the sessions differ there, and floods have their own tests.
 Limits make_limits() {
@@ -57,12 +57,12 @@ Answer answer_of(std::uint32_t id) { return static_cast<Answer>(id / 2 % 8); }
 class Server {
  public:
   explicit Server(Http2Implementation implementation)
-      : session_(make_session(implementation, limits_, transfers_)) {}
+      : session_(make_session(implementation, limits_, exchanges_)) {}
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server() {
     session_.reset();
-    for (Transfer* const transfer : alive_) release(transfer);
+    for (H2Exchange* const exchange : alive_) release(exchange);
   }
 
   // Returns false if the connection has failed.
@@ -88,27 +88,27 @@ class Server {
     for (SessionEvent event; session_->next(event);) handle(event);
   }
   void handle(const SessionEvent& event) {
-    Transfer* const transfer = event.transfer;
-    Seen& one = seen[transfer->id];
+    H2Exchange* const exchange = event.exchange;
+    Seen& one = seen[exchange->id];
     switch (event.kind) {
       case SessionEvent::Kind::request:
-        alive_.insert(transfer);
-        unanswered_.insert(transfer->id);
-        describe(*transfer, one);
-        one.ended = transfer->ended;
+        alive_.insert(exchange);
+        unanswered_.insert(exchange->id);
+        describe(*exchange, one);
+        one.ended = exchange->ended;
         return;
       case SessionEvent::Kind::data:
         one.content += event.bytes;
-        session_->consume(*transfer, event.bytes.size());
+        session_->consume(*exchange, event.bytes.size());
         return;
       case SessionEvent::Kind::ended:
         one.ended = true;
-        for (const Field& field : transfer->trailers) append(one.trailers, field);
+        for (const Field& field : exchange->trailers) append(one.trailers, field);
         return;
       case SessionEvent::Kind::closed:
-        one.closed = transfer->closed = true;
-        alive_.erase(transfer);
-        release(transfer);
+        one.closed = exchange->closed = true;
+        alive_.erase(exchange);
+        release(exchange);
         return;
       case SessionEvent::Kind::body_taken:
         return;
@@ -117,80 +117,80 @@ class Server {
   static void append(std::string& text, const Field& field) {
     text.append(field.name).append("=").append(field.value).append("\n");
   }
-  static void describe(const Transfer& transfer, Seen& one) {
-    const RequestHead& head = transfer.head;
+  static void describe(const H2Exchange& exchange, Seen& one) {
+    const RequestHead& head = exchange.head;
     append(one.head, {":method", head.method_name});
     append(one.head, {":path", head.target});
     one.target = head.target;
     append(one.head, {":authority", head.authority});
     one.head += head.content_length ? std::to_string(*head.content_length) + "\n" : "";
-    if (transfer.head_too_large) one.head += "too large\n";
-    if (transfer.owes_continue) one.head += "expects\n";
+    if (exchange.head_too_large) one.head += "too large\n";
+    if (exchange.owes_continue) one.head += "expects\n";
     for (const Field& field : head.fields) append(one.head, field);
   }
 
   // Runs after the whole piece is processed: one session reports a request before it has read the
   // RST_STREAM that follows it, the other does not.
   void answer_all() {
-    for (Transfer* const transfer : std::set(alive_)) {
-      const bool waits = answer_of(transfer->id) == Answer::late && !seen[transfer->id].ended;
-      if (!waits && unanswered_.erase(transfer->id) == 1) answer(*transfer);
+    for (H2Exchange* const exchange : std::set(alive_)) {
+      const bool waits = answer_of(exchange->id) == Answer::late && !seen[exchange->id].ended;
+      if (!waits && unanswered_.erase(exchange->id) == 1) answer(*exchange);
     }
   }
-  void answer(Transfer& transfer) {
-    switch (answer_of(transfer.id)) {
+  void answer(H2Exchange& exchange) {
+    switch (answer_of(exchange.id)) {
       case Answer::empty:
-        respond(transfer, false);
+        respond(exchange, false);
         return;
       case Answer::informed:
-        session_->inform_continue(transfer);
+        session_->inform_continue(exchange);
         [[fallthrough]];
       case Answer::small:
       case Answer::late:
-        transfer.response = Response(200, "hello");
-        respond(transfer, true);
+        exchange.response = Response(200, "hello");
+        respond(exchange, true);
         return;
       case Answer::large:
-        transfer.response = Response(200, std::string(3000, 'x'));
-        respond(transfer, true);
+        exchange.response = Response(200, std::string(3000, 'x'));
+        respond(exchange, true);
         return;
       case Answer::produced: {
         auto source = std::make_unique<Produced>();
-        if (transfer.id % 16 != 7) source->fields = {{"sum", "1"}, {"x-sum", "2"}};
-        transfer.response = Response(std::move(source), "text/plain");
-        respond(transfer, true);
+        if (exchange.id % 16 != 7) source->fields = {{"sum", "1"}, {"x-sum", "2"}};
+        exchange.response = Response(std::move(source), "text/plain");
+        respond(exchange, true);
         return;
       }
       case Answer::reset:
-        session_->reset(transfer, ErrorCode::cancel);
+        session_->reset(exchange, ErrorCode::cancel);
         return;
       case Answer::never:
         return;
     }
   }
-  void respond(Transfer& transfer, bool has_body) {
+  void respond(H2Exchange& exchange, bool has_body) {
     static const std::array<Field, 3> prepared = {
         {{":status", "200"}, {"etag", "\"abc\""}, {"content-type", "text/html"}}};
     const std::array<Field, 2> plain = {
-        {{":status", "404"}, {"x-method", transfer.head.method_name}}};
+        {{":status", "404"}, {"x-method", exchange.head.method_name}}};
     const std::array<Field, 1> date = {{{"date", "Sun, 06 Nov 1994 08:49:37 GMT"}}};
-    if (has_body) transfer.outgoing.open(transfer.response, {.inline_bytes_max = 8192});
-    if (transfer.id % 4 == 1) {
-      session_->respond(transfer, {.prepared = prepared, .prepared_id = 1, .fields = date},
+    if (has_body) exchange.outgoing.open(exchange.response, {.inline_bytes_max = 8192});
+    if (exchange.id % 4 == 1) {
+      session_->respond(exchange, {.prepared = prepared, .prepared_id = 1, .fields = date},
                         has_body);
     } else {
-      session_->respond(transfer, {.fields = plain}, has_body);
+      session_->respond(exchange, {.fields = plain}, has_body);
     }
   }
   // Returns true if anything was offered.
   bool offer_pieces() {
     static const std::array<std::string, 3> pieces = {"abc", std::string(1000, 'y'), ""};
     bool offered = false;
-    for (Transfer* const transfer : std::set(alive_)) {
-      http::OutgoingBody& body = transfer->outgoing;
+    for (H2Exchange* const exchange : std::set(alive_)) {
+      http::OutgoingBody& body = exchange->outgoing;
       if (!body.is_pulled() || body.finished() || body.next_size(1) > 0) continue;
-      const auto result = body.offer(pieces.at(offered_[transfer->id]++));
-      if (result) session_->body_offered(*transfer);
+      const auto result = body.offer(pieces.at(offered_[exchange->id]++));
+      if (result) session_->body_offered(*exchange);
       offered = true;
     }
     return offered;
@@ -203,14 +203,14 @@ class Server {
     client.receive(bytes);
     return any;
   }
-  void release(Transfer* transfer) {
-    base::Pool<Transfer>::Pointer(transfer, {&transfers_}).reset();
+  void release(H2Exchange* exchange) {
+    base::Pool<H2Exchange>::Pointer(exchange, {&exchanges_}).reset();
   }
 
   const Limits limits_ = make_limits();
-  base::Pool<Transfer> transfers_;
+  base::Pool<H2Exchange> exchanges_;
   std::unique_ptr<http::h2::Session> session_;
-  std::set<Transfer*> alive_;
+  std::set<H2Exchange*> alive_;
   std::set<std::uint32_t> unanswered_;
   std::map<std::uint32_t, std::size_t> offered_;  // pieces
 };

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "http/h2/h2_exchange.h"
 #include "http/h2/protocol.h"
 #include "http/h2/request_head.h"
-#include "http/h2/transfer.h"
 #include "http/syntax.h"
 #include "http/target.h"
 #include "http/trailers.h"
@@ -15,8 +15,8 @@ namespace h2server::fuzz {
 
 namespace {
 
+using http::h2::H2Exchange;
 using http::h2::RequestHeadBuilder;
-using http::h2::Transfer;
 using Lines = std::vector<DecodedLine>;
 
 // Small enough for inputs to reach the limits.
@@ -73,7 +73,7 @@ void require_sound_lines(const Lines& lines) {
     require(!regular || !is_pseudo(line), "pseudo-fields come first");
     regular |= !is_pseudo(line);
     for (const std::string_view name :
-         {"connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"}) {
+         {"connection", "keep-alive", "proxy-connection", "exchange-encoding", "upgrade"}) {
       require(line.name != name, "no field is a connection's");
     }
     require(line.name != "te" || http::equals_ignoring_case(line.value, "trailers"),
@@ -112,36 +112,36 @@ void require_sound_length(const RequestHead& head, const Lines& lines) {
 }
 
 // Returns true if the lines are well-formed.
-bool build(RequestHeadBuilder& builder, Transfer& transfer, const Lines& lines, bool trailers) {
-  trailers ? builder.begin_trailers(transfer) : builder.begin_head(transfer);
+bool build(RequestHeadBuilder& builder, H2Exchange& exchange, const Lines& lines, bool trailers) {
+  trailers ? builder.begin_trailers(exchange) : builder.begin_head(exchange);
   for (const DecodedLine& line : lines) builder.add(line.view());
-  return builder.conclude();
+  return builder.validate();
 }
 
-void require_sound(const Transfer& transfer, const Lines& lines, const Limits& limits,
+void require_sound(const H2Exchange& exchange, const Lines& lines, const Limits& limits,
                    bool trailers) {
-  const Fields& fields = trailers ? transfer.trailers : transfer.head.fields;
+  const Fields& fields = trailers ? exchange.trailers : exchange.head.fields;
   require(fields.size() <= limits.fields_max, "as many fields as the limit at most");
   require(bytes_of(fields) <= limits.head_bytes_max, "as many bytes as the limit at most");
   require_sound_lines(lines);
-  require_same_fields(fields, lines, !transfer.head_too_large, trailers);
+  require_same_fields(fields, lines, !exchange.head_too_large, trailers);
   if (trailers) {
     require(std::ranges::none_of(lines, is_pseudo), "trailers have no pseudo-fields");
-  } else if (!transfer.head_too_large) {
-    require_sound_pseudo(transfer.head, lines);
-    require_sound_length(transfer.head, lines);
+  } else if (!exchange.head_too_large) {
+    require_sound_pseudo(exchange.head, lines);
+    require_sound_length(exchange.head, lines);
   }
 }
 
 void check_section(const Lines& lines, const Limits& limits, bool trailers) {
   RequestHeadBuilder builder(limits);
-  Transfer transfer;
-  const bool good = build(builder, transfer, lines, trailers);
-  if (good) require_sound(transfer, lines, limits, trailers);
+  H2Exchange exchange;
+  const bool good = build(builder, exchange, lines, trailers);
+  if (good) require_sound(exchange, lines, limits, trailers);
   // A reused builder keeps no state of the section before.
-  Transfer second;
+  H2Exchange second;
   require(build(builder, second, lines, trailers) == good, "a builder can be used again");
-  require(second.head_too_large == transfer.head_too_large, "with the same limits");
+  require(second.head_too_large == exchange.head_too_large, "with the same limits");
 }
 
 }  // namespace

@@ -13,11 +13,11 @@ namespace h2server {
 
 // How connections are accepted and served.
 enum class ServerScheme : std::uint8_t {
-  reuseport,               // each worker accepts on a listener of its own; the kernel spreads
-  acceptor,                // one thread accepts, and a balancer chooses the worker
-  thread_pool,             // each thread accepts a connection, serves it to its end, and so on
-  buffered_pool,           // one thread accepts into a bounded queue, from which the threads take
-  thread_per_connection,   // one thread accepts and starts a thread for each connection
+  reuseport,              // each worker accepts on a listener of its own; the kernel spreads
+  acceptor,               // one thread accepts, and a balancer chooses the worker
+  thread_pool,            // each thread accepts a connection, serves it to its end, and so on
+  buffered_pool,          // one thread accepts into a bounded queue, from which the threads take
+  thread_per_connection,  // one thread accepts and starts a thread for each connection
   // A process accepts and forks a child for each connection. It is forked by start(), when the
   // program should have only one thread; handlers run in the children.
   process_per_connection,
@@ -53,8 +53,8 @@ struct ServerOptions {
   // Maximum from one IPv4 address or IPv6 network of 64 bits; more are closed. 0: half of all with
   // acceptor and reuseport, no limit with the others.
   unsigned connections_per_address_max = 0;
-  unsigned queue_size = 128;                  // buffered-pool: connections that wait for a thread
-  bool refuse_when_full = false;              // buffered-pool: otherwise accepting waits for room
+  unsigned queue_size = 128;      // buffered-pool: connections that wait for a thread
+  bool refuse_when_full = false;  // buffered-pool: otherwise accepting waits for room
   Limits limits = {};
   std::string root = {};  // of load_file_from_filecache(); may be empty
   // How long requests in flight may take after stop(). Then they are cancelled; what does not end

@@ -57,8 +57,7 @@ void add_handlers(Server& server, const std::string& stage, const std::string& r
 
 int main(int argc, char** argv) {
   std::string stage = "cache";
-  ServerOptions options{
-      .host = "127.0.0.1", .port = 0, .cleartext = true, .io = IoEngine::epoll};
+  ServerOptions options{.host = "127.0.0.1", .port = 0, .cleartext = true, .io = IoEngine::epoll};
   std::string scheme = "reuseport";
   CLI::App app("Serves one file as a server does at each stage of its growth");
   app.add_option("--stage", stage)->check(CLI::IsMember({"read", "cache", "router"}));

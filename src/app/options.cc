@@ -213,9 +213,9 @@ Result<void, Stop> check_uploads(const CLI::App& app, const Options& options) {
 Result<void, Stop> check_scheme(const CLI::App& app, const ServerOptions& server) {
   const server::SchemeKind& kind = server::kind_of(server.scheme);
   if (!server::runs_on(kind, server.io)) {
-    return std::unexpected(wrong(
-        fmt::format("{} {} does not run on {} {}; see h2server --scheme help", scheme_option,
-                    kind.name, engine_option, server::name_of(server.io))));
+    return std::unexpected(
+        wrong(fmt::format("{} {} does not run on {} {}; see h2server --scheme help", scheme_option,
+                          kind.name, engine_option, server::name_of(server.io))));
   }
   if (given(app, threads_option) && kind.per_connection) {
     return std::unexpected(wrong(fmt::format("{} has no effect beside --scheme {}, where "

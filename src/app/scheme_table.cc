@@ -31,7 +31,8 @@ Wording wording_of(ServerScheme scheme) {
       return {"one thread", "a circular buffer for all threads",
               "A thread takes a connection from the buffer and serves it to its end."};
     case ServerScheme::thread_per_connection:
-      return {"one thread", "a new thread", "A thread is started for a connection and ends with it."};
+      return {"one thread", "a new thread",
+              "A thread is started for a connection and ends with it."};
     case ServerScheme::process_per_connection:
       break;
   }

@@ -74,8 +74,8 @@ constexpr int hex_digit(char c) noexcept {
   return -1;
 }
 
-// Decodes a percent-encoded byte at the start of `text` (RFC 3986, 2.1). Returns nullopt if there is
-// none.
+// Decodes a percent-encoded byte at the start of `text` (RFC 3986, 2.1). Returns nullopt if there
+// is none.
 constexpr std::optional<char> decode_percent(std::string_view text) noexcept {
   if (text.size() < 3 || text[0] != '%') return std::nullopt;
   const int high = hex_digit(text[1]);

@@ -148,8 +148,8 @@ std::string_view read_disposition(std::string_view value, PartHead& part) {
     const bool is_extended = equals_ignoring_case(parameter->name, "filename*");
     auto* target = equals_ignoring_case(parameter->name, "name")       ? &name
                    : equals_ignoring_case(parameter->name, "filename") ? &file_name
-                   : is_extended                                     ? &extended
-                                                                     : nullptr;
+                   : is_extended                                       ? &extended
+                                                                       : nullptr;
     if (target == nullptr) continue;
     if (target->has_value()) return "a parameter of Content-Disposition is given twice";
     const auto decoded =

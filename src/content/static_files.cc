@@ -49,7 +49,8 @@ std::string_view index_of(std::string_view path) {
 }
 
 Response respond(Request& request, file::Lookup found) {
-  if (found.kind == file::Lookup::Kind::file) return request.reply_ok_with_file(std::move(found.file));
+  if (found.kind == file::Lookup::Kind::file)
+    return request.reply_ok_with_file(std::move(found.file));
   const bool directory = found.kind == file::Lookup::Kind::directory;
   if (directory && !names_directory(request.param("path"))) return redirect_to_directory(request);
   return refusal(found.kind);
@@ -57,7 +58,8 @@ Response respond(Request& request, file::Lookup found) {
 
 Task<Response> serve(const file::Folder& folder, Request& request) {
   const std::string_view path = request.param("path");
-  file::Lookup found = co_await folder.find(std::string(names_directory(path) ? index_of(path) : path));
+  file::Lookup found =
+      co_await folder.find(std::string(names_directory(path) ? index_of(path) : path));
   co_return respond(request, std::move(found));
 }
 
@@ -66,7 +68,8 @@ Task<Response> serve(const file::Folder& folder, Request& request) {
 Handler static_files(std::shared_ptr<const file::Folder> folder) {
   Handler::Attempt attempt = [folder](Request& request) -> std::optional<Response> {
     const std::string_view path = request.param("path");
-    std::optional<file::Lookup> found = folder->known(names_directory(path) ? index_of(path) : path);
+    std::optional<file::Lookup> found =
+        folder->known(names_directory(path) ? index_of(path) : path);
     if (!found) return std::nullopt;
     return respond(request, *std::move(found));
   };

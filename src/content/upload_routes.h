@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "file/folder.h"
 #include "content/upload_directory.h"
+#include "file/folder.h"
 #include "h2server/handler.h"
 #include "h2server/uploads.h"
 

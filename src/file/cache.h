@@ -1,8 +1,9 @@
 // Cache: files by folder and path, for the whole process. Thread-safe.
 //
-// Small files are held in memory, larger ones are mapped; missing files are remembered too. An entry
-// is compared with the file system when a lookup finds it older than its folder allows. A file that
-// several workers ask for at once is loaded once. A FileRef keeps its file alive after eviction.
+// Small files are held in memory, larger ones are mapped; missing files are remembered too. An
+// entry is compared with the file system when a lookup finds it older than its folder allows. A
+// file that several workers ask for at once is loaded once. A FileRef keeps its file alive after
+// eviction.
 //
 // Workers with an event loop have a CacheIndex in front of it, so a hit takes no lock.
 #pragma once
@@ -100,8 +101,7 @@ class Cache {
   // the file system. `now_ms` is monotonic.
   Entry known(const Folder& folder, std::string_view path, std::int64_t now_ms);
   // Loads or checks the file unless its entry is fresh. If `engine` is null, blocks on the disk.
-  Task<Entry> find(io::Engine* engine, const Folder& folder, std::string path,
-                   std::int64_t now_ms);
+  Task<Entry> find(io::Engine* engine, const Folder& folder, std::string path, std::int64_t now_ms);
   // Drops all entries of a folder that is about to be destroyed.
   void forget(const Folder& folder);
 

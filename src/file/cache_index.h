@@ -1,5 +1,5 @@
-// CacheIndex: one worker's view of the cache. A hit takes no lock and writes to no memory that other
-// workers use: even the reference count of its files is the worker's own.
+// CacheIndex: one worker's view of the cache. A hit takes no lock and writes to no memory that
+// other workers use: even the reference count of its files is the worker's own.
 //
 // Belongs to an engine with a loop; all functions are for its thread unless they say otherwise.
 #pragma once

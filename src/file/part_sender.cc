@@ -60,8 +60,8 @@ io::FileCall PartSender::populate(const Span& span) const noexcept {
 }
 
 std::size_t PartSender::next_size(std::size_t bytes_max) const noexcept {
-  const auto left = static_cast<std::size_t>(
-      std::min<std::uint64_t>(count_ - sent_, std::uint64_t{1} << 30));
+  const auto left =
+      static_cast<std::size_t>(std::min<std::uint64_t>(count_ - sent_, std::uint64_t{1} << 30));
   if (!mapped()) return std::min(left, bytes_max);
   const std::uint64_t next = first_ + sent_;
   if (next >= resident_until_) return 0;
@@ -80,8 +80,7 @@ std::optional<std::size_t> PartSender::to_settle() const noexcept {
   return static_cast<std::size_t>(sent_ - by_file_until_);
 }
 
-Result<void> PartSender::append(base::BufferChain& out, std::string_view prefix,
-                                std::size_t size) {
+Result<void> PartSender::append(base::BufferChain& out, std::string_view prefix, std::size_t size) {
   const std::uint64_t offset = first_ + sent_;
   const std::string_view bytes(content_->bytes() + offset, size);
   if (!mapped()) {

@@ -1,9 +1,9 @@
 // PartSender: appends a part of a file to a connection's output, piece by piece.
 //
 // The part is complete and of one version, or it is aborted: every piece is checked before it is
-// appended, and the last one is copied and checked after all others have been sent. A mapped file is
-// appended only as far as it is known to be resident, that is, in the page cache, so that reading it
-// does not block on the disk.
+// appended, and the last one is copied and checked after all others have been sent. A mapped file
+// is appended only as far as it is known to be resident, that is, in the page cache, so that
+// reading it does not block on the disk.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,7 @@ class PartSender {
 
   PartSender() = default;
   // Bytes [first, first + count) of `file`, which must outlive this.
-  PartSender(const FileRef& file, std::uint64_t first, std::uint64_t count,
-             const Options& options);
+  PartSender(const FileRef& file, std::uint64_t first, std::uint64_t count, const Options& options);
 
   [[nodiscard]] bool finished() const noexcept { return sent_ == count_; }
   [[nodiscard]] bool mapped() const noexcept { return content_ != nullptr && content_->mapped(); }

@@ -82,7 +82,7 @@ class DrainList {
 
   [[nodiscard]] std::vector<std::string> name_unfinished() const {
     std::vector<std::string> names;
-    for (const Drainable* first : {busy_, idle_, told_}) {
+    for (const Drainable* first : {busy_, idle_, notified_}) {
       for (; first != nullptr; first = first->next_) first->name_unfinished(names);
     }
     return names;
@@ -102,12 +102,12 @@ class DrainList {
     if (idle_end_ == &member.next_) idle_end_ = member.link_;
   }
 
-  // Moves each member to told_ before its drain(), which may destroy it and other members.
+  // Moves each member to notified_ before its drain(), which may destroy it and other members.
   void drain(Drainable*& first) {
     while (first != nullptr) {
       Drainable& member = *first;
       unlink(member);
-      insert(told_, member);
+      insert(notified_, member);
       member.drain();
     }
   }
@@ -115,7 +115,7 @@ class DrainList {
   Drainable* busy_ = nullptr;
   Drainable* idle_ = nullptr;  // the longest idle first
   Drainable** idle_end_ = &idle_;
-  Drainable* told_ = nullptr;  // drain() was called
+  Drainable* notified_ = nullptr;  // drain() was called
   bool draining_ = false;
 };
 

@@ -79,9 +79,10 @@ std::string join_lines(const Fields& fields, std::string_view name) {
 }
 
 http::PreconditionResult evaluate_fields(const RequestHead& head, const FileFields& fields,
-                                   const http::Validators& validators) {
+                                         const http::Validators& validators) {
   const bool safe = head.method == Method::GET || head.method == Method::HEAD;
-  if (!fields.lists_go_on) return http::evaluate(fields.preconditions, validators, safe, head.received_s);
+  if (!fields.lists_go_on)
+    return http::evaluate(fields.preconditions, validators, safe, head.received_s);
   const std::string if_match = join_lines(head.fields, "if-match");
   const std::string if_none_match = join_lines(head.fields, "if-none-match");
   http::Preconditions joined = fields.preconditions;

@@ -28,7 +28,7 @@ bool BlockingEngine::start(Op& op) {
   op.state.phase = Op::State::Phase::pending;
   current_ = &op;
   const bool reads = op.kind == Op::Kind::receive;
-  if (reads) op.socket->state.reader = &op;  // lets Stream::cancel_read() find it
+  if (reads) op.socket->state.reader = &op;  // lets TcpTransport::cancel_read() find it
   op.state.result = cancelling_ ? -ECANCELED : perform(op);
   if (reads) op.socket->state.reader = nullptr;
   current_ = nullptr;

@@ -37,7 +37,7 @@ class Socket {
   // engine must hold no received data, so the old engine must be a BlockingEngine.
   void move_to(Engine& engine) noexcept;
 
-  // For the engine only, except `reader`, which Stream::cancel_read() uses.
+  // For the engine only, except `reader`, which TcpTransport::cancel_read() uses.
   struct State {
     Op* reader = nullptr;
     Op* writer = nullptr;
@@ -168,8 +168,8 @@ class WokenOp : public Op {
 };
 
 // A FileCall as an operation. A loop engine tries it at once; it completes if it need not wait for
-// the disk. Otherwise it runs on io_uring's workers, or on FileThreads with epoll and for calls that
-// io_uring has no operation for, so the engine's thread does not wait.
+// the disk. Otherwise it runs on io_uring's workers, or on FileThreads with epoll and for calls
+// that io_uring has no operation for, so the engine's thread does not wait.
 class FileOp final : public Op {
  public:
   FileOp(Engine& where, const FileCall& what) noexcept

@@ -29,11 +29,11 @@ Task<void> AcceptLoop::run() {
       continue;
     }
     if (stopped_) co_return;
-    shortage_.report(connection.error(), listener_.engine().now_ms());
+    exhaustion_.report(connection.error(), listener_.engine().now_ms());
     const int error = connection.error().code;
     const bool sheds = error == EMFILE || error == ENFILE;
     if (sheds) shed_();
-    const bool goes_on = co_await pause(sheds ? shed_pause_ms : Shortage::pause_ms);
+    const bool goes_on = co_await pause(sheds ? shed_pause_ms : ResourceExhaustion::pause_ms);
     if (!goes_on) co_return;
   }
 }

@@ -30,7 +30,7 @@ class AcceptLoop {
   std::function<void()> shed_;
   io::Op* waiting_ = nullptr;
   bool stopped_ = false;
-  Shortage shortage_;
+  ResourceExhaustion exhaustion_;
 };
 
 }  // namespace h2server::server

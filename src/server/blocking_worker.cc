@@ -70,7 +70,7 @@ void BlockingWorker::drain() {
     drain_due_ms_ = engine_.now_ms() + context_.shared.drain_ms_max;
     engine_.cancel_all_at(drain_due_ms_);
   }
-  context_.service.connections.drain();
+  context_.server_context.connections.drain();
 }
 
 // --- HTTP/2 -----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@
 #include "http/h1/connection.h"
 #include "http/h2/session.h"
 #include "http/router.h"
-#include "http/service.h"
+#include "http/server_context.h"
 #include "http/window_budget.h"
 #include "io/choose.h"
 #include "io/engine.h"
@@ -27,9 +27,9 @@ namespace h2server::server {
 struct SharedContext {
   http::Router router;
   Limits limits;
-  mutable http::WindowBudget windows{0};  // thread-safe; filled by start()
-  std::shared_ptr<const net::TlsContext> tls;                                // null: cleartext
-  std::shared_ptr<const file::Folder> root;  // of load_file_from_filecache(); may be null
+  mutable http::WindowBudget windows{0};       // thread-safe; filled by start()
+  std::shared_ptr<const net::TlsContext> tls;  // null: cleartext
+  std::shared_ptr<const file::Folder> root;    // of load_file_from_filecache(); may be null
   std::uint32_t drain_ms_max = 10'000;
   mutable Admission admission;  // thread-safe
   mutable GiveUp give_up;       // thread-safe
@@ -37,7 +37,8 @@ struct SharedContext {
   io::EngineKind engine = io::EngineKind::epoll;  // of workers that have an event loop
 };
 
-// Makes `root`, which may be null, the folder of load_file_from_filecache() on that engine's thread.
+// Makes `root`, which may be null, the folder of load_file_from_filecache() on that engine's
+// thread.
 void set_root(io::Engine& engine, const file::Folder* root);
 
 // Used only by the thread of its worker.
@@ -46,11 +47,11 @@ struct WorkerContext {
       : shared(all),
         engine(own),
         counters(counted),
-        service{.router = all.router,
-                .limits = all.limits,
-                .streams = &counted.streams,
-                .last_route = &counted.last_route,
-                .windows = &all.windows} {}
+        server_context{.router = all.router,
+                       .limits = all.limits,
+                       .streams = &counted.streams,
+                       .last_route = &counted.last_route,
+                       .windows = &all.windows} {}
 
   const SharedContext& shared;
   io::Engine& engine;
@@ -58,9 +59,9 @@ struct WorkerContext {
   // system lacks descriptors. Empty if `engine` has a loop.
   std::function<io::Engine*()> make_loop;
   WorkerCounters& counters;
-  http::Service service;
-  base::Pool<http::h1::Work> works;
-  base::Pool<http::h2::Transfer> transfers;
+  http::ServerContext server_context;
+  base::Pool<http::h1::H1Exchange> works;
+  base::Pool<http::h2::H2Exchange> exchanges;
 };
 
 }  // namespace h2server::server

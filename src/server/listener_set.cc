@@ -50,8 +50,8 @@ std::expected<base::Fd, ListenerSet::Ending> ListenerSet::accept(const sigset_t*
     const int error = errno;
     if (error == EAGAIN || io::concerns_one_connection(error)) continue;
     if (error == EINVAL) return std::unexpected(Ending::stopped);  // shut down by refuse()
-    shortage_.report({error, "accept"}, base::monotonic_ms());  // EMFILE, ENFILE, ENOBUFS, ENOMEM
-    ending = pause(Shortage::pause_ms, mask);
+    exhaustion_.report({error, "accept"}, base::monotonic_ms());  // EMFILE, ENFILE, ENOBUFS, ENOMEM
+    ending = pause(ResourceExhaustion::pause_ms, mask);
     if (ending) return std::unexpected(*ending);
   }
 }

@@ -43,7 +43,7 @@ class ListenerSet {
   const int stop_;
   std::mutex mutex_;             // for all below
   std::vector<pollfd> watched_;  // stop_, then the listeners
-  Shortage shortage_;
+  ResourceExhaustion exhaustion_;
 };
 
 }  // namespace h2server::server

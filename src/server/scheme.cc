@@ -115,8 +115,9 @@ Result<EngineTaken, std::string> take_engine(const SchemeKind& scheme, IoEngine 
                                        scheme.blocking ? "blocking" : "epoll, io_uring"));
   }
   if (scheme.blocking) {
-    return EngineTaken{.name = "blocking",
-                       .reason = wanted == IoEngine::automatic ? "the only one of this scheme" : ""};
+    return EngineTaken{
+        .name = "blocking",
+        .reason = wanted == IoEngine::automatic ? "the only one of this scheme" : ""};
   }
   Result<io::EngineChoice, std::string> choice = io::choose_engine(wanted);
   if (!choice) return std::unexpected(choice.error());

@@ -6,8 +6,8 @@
 
 #include "http/h1/connection.h"
 #include "http/h2/connection.h"
-#include "net/tcp_stream.h"
-#include "net/tls_stream.h"
+#include "net/tcp_transport.h"
+#include "net/tls_transport.h"
 
 namespace h2server::server {
 
@@ -16,18 +16,18 @@ namespace {
 // A connection that has not chosen its protocol yet. It counts as idle: a drain cancels its read.
 class Undecided final : private http::Drainable {
  public:
-  Undecided(net::Stream& stream, http::DrainList& list) : stream_(stream), list_(list) {
+  Undecided(net::Transport& transport, http::DrainList& list) : transport_(transport), list_(list) {
     list.add(*this);
     list.set_idle(*this);
   }
   ~Undecided() { list_.remove(*this); }
 
  private:
-  void drain() override { stream_.cancel_read(); }
-  void shed() override { stream_.cancel_read(); }
+  void drain() override { transport_.cancel_read(); }
+  void shed() override { transport_.cancel_read(); }
   void name_unfinished(std::vector<std::string>&) const override {}
 
-  net::Stream& stream_;
+  net::Transport& transport_;
   http::DrainList& list_;
 };
 
@@ -39,15 +39,15 @@ struct Opening {
 
 // Reads until the bytes differ from HTTP/2's preface or complete it (RFC 9113, 3.3). Returns null
 // if the connection ended or timed out.
-Task<std::unique_ptr<Opening>> read_opening(WorkerContext& worker, net::Stream& stream) {
-  const Undecided undecided(stream, worker.service.connections);
+Task<std::unique_ptr<Opening>> read_opening(WorkerContext& worker, net::Transport& transport) {
+  const Undecided undecided(transport, worker.server_context.connections);
   constexpr std::string_view preface = http::h2::preface;
   auto opening = std::make_unique<Opening>();
-  const std::int64_t until_ms = stream.engine().now_ms() + worker.shared.limits.idle_ms_max;
+  const std::int64_t until_ms = transport.engine().now_ms() + worker.shared.limits.idle_ms_max;
   for (;;) {
-    const std::int64_t left_ms = until_ms - stream.engine().now_ms();
+    const std::int64_t left_ms = until_ms - transport.engine().now_ms();
     if (left_ms <= 0) co_return nullptr;
-    Result<io::Lease> lease = co_await stream.read(static_cast<std::uint32_t>(left_ms));
+    Result<io::Lease> lease = co_await transport.read(static_cast<std::uint32_t>(left_ms));
     if (!lease || lease->empty()) co_return nullptr;
     const std::string_view wanted = preface.substr(opening->early.size());
     const std::string_view got = lease->bytes().substr(0, wanted.size());
@@ -60,23 +60,23 @@ Task<std::unique_ptr<Opening>> read_opening(WorkerContext& worker, net::Stream& 
   }
 }
 
-Task<void> serve_http1(WorkerContext& worker, net::Stream& stream, std::unique_ptr<Opening> opening,
-                       bool encrypted) {
-  http::h1::Connection connection(stream, worker.service, worker.works, encrypted,
+Task<void> serve_http1(WorkerContext& worker, net::Transport& transport,
+                       std::unique_ptr<Opening> opening, bool encrypted) {
+  http::h1::Connection connection(transport, worker.server_context, worker.works, encrypted,
                                   std::move(opening->early), std::move(opening->first));
   opening.reset();
   co_await connection.run();
 }
 
-Task<void> serve_http2(WorkerContext& worker, net::Stream& stream, std::unique_ptr<Opening> opening,
-                       bool encrypted) {
+Task<void> serve_http2(WorkerContext& worker, net::Transport& transport,
+                       std::unique_ptr<Opening> opening, bool encrypted) {
   if (worker.make_loop) {
     io::Engine* const loop = worker.make_loop();
     if (loop == nullptr) co_return;
-    stream.move_to(*loop);
+    transport.move_to(*loop);
   }
-  http::h2::Connection connection(stream, worker.service, worker.transfers, worker.shared.http2,
-                                  encrypted);
+  http::h2::Connection connection(transport, worker.server_context, worker.exchanges,
+                                  worker.shared.http2, encrypted);
   connection.take(opening->early);
   connection.take(opening->first.bytes());
   opening.reset();
@@ -87,32 +87,32 @@ Task<void> serve_http2(WorkerContext& worker, net::Stream& stream, std::unique_p
 
 Task<void> serve_tls(WorkerContext& worker, base::Fd connection, Admission::Ticket /*ticket*/) {
   const base::Counted open(worker.counters.connections);
-  net::TlsStream stream(worker.engine, std::move(connection), *worker.shared.tls);
+  net::TlsTransport transport(worker.engine, std::move(connection), *worker.shared.tls);
   {
-    const Undecided undecided(stream, worker.service.connections);
+    const Undecided undecided(transport, worker.server_context.connections);
     const Limits& limits = worker.shared.limits;
     const Result<void> shaken =
-        co_await stream.handshake(limits.handshake_ms_max, limits.linger_ms_max);
+        co_await transport.handshake(limits.handshake_ms_max, limits.linger_ms_max);
     if (!shaken) co_return;
   }
   auto opening = std::make_unique<Opening>();
-  if (stream.protocol() == "h2") {
-    co_await serve_http2(worker, stream, std::move(opening), true);
+  if (transport.protocol() == "h2") {
+    co_await serve_http2(worker, transport, std::move(opening), true);
   } else {
-    co_await serve_http1(worker, stream, std::move(opening), true);
+    co_await serve_http1(worker, transport, std::move(opening), true);
   }
 }
 
 Task<void> serve_cleartext(WorkerContext& worker, base::Fd connection,
                            Admission::Ticket /*ticket*/) {
   const base::Counted open(worker.counters.connections);
-  net::TcpStream stream(worker.engine, std::move(connection));
-  std::unique_ptr<Opening> opening = co_await read_opening(worker, stream);
+  net::TcpTransport transport(worker.engine, std::move(connection));
+  std::unique_ptr<Opening> opening = co_await read_opening(worker, transport);
   if (opening == nullptr) co_return;
   if (opening->http2) {
-    co_await serve_http2(worker, stream, std::move(opening), false);
+    co_await serve_http2(worker, transport, std::move(opening), false);
   } else {
-    co_await serve_http1(worker, stream, std::move(opening), false);
+    co_await serve_http1(worker, transport, std::move(opening), false);
   }
 }
 

@@ -12,7 +12,7 @@ constexpr std::int64_t gap_ms = 10'000;  // between two log lines
 
 }  // namespace
 
-void Shortage::report(const Error& error, std::int64_t now_ms) {
+void ResourceExhaustion::report(const Error& error, std::int64_t now_ms) {
   if (now_ms < report_from_ms_) return;
   // EAGAIN comes from fork and pthread_create only.
   base::log_warning(

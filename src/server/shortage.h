@@ -1,5 +1,6 @@
-// Shortage: for code that accepts connections when the system has no descriptor, memory, thread or
-// process left. The code warns the operator, pauses and retries; open connections are still served.
+// ResourceExhaustion: for code that accepts connections when the system has no descriptor, memory,
+// thread or process left. The code warns the operator, pauses and retries; open connections are
+// still served.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace h2server::server {
 
-class Shortage {
+class ResourceExhaustion {
  public:
   static constexpr std::uint32_t pause_ms = 100;  // before a retry
 

@@ -13,9 +13,9 @@
 
 namespace h2server::server {
 
-class Worker::Life {
+class Worker::WorkerLoop {
  public:
-  Life(Worker& worker, io::Engine& engine)
+  WorkerLoop(Worker& worker, io::Engine& engine)
       : worker_(worker), engine_(engine), context_(worker.shared_, engine, worker.counters_) {
     for (base::Fd& listener : worker.listeners_) {
       accept_loops_.emplace_back(
@@ -24,7 +24,7 @@ class Worker::Life {
             serve(std::move(connection));
             return true;
           },
-          [this] { context_.service.connections.shed_longest_idle(); });
+          [this] { context_.server_context.connections.shed_longest_idle(); });
     }
   }
 
@@ -37,13 +37,14 @@ class Worker::Life {
       io::WokenOp woken(engine_);
       co_await woken;
       take_handed_over();
-      if (worker_.shed_asked_.exchange(false)) context_.service.connections.shed_longest_idle();
+      if (worker_.shed_asked_.exchange(false))
+        context_.server_context.connections.shed_longest_idle();
     }
     take_handed_over();  // after a second stop(): to be cancelled
     for (AcceptLoop& loop : accept_loops_) loop.stop();
     co_await accepting.join();
     accept_loops_.clear();  // closes the listeners
-    context_.service.connections.drain();
+    context_.server_context.connections.drain();
     coro::TaskGroup watching;
     watching.start(watch_clock());
     watching.start(watch_requests());
@@ -63,7 +64,7 @@ class Worker::Life {
       return;
     }
     // Closes an idle connection to make room, or the new one if none is idle.
-    if (ticket->is_over() && !context_.service.connections.shed_longest_idle()) {
+    if (ticket->is_over() && !context_.server_context.connections.shed_longest_idle()) {
       admission.report(Admission::Refusal::full, engine_.now_ms());
       return;
     }
@@ -97,7 +98,7 @@ class Worker::Life {
         engine_.cancel_all();
       }
       if (worker_.names_asked_.exchange(false)) {
-        worker_.publish(context_.service.connections.name_unfinished());
+        worker_.publish(context_.server_context.connections.name_unfinished());
       }
       constexpr bool outlasts_cancel_all = true;
       io::WokenOp woken(engine_, outlasts_cancel_all);
@@ -121,13 +122,14 @@ Worker::Worker(const SharedContext& shared, std::vector<base::Fd> listeners)
 
 Result<void, std::string> Worker::start() {
   return thread_.start(
-      shared_.engine, [this](io::Engine& engine) { return live(*this, engine); }, shared_.give_up);
+      shared_.engine, [this](io::Engine& engine) { return run_loop(*this, engine); },
+      shared_.give_up);
 }
 
-Task<void> Worker::live(Worker& worker, io::Engine& engine) {
+Task<void> Worker::run_loop(Worker& worker, io::Engine& engine) {
   set_root(engine, worker.shared_.root.get());
-  Life life(worker, engine);
-  co_await life.run();
+  WorkerLoop loop(worker, engine);
+  co_await loop.run();
 }
 
 void Worker::stop() noexcept {

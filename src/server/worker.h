@@ -58,8 +58,8 @@ class Worker {
   }
 
  private:
-  class Life;  // lives on the worker's thread
-  static Task<void> live(Worker& worker, io::Engine& engine);
+  class WorkerLoop;  // lives on the worker's thread
+  static Task<void> run_loop(Worker& worker, io::Engine& engine);
   void publish(std::vector<std::string> names);
   void report_unfinished();
 

@@ -29,7 +29,7 @@
 #include "h2server/handler.h"
 #include "h2server/request.h"
 #include "h2server/response.h"
-#include "http/service.h"
+#include "http/server_context.h"
 
 namespace h2server::tests {
 

@@ -14,8 +14,8 @@ using tests::field_of;
 class UploadRoutes : public testing::Test {
  protected:
   UploadRoutes()
-      : folder_(*file::Folder::open(directory_.path(),
-                                 {.make_file = http::make_file, .fresh_ms = 0})),
+      : folder_(
+            *file::Folder::open(directory_.path(), {.make_file = http::make_file, .fresh_ms = 0})),
         listing_(upload_listing(folder_, "/files")),
         download_(upload_download(folder_)),
         receiver_(upload_receiver(*UploadDirectory::open(folder_->fd()), {})) {}

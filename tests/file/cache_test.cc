@@ -79,11 +79,10 @@ TEST_F(CacheTest, DescribesTheFile) {
   EXPECT_EQ(file->content_type(), "text/html; charset=utf-8");
   EXPECT_EQ(file->last_modified(), "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_TRUE(file->etag().size() > 2 && file->etag().front() == '"' && file->etag().back() == '"');
-  EXPECT_EQ(file->head().h1,
-            "HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Length: 3\r\n"
-            "Content-Type: text/html; charset=utf-8\r\n"
-            "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nETag: " +
-                std::string(file->etag()) + "\r\nAccept-Ranges: bytes\r\n");
+  EXPECT_EQ(file->head().h1, "HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Length: 3\r\n"
+                             "Content-Type: text/html; charset=utf-8\r\n"
+                             "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nETag: " +
+                                 std::string(file->etag()) + "\r\nAccept-Ranges: bytes\r\n");
   std::string fields;
   for (const Field& field : file->head().h2) {
     fields.append(field.name).append("=").append(field.value).append(";");

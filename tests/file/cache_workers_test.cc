@@ -72,9 +72,8 @@ TEST_P(CacheWorkers, LoadAFileOnceForAll) {
     std::array<FileRef, 4> found;
     std::vector<std::thread> workers;
     for (FileRef& one : found) {
-      workers.push_back(work([&folder, name, &one](io::Engine&) {
-        return find(folder, name, 3, one);
-      }));
+      workers.push_back(
+          work([&folder, name, &one](io::Engine&) { return find(folder, name, 3, one); }));
     }
     for (std::thread& worker : workers) worker.join();
     EXPECT_EQ(made.load(), 1);
@@ -165,8 +164,8 @@ TEST(Cache, ManyHotMappedFilesDoNotThrash) {
 TEST(Cache, KeepsADescriptorInEightForMappedFiles) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  for (const auto& [descriptors, mapped] : {std::pair<rlim_t, std::size_t>{1000, 125},
-                                            {8192, 1024}, {100'000, 1024}}) {
+  for (const auto& [descriptors, mapped] :
+       {std::pair<rlim_t, std::size_t>{1000, 125}, {8192, 1024}, {100'000, 1024}}) {
     if (descriptors > before.rlim_max) continue;
     const tests::LoweredLimit limit(RLIMIT_NOFILE, descriptors);
     EXPECT_EQ(Cache().mapped_max(), mapped) << descriptors;

@@ -40,8 +40,7 @@ class FolderCache {
                 {.make_file = http::make_file, .fresh_ms = fresh_ms}, cache_) {}
 
   Task<file::Lookup> find(io::Engine* engine, std::string path, std::int64_t now_ms) {
-    const file::Cache::Entry entry =
-        co_await cache_.find(engine, folder_, std::move(path), now_ms);
+    const file::Cache::Entry entry = co_await cache_.find(engine, folder_, std::move(path), now_ms);
     co_return entry->lookup;
   }
 

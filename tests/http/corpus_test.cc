@@ -108,10 +108,10 @@ class Server {
 
   bool receive(std::string_view bytes) {
     host_.receive(bytes);
-    for (h2::Transfer* const transfer : std::set(host_.alive)) {
-      EXPECT_LE(transfer->head.fields.size(), host_.limits.fields_max);
-      if (answered_.insert(transfer->id).second)
-        host_.respond(transfer->id, Response(200, "hello"));
+    for (h2::H2Exchange* const exchange : std::set(host_.alive)) {
+      EXPECT_LE(exchange->head.fields.size(), host_.limits.fields_max);
+      if (answered_.insert(exchange->id).second)
+        host_.respond(exchange->id, Response(200, "hello"));
     }
     host_.take();
     return !host_.over();

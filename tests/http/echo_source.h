@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "http/service.h"
+#include "http/server_context.h"
 
 namespace h2server::http {
 

@@ -233,7 +233,8 @@ TEST(OutgoingBody, HandsTheKernelAllButTheLastPieceOfAMapping) {
   ASSERT_TRUE(body.append(out, "", body.next_size(1'000'000)).has_value());
   EXPECT_TRUE(body.finished());
   const char* const last = out.front().data();
-  EXPECT_TRUE(last < file.ref()->content().bytes() || last >= file.ref()->content().bytes() + 100'000);
+  EXPECT_TRUE(last < file.ref()->content().bytes() ||
+              last >= file.ref()->content().bytes() + 100'000);
 }
 
 // Pages that the kernel sends from a file may change until the peer has them, so the last piece
@@ -309,7 +310,8 @@ TEST(OutgoingBody, CopiesAMappingThatItReadsItself) {
   base::BufferChain out;
   ASSERT_TRUE(body.append(out, "", body.next_size(1'000'000)).has_value());
   const char* const copy = out.front().data();
-  EXPECT_TRUE(copy < file.ref()->content().bytes() || copy >= file.ref()->content().bytes() + 100'000);
+  EXPECT_TRUE(copy < file.ref()->content().bytes() ||
+              copy >= file.ref()->content().bytes() + 100'000);
 }
 
 TEST(OutgoingBody, AFileThatChangesIsAnErrorAndNothingIsAppended) {

@@ -25,8 +25,8 @@
 #include <string>
 #include <thread>
 
-#include "io/epoll_engine.h"
 #include "file/calls.h"
+#include "io/epoll_engine.h"
 #include "io/support.h"
 #include "io/uring_engine.h"
 

@@ -12,9 +12,9 @@
 
 #include "base/sanitizers.h"
 #include "content/static_files.h"
-#include "http/file_head.h"
 #include "content/support.h"
 #include "h2server/server.h"
+#include "http/file_head.h"
 #include "server/client.h"
 #include "server/http2_client.h"
 
@@ -71,9 +71,8 @@ class Allocations : public testing::Test {
     directory_.write_settled("a_rather_long_directory/index.html", "index");
     server_.emplace(tests::cleartext());
     // So long that the cache never checks the file system again.
-    const auto folder =
-        *file::Folder::open(directory_.path(), {.make_file = http::make_file,
-                                                .fresh_ms = std::int64_t{1} << 60});
+    const auto folder = *file::Folder::open(
+        directory_.path(), {.make_file = http::make_file, .fresh_ms = std::int64_t{1} << 60});
     server_->add_handler(GET, "/{path...}", content::static_files(folder));
     server_->add_handler(GET, "/count/on", [](Request&) {
       Response response(200, "on");

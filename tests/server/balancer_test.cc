@@ -125,8 +125,8 @@ TEST(Balancer, AnEntryLeavesAWorkerWithClearlyMoreLoad) {
     std::uint64_t least;
     bool moves;
   };
-  for (const Row& row : {Row{0, 0, false}, Row{16, 0, false}, Row{17, 0, true}, Row{141, 100, false},
-                         Row{142, 100, true}, Row{100, 142, false}}) {
+  for (const Row& row : {Row{0, 0, false}, Row{16, 0, false}, Row{17, 0, true},
+                         Row{141, 100, false}, Row{142, 100, true}, Row{100, 142, false}}) {
     Balancer balancer(2);
     Workers workers{.full = {}, .loads = {{0, row.own}, {1, row.least}}};
     EXPECT_EQ(workers.place(balancer, 4), row.moves ? 1U : 0U) << row.own << ", " << row.least;

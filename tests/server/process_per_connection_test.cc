@@ -169,7 +169,7 @@ TEST_F(ProcessPerConnection, TheDrainHasALimit) {
   server_->wait();
 }
 
-// A terminal or a service manager sends its signals to all processes.
+// A terminal or a context manager sends its signals to all processes.
 TEST_F(ProcessPerConnection, OnlyTheMainProcessHeedsTheOperator) {
   start();
   Client client(port_);

@@ -27,15 +27,15 @@ class Serving : public testing::TestWithParam<std::tuple<ServerScheme, unsigned>
 using Row = std::tuple<ServerScheme, unsigned>;
 
 // A pool thread serves one connection at a time, so each client that stays connected needs one.
-INSTANTIATE_TEST_SUITE_P(Schemes, Serving,
-                         testing::Values(Row{ServerScheme::acceptor, 1}, Row{ServerScheme::acceptor, 3},
-                                         Row{ServerScheme::reuseport, 1}, Row{ServerScheme::reuseport, 3},
-                                         Row{ServerScheme::thread_pool, 4}, Row{ServerScheme::buffered_pool, 4},
-                                         Row{ServerScheme::thread_per_connection, 0}),
-                         [](const auto& row) {
-                           return tests::scheme_name(std::get<0>(row.param)) +
-                                  std::to_string(std::get<1>(row.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Schemes, Serving,
+    testing::Values(Row{ServerScheme::acceptor, 1}, Row{ServerScheme::acceptor, 3},
+                    Row{ServerScheme::reuseport, 1}, Row{ServerScheme::reuseport, 3},
+                    Row{ServerScheme::thread_pool, 4}, Row{ServerScheme::buffered_pool, 4},
+                    Row{ServerScheme::thread_per_connection, 0}),
+    [](const auto& row) {
+      return tests::scheme_name(std::get<0>(row.param)) + std::to_string(std::get<1>(row.param));
+    });
 
 Task<Response> sleeper(Request& request) {
   const bool slept = co_await sleep_for(std::chrono::milliseconds(1));

@@ -18,7 +18,8 @@ TEST(Start, Errors) {
   Server occupant(tests::cleartext());
   ASSERT_TRUE(occupant.start());
   const std::uint16_t taken = tests::port_of(occupant);
-  Server sharing(tests::cleartext(ServerScheme::reuseport));  // the kernel would let others share its port
+  Server sharing(
+      tests::cleartext(ServerScheme::reuseport));  // the kernel would let others share its port
   ASSERT_TRUE(sharing.start());
   const std::uint16_t shared = tests::port_of(sharing);
   struct Row {
@@ -135,11 +136,13 @@ TEST(Start, ShortOfDescriptors) {
         }
       }
       if (!possible) {
-        EXPECT_EQ(tests::descriptors_in_use(), before) << server::kind_of(scheme).name << " with " << more;
+        EXPECT_EQ(tests::descriptors_in_use(), before)
+            << server::kind_of(scheme).name << " with " << more;
       }
     }
     EXPECT_TRUE(possible);
-    EXPECT_GT(more, 4U) << server::kind_of(scheme).name << " needs a listener and two pairs of sockets at least";
+    EXPECT_GT(more, 4U) << server::kind_of(scheme).name
+                        << " needs a listener and two pairs of sockets at least";
   }
 }
 

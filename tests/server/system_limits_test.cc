@@ -46,7 +46,7 @@ TEST(SystemLimits, TheLeastQuotaOfTheGroupsCounts) {
       {"", std::nullopt},
       {"0::/\n", std::nullopt},
       {"0::/a\n", 3},
-      {"0::/a/b\n", 3},       // of the group around it
+      {"0::/a/b\n", 3},  // of the group around it
       {"0::/a/gone\n", 3},
       {"0::/free\n", std::nullopt},
       {"0::/small\n", 1},

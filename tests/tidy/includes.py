@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """Reads every #include and fails on a dependency in the wrong direction.
 
-    app → server → content → http → net → io → coro → base
+    app → server, content → http → file, net → io → coro → base
 
-A layer may include itself and the layers to its right. The public headers, include/h2server,
+A layer may include itself and the layers to its right, but not the one beside it. Each layer has
+its own system headers, so that http, for instance, can't do I/O. The public headers, include/h2server,
 include only each other and the C++ library, so no header of nghttp2, OpenSSL or liburing is
 reachable from them. Examples include only the public headers and the C++ library. The lab, the
 tests and the fuzzers may include every layer but app, which only app itself includes. Outside lab/
@@ -14,7 +15,21 @@ import re
 
 from lib import sources
 
-LAYERS = ["app", "server", "content", "http", "net", "io", "coro", "base"]
+LAYERS = ["app", "server", "content", "http", "file", "net", "io", "coro", "base"]
+BESIDE = {("server", "content"), ("file", "net")}
+SYSTEM_HEADERS = {
+    "app": r"fcntl|pthread|termios|unistd",
+    "server": r"fcntl|netinet/in|poll|pthread|sched|sys/(resource|socket|types|wait)|unistd",
+    "content": r"dirent|fcntl|linux/fs|string|sys/(file|mman|stat|statvfs|syscall)|unistd",
+    "http": r"arpa/inet",
+    "file": r"fcntl|sys/(mman|resource|stat)|unistd",
+    "net": r"arpa/inet|fcntl|ifaddrs|linux/sockios|malloc|net/if|netdb|netinet/(in|tcp)|poll"
+           r"|sys/(file|ioctl|socket)|unistd",
+    "io": r"fcntl|linux/openat2|poll|sys/(epoll|eventfd|ioctl|mman|sendfile|socket|syscall|uio)"
+          r"|unistd",
+    "coro": r"$^",
+    "base": r"sys/(mman|uio)|unistd",
+}
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">\n]+)[">]', re.MULTILINE)
 # Matches <string_view>, but not <unistd.h> or <fmt/format.h>.
@@ -76,6 +91,10 @@ def refuse_arrow(source, target):
         return f"src/{here} is no layer"
     if LAYERS.index(there) < LAYERS.index(here):
         return f"the arrow {here} → {there} points the wrong way"
+    if (here, there) in BESIDE:
+        return f"{here} and {there} stand beside each other"
+    if here == "http" and target.as_posix() == "src/base/clock.h":
+        return "http reads no clock"
     if here == "http" and there in ("net", "io") and not _CONNECTION.match(source.as_posix()):
         return f"of http only connections may include {there}/"
     return None
@@ -89,6 +108,10 @@ def refuse_system_header(source, bracket, target):
         return f"{area_of(source)}/ may include public headers and the C++ library only"
     if area_of(source) == "tests":
         return None
+    own = SYSTEM_HEADERS.get(area_of(source)) if source.parts[0] == "src" else None
+    third_party = re.match(r"(fmt|openssl|nghttp2|CLI)/|liburing", target)
+    if own and not (third_party or _STANDARD.match(target) or re.fullmatch(rf"({own})\.h", target)):
+        return f"src/{area_of(source)} has no use for this system header"
     outside_lab = area_of(source) != "lab"
     if target.startswith("openssl/") and outside_lab and not _TLS.match(source.as_posix()):
         return "OpenSSL stays in src/net/tls_*"

@@ -8,7 +8,7 @@
 
 namespace h2server::http::h1 {
 
-void Work::end_exchange() noexcept {
+void H1Exchange::end_exchange() noexcept {
   Exchange::clear();
   trailers.clear();
   handler = nullptr;
@@ -18,62 +18,66 @@ void Work::end_exchange() noexcept {
   responding = false;
 }
 
-void Work::clear() noexcept {
+void H1Exchange::clear() noexcept {
   end_exchange();
   lease.end();
   input = {};
   output.clear();
 }
 
-Connection::Connection(net::Stream& stream, Service& service, base::Pool<Work>& works,
-                       bool encrypted, std::string early, io::Lease first)
-    : stream_(stream), service_(service), encrypted_(encrypted), work_(nullptr, {&works}) {
-  service.connections.add(*this);
+Connection::Connection(net::Transport& transport, ServerContext& context,
+                       base::Pool<H1Exchange>& exchanges, bool encrypted, std::string early,
+                       io::Lease first)
+    : transport_(transport),
+      context_(context),
+      encrypted_(encrypted),
+      exchange_(nullptr, {&exchanges}) {
+  context.connections.add(*this);
   begin_work();
-  work_->head_buffer = std::move(early);
-  work_->take(std::move(first));
+  exchange_->head_buffer = std::move(early);
+  exchange_->take(std::move(first));
 }
 
-Connection::~Connection() { service_.connections.remove(*this); }
+Connection::~Connection() { context_.connections.remove(*this); }
 
 void Connection::drain() {
-  if (idle_) stream_.cancel_read();
+  if (idle_) transport_.cancel_read();
 }
 
 void Connection::name_unfinished(std::vector<std::string>& names) const {
-  if (work_ != nullptr && work_->request) names.push_back(describe(*work_));
+  if (exchange_ != nullptr && exchange_->request) names.push_back(describe(*exchange_));
 }
 
 void Connection::begin_work() {
-  work_ = work_.get_deleter().pool->take();
-  const Limits& limits = service_.limits;
-  if (!work_->parser) work_->parser.emplace(limits);
-  work_->sending = base::Pace(limits.send_idle_ms_max, limits.bytes_per_s_min);
+  exchange_ = exchange_.get_deleter().pool->take();
+  const Limits& limits = context_.limits;
+  if (!exchange_->parser) exchange_->parser.emplace(limits);
+  exchange_->sending = base::Pace(limits.send_idle_ms_max, limits.bytes_per_s_min);
 }
 
 // An idle connection keeps this coroutine frame, so the frame holds little.
 Task<void> Connection::run() {
   for (;;) {
     co_await serve_arrived();
-    if (end_ != End::open || service_.connections.draining()) break;
-    work_.reset();
+    if (end_ != End::open || context_.connections.draining()) break;
+    exchange_.reset();
     idle_ = true;
-    service_.connections.set_idle(*this);
-    Result<io::Lease> lease = co_await stream_.read(service_.limits.idle_ms_max);
-    service_.connections.set_busy(*this);
+    context_.connections.set_idle(*this);
+    Result<io::Lease> lease = co_await transport_.read(context_.limits.idle_ms_max);
+    context_.connections.set_busy(*this);
     idle_ = false;
     if (!lease || lease->empty()) break;
     begin_work();
-    work_->take(*std::move(lease));
+    exchange_->take(*std::move(lease));
   }
-  work_.reset();
+  exchange_.reset();
   if (end_ == End::abort) co_return;
   // RFC 9112, 9.6: closing with unread input resets the connection, and the peer loses output that
   // it has not read.
-  if (end_ == End::linger || stream_.has_unread()) {
-    co_await net::linger(stream_, service_.limits.linger_ms_max);
+  if (end_ == End::linger || transport_.has_unread()) {
+    co_await net::linger(transport_, context_.limits.linger_ms_max);
   } else {
-    co_await stream_.finish(service_.limits.send_idle_ms_max);
+    co_await transport_.finish(context_.limits.send_idle_ms_max);
   }
 }
 
@@ -83,20 +87,20 @@ Task<void> Connection::serve_arrived() {
   while (end_ == End::open) {
     const Parser::Verdict verdict = parse();
     if (verdict == Parser::Verdict::need_more) {
-      if (work_->head_buffer.empty()) break;
+      if (exchange_->head_buffer.empty()) break;
       const bool more = co_await wait_for_rest_of_head();
       if (!more) break;
     } else if (verdict == Parser::Verdict::malformed) {
-      refuse(work_->parser->status());
+      refuse(exchange_->parser->status());
     } else if (!serve_at_once()) {
       co_await serve_on();
     }
-    if (end_ != End::abort && work_->output.size() >= output_bytes_max()) {
+    if (end_ != End::abort && exchange_->output.size() >= output_bytes_max()) {
       const bool flushed = co_await flush();
       if (!flushed) end_ = End::abort;
     }
   }
-  work_->lease.end();
+  exchange_->lease.end();
   if (end_ == End::abort) co_return;
   const bool flushed = co_await flush();
   if (!flushed) end_ = End::abort;
@@ -105,51 +109,54 @@ Task<void> Connection::serve_arrived() {
 // --- reading heads ----------------------------------------------------------------------------
 
 Parser::Verdict Connection::parse() {
-  if (work_->head_buffer.empty()) {
-    if (work_->input.empty()) return Parser::Verdict::need_more;
-    const Parser::Verdict verdict = work_->parser->parse(work_->input);
+  if (exchange_->head_buffer.empty()) {
+    if (exchange_->input.empty()) return Parser::Verdict::need_more;
+    const Parser::Verdict verdict = exchange_->parser->parse(exchange_->input);
     if (verdict == Parser::Verdict::complete) {
       begin_exchange();
-      work_->parser->fill(work_->arena.copy(work_->input.substr(0, work_->parser->head_size())),
-                          work_->head);
-      work_->input.remove_prefix(work_->parser->head_size());
+      exchange_->parser->fill(
+          exchange_->arena.copy(exchange_->input.substr(0, exchange_->parser->head_size())),
+          exchange_->head);
+      exchange_->input.remove_prefix(exchange_->parser->head_size());
     } else if (verdict == Parser::Verdict::need_more) {
-      work_->head_buffer = work_->input;
-      work_->input = {};
+      exchange_->head_buffer = exchange_->input;
+      exchange_->input = {};
     }
     return verdict;
   }
   // One byte more than the limit lets the parser detect the excess.
-  const std::size_t before = work_->head_buffer.size();
-  work_->head_buffer.append(work_->input.substr(0, service_.limits.head_bytes_max + 1 - before));
-  const Parser::Verdict verdict = work_->parser->parse(work_->head_buffer);
+  const std::size_t before = exchange_->head_buffer.size();
+  exchange_->head_buffer.append(
+      exchange_->input.substr(0, context_.limits.head_bytes_max + 1 - before));
+  const Parser::Verdict verdict = exchange_->parser->parse(exchange_->head_buffer);
   if (verdict == Parser::Verdict::complete) {
-    const std::size_t size = work_->parser->head_size();
+    const std::size_t size = exchange_->parser->head_size();
     begin_exchange();
-    work_->parser->fill(work_->arena.copy({work_->head_buffer.data(), size}), work_->head);
-    work_->input.remove_prefix(size - before);
+    exchange_->parser->fill(exchange_->arena.copy({exchange_->head_buffer.data(), size}),
+                            exchange_->head);
+    exchange_->input.remove_prefix(size - before);
   } else {
-    work_->input.remove_prefix(work_->head_buffer.size() - before);
+    exchange_->input.remove_prefix(exchange_->head_buffer.size() - before);
   }
   return verdict;
 }
 
 // Flushes the responses, then waits for more of a head. Returns false if the connection ends.
 Task<bool> Connection::wait_for_rest_of_head() {
-  work_->lease.end();
+  exchange_->lease.end();
   const bool flushed = co_await flush();
   if (!flushed) {
     end_ = End::abort;
     co_return false;
   }
-  const std::int64_t now_ms = stream_.engine().now_ms();
+  const std::int64_t now_ms = transport_.engine().now_ms();
   // The deadline covers the whole head; more bytes do not extend it.
-  if (work_->head_due_ms == 0) work_->head_due_ms = now_ms + service_.limits.head_ms_max;
-  const std::int64_t wait_ms = work_->head_due_ms - now_ms;
+  if (exchange_->head_due_ms == 0) exchange_->head_due_ms = now_ms + context_.limits.head_ms_max;
+  const std::int64_t wait_ms = exchange_->head_due_ms - now_ms;
   Result<io::Lease> lease = std::unexpected(Error{ETIMEDOUT, "request head"});
-  if (wait_ms > 0) lease = co_await stream_.read(static_cast<std::uint32_t>(wait_ms));
+  if (wait_ms > 0) lease = co_await transport_.read(static_cast<std::uint32_t>(wait_ms));
   if (lease && !lease->empty()) {
-    work_->take(*std::move(lease));
+    exchange_->take(*std::move(lease));
     co_return true;
   }
   end_ = End::finish;
@@ -161,54 +168,56 @@ Task<bool> Connection::wait_for_rest_of_head() {
 void Connection::refuse(int status) {
   end_ = End::linger;
   if (status == 0) return;
-  const EncodeOptions options{.date = service_.date.at(stream_.engine().unix_seconds()),
+  const EncodeOptions options{.date = context_.date.at(transport_.engine().unix_seconds()),
                               .close = true};
   const Response response = error_response(status);
-  encode_head(work_->output, response, options);
-  work_->output.append(std::get<std::string>(response.body()));
+  encode_head(exchange_->output, response, options);
+  exchange_->output.append(std::get<std::string>(response.body()));
 }
 
 // --- answering --------------------------------------------------------------------------------
 
 void Connection::begin_exchange() {
   ++requests_;
-  work_->head.encrypted = encrypted_;
-  work_->decoder = BodyDecoder(work_->parser->framing(), &work_->trailers);
-  work_->owes_continue = work_->parser->framing().expects_continue;
-  work_->dropped = 0;
-  work_->receiving = base::Pace(service_.limits.body_idle_ms_max, service_.limits.bytes_per_s_min);
+  exchange_->head.encrypted = encrypted_;
+  exchange_->decoder = BodyDecoder(exchange_->parser->framing(), &exchange_->trailers);
+  exchange_->owes_continue = exchange_->parser->framing().expects_continue;
+  exchange_->dropped = 0;
+  exchange_->receiving =
+      base::Pace(context_.limits.body_idle_ms_max, context_.limits.bytes_per_s_min);
 }
 
 // Serves the whole exchange without suspending, the common case. Returns false if serve_on() has to
 // complete it.
 bool Connection::serve_at_once() {
-  work_->head.received_s = stream_.engine().unix_seconds();
-  work_->handler = find_handler(service_, *work_);
-  if (work_->handler != nullptr) {
-    Request& request = work_->request.emplace(work_->head, work_->params, &incoming_);
-    std::optional<Response> response = answer_at_once(*work_->handler, request);
+  exchange_->head.received_s = transport_.engine().unix_seconds();
+  exchange_->handler = find_handler(context_, *exchange_);
+  if (exchange_->handler != nullptr) {
+    Request& request = exchange_->request.emplace(exchange_->head, exchange_->params, &incoming_);
+    std::optional<Response> response = answer_at_once(*exchange_->handler, request);
     if (!response) return false;
-    work_->response = *std::move(response);
-    work_->handler = nullptr;
+    exchange_->response = *std::move(response);
+    exchange_->handler = nullptr;
   }
   begin_response();
   if (!append_body()) return true;  // aborted
-  if (!work_->outgoing.finished() || !work_->decoder.finished()) return false;
-  work_->end_exchange();
+  if (!exchange_->outgoing.finished() || !exchange_->decoder.finished()) return false;
+  exchange_->end_exchange();
   return true;
 }
 
 Task<void> Connection::serve_on() {
-  if (work_->handler != nullptr) {
+  if (exchange_->handler != nullptr) {
     // Earlier responses must not wait for this one.
     const bool flushed = co_await flush();
     if (!flushed) {
       end_ = End::abort;
       co_return;
     }
-    Response response = co_await call_coroutine(*work_->handler->coroutine(), *work_->request);
+    Response response =
+        co_await call_coroutine(*exchange_->handler->coroutine(), *exchange_->request);
     if (end_ == End::abort) co_return;
-    work_->response = std::move(response);
+    exchange_->response = std::move(response);
     begin_response();
   }
   const bool sent = co_await send_body();
@@ -216,72 +225,73 @@ Task<void> Connection::serve_on() {
     end_ = End::abort;
     co_return;
   }
-  if (!work_->decoder.finished()) {
+  if (!exchange_->decoder.finished()) {
     const bool dropped = co_await drop_request_body();
     if (!dropped && end_ != End::abort) end_ = End::linger;
   }
-  work_->end_exchange();
+  exchange_->end_exchange();
 }
 
 bool Connection::must_close_after_response() const noexcept {
-  if (!work_->parser->framing().keep_alive || service_.connections.draining()) return true;
+  if (!exchange_->parser->framing().keep_alive || context_.connections.draining()) return true;
   if (end_ != End::open) return true;  // the request's body is broken or too long
-  if (requests_ == service_.limits.requests_per_connection) return true;
+  if (requests_ == context_.limits.requests_per_connection) return true;
   // Without a 100 (Continue) the client may or may not send the body (RFC 9110, 10.1.1).
-  if (work_->owes_continue) return true;
-  const bool sized = work_->parser->framing().body == Framing::Body::length;
-  return sized && !source_may_read() && work_->decoder.left() > service_.limits.drain_bytes_max;
+  if (exchange_->owes_continue) return true;
+  const bool sized = exchange_->parser->framing().body == Framing::Body::length;
+  return sized && !source_may_read() && exchange_->decoder.left() > context_.limits.drain_bytes_max;
 }
 
 void Connection::begin_response() {
-  Response& response = work_->response;
-  const bool has_body = work_->head.method != Method::HEAD && may_have_content(response.status());
+  Response& response = exchange_->response;
+  const bool has_body =
+      exchange_->head.method != Method::HEAD && may_have_content(response.status());
   if (has_body) {
-    const bool by_file = stream_.engine().sends_files();
-    work_->outgoing.open(
-        response, {.copy = !stream_.bytes_go_to_kernel(),
-                   .inline_bytes_max = service_.limits.inline_file_bytes_max,
-                   .send_file_bytes_min = by_file ? service_.limits.send_file_bytes_min : 0});
+    const bool by_file = transport_.engine().sends_files();
+    exchange_->outgoing.open(
+        response, {.copy = !transport_.bytes_go_to_kernel(),
+                   .inline_bytes_max = context_.limits.inline_file_bytes_max,
+                   .send_file_bytes_min = by_file ? context_.limits.send_file_bytes_min : 0});
   }
-  work_->responding = true;
+  exchange_->responding = true;
   if (!source_may_read()) drop_arrived_body();
-  const Version version = work_->head.version;
+  const Version version = exchange_->head.version;
   // In HTTP/1.0 the end of the connection ends a body of unknown size.
   const bool ends_with_connection = !response.size() && version == Version::http_1_0;
-  const EncodeOptions options{.date = service_.date.at(stream_.engine().unix_seconds()),
+  const EncodeOptions options{.date = context_.date.at(transport_.engine().unix_seconds()),
                               .version = version,
                               .close = must_close_after_response() || ends_with_connection};
-  encode_head(work_->output, response, options);
+  encode_head(exchange_->output, response, options);
   // If input is unread, the peer may still be sending more.
-  const bool all_read = work_->decoder.finished() && work_->input.empty();
+  const bool all_read = exchange_->decoder.finished() && exchange_->input.empty();
   if (options.close) end_ = all_read ? End::finish : End::linger;
 }
 
 std::size_t Connection::output_bytes_max() const noexcept {
-  return stream_.bytes_go_to_kernel() ? service_.limits.output_bytes_max
-                                      : service_.limits.copied_bytes_max;
+  return transport_.bytes_go_to_kernel() ? context_.limits.output_bytes_max
+                                         : context_.limits.copied_bytes_max;
 }
 
 // Appends as much of the body as is ready and fits. Returns false if the response can't be
 // completed.
 bool Connection::append_body() {
-  OutgoingBody& outgoing = work_->outgoing;
-  const bool chunked = outgoing.source() != nullptr && !work_->response.size() &&
-                       work_->head.version == Version::http_1_1;
-  while (work_->output.size() < output_bytes_max()) {
+  OutgoingBody& outgoing = exchange_->outgoing;
+  const bool chunked = outgoing.source() != nullptr && !exchange_->response.size() &&
+                       exchange_->head.version == Version::http_1_1;
+  while (exchange_->output.size() < output_bytes_max()) {
     const std::size_t size = outgoing.next_size(output_bytes_max());
     if (size == 0 && make_resident_at_once(outgoing)) continue;
-    if (size == 0 || outgoing.must_wait(work_->output, size)) break;
+    if (size == 0 || outgoing.must_wait(exchange_->output, size)) break;
     std::array<char, 24> room;
     const std::string_view prefix = chunked ? encode_chunk_size(size, room) : std::string_view();
-    if (!outgoing.append(work_->output, prefix, size)) {
+    if (!outgoing.append(exchange_->output, prefix, size)) {
       end_ = End::abort;
       return false;
     }
-    if (chunked) work_->output.append("\r\n");
+    if (chunked) exchange_->output.append("\r\n");
   }
   if (chunked && outgoing.finished()) {
-    encode_last_chunk(work_->output, outgoing.source()->trailers(), work_->arena);
+    encode_last_chunk(exchange_->output, outgoing.source()->trailers(), exchange_->arena);
   }
   return true;
 }
@@ -289,7 +299,7 @@ bool Connection::append_body() {
 // Appends the rest of the body, flushing as needed. Returns false if it can't be completed or the
 // peer is gone.
 Task<bool> Connection::send_body() {
-  OutgoingBody& outgoing = work_->outgoing;
+  OutgoingBody& outgoing = exchange_->outgoing;
   while (!outgoing.finished()) {
     if (outgoing.next_size(1) == 0) {
       const bool pulled = co_await pull_more();
@@ -300,7 +310,8 @@ Task<bool> Connection::send_body() {
     const bool flushed = co_await flush();
     if (!flushed) co_return false;
     if (const std::optional<std::size_t> left = outgoing.to_settle()) {
-      const bool settled = co_await stream_.acknowledged(*left, service_.limits.send_idle_ms_max);
+      const bool settled =
+          co_await transport_.acknowledged(*left, context_.limits.send_idle_ms_max);
       if (!settled) co_return false;
       outgoing.settled();
     }
@@ -312,13 +323,13 @@ Task<bool> Connection::send_body() {
 Task<bool> Connection::pull_more() {
   const bool flushed = co_await flush();
   if (!flushed) co_return false;
-  const bool pulled = co_await pull(stream_.engine(), work_->outgoing);
+  const bool pulled = co_await pull(transport_.engine(), exchange_->outgoing);
   co_return pulled;
 }
 
 Task<bool> Connection::flush() {
-  if (work_->output.empty()) co_return true;
-  const Result<void> written = co_await stream_.write(work_->output, work_->sending);
+  if (exchange_->output.empty()) co_return true;
+  const Result<void> written = co_await transport_.write(exchange_->output, exchange_->sending);
   co_return written.has_value();
 }
 
@@ -327,10 +338,10 @@ Task<bool> Connection::flush() {
 Task<Result<std::string_view>> Connection::IncomingBody::read() {
   Connection& self = connection_;
   for (;;) {
-    switch (self.work_->decoder.decode(self.work_->input)) {
+    switch (self.exchange_->decoder.decode(self.exchange_->input)) {
       case BodyDecoder::Verdict::content:
-        self.work_->owes_continue = false;
-        co_return self.work_->decoder.content();
+        self.exchange_->owes_continue = false;
+        co_return self.exchange_->decoder.content();
       case BodyDecoder::Verdict::finished:
         co_return std::string_view();
       case BodyDecoder::Verdict::malformed:
@@ -340,32 +351,33 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
         break;
     }
     // RFC 9110, 10.1.1: no 100 (Continue) once the final response has begun.
-    const bool asks = std::exchange(self.work_->owes_continue, false) && !self.work_->responding;
-    if (asks) self.work_->output.append(continue_head);
-    self.work_->lease.end();
+    const bool asks =
+        std::exchange(self.exchange_->owes_continue, false) && !self.exchange_->responding;
+    if (asks) self.exchange_->output.append(continue_head);
+    self.exchange_->lease.end();
     const bool flushed = co_await self.flush();
     if (!flushed) {
       self.end_ = End::abort;
       co_return std::unexpected(Error{ECONNRESET, "request body"});
     }
-    base::Pace& pace = self.work_->receiving;
-    const std::int64_t from_ms = self.stream_.engine().now_ms();
-    Result<io::Lease> lease = co_await self.stream_.read(pace.left_ms());
+    base::Pace& pace = self.exchange_->receiving;
+    const std::int64_t from_ms = self.transport_.engine().now_ms();
+    Result<io::Lease> lease = co_await self.transport_.read(pace.left_ms());
     if (!lease || lease->empty()) {
       self.end_ = End::linger;  // so that the rest is not waited for again
       co_return std::unexpected(lease ? Error{ECONNRESET, "request body"} : lease.error());
     }
-    const std::int64_t elapsed_ms = self.stream_.engine().now_ms() - from_ms;
+    const std::int64_t elapsed_ms = self.transport_.engine().now_ms() - from_ms;
     if (!pace.moved(elapsed_ms, lease->bytes().size())) {
       self.end_ = End::linger;
       co_return std::unexpected(Error{ETIMEDOUT, "request body"});
     }
-    self.work_->take(*std::move(lease));
+    self.exchange_->take(*std::move(lease));
   }
 }
 
 std::span<const Field> Connection::IncomingBody::trailers() const noexcept {
-  const Work& work = *connection_.work_;
+  const H1Exchange& work = *connection_.exchange_;
   if (!work.decoder.finished()) return {};
   return {work.trailers.fields().begin(), work.trailers.fields().end()};
 }
@@ -374,21 +386,21 @@ std::span<const Field> Connection::IncomingBody::trailers() const noexcept {
 // stays open.
 void Connection::drop_arrived_body() {
   BodyDecoder::Verdict verdict;
-  while ((verdict = work_->decoder.decode(work_->input)) == BodyDecoder::Verdict::content) {
-    work_->dropped += work_->decoder.content().size();
+  while ((verdict = exchange_->decoder.decode(exchange_->input)) == BodyDecoder::Verdict::content) {
+    exchange_->dropped += exchange_->decoder.content().size();
   }
-  const bool too_much = work_->dropped > service_.limits.drain_bytes_max;
+  const bool too_much = exchange_->dropped > context_.limits.drain_bytes_max;
   if (verdict == BodyDecoder::Verdict::malformed || too_much) end_ = End::linger;
 }
 
 // Discards what the handler left unread. Returns false if that is too much or incomplete.
 Task<bool> Connection::drop_request_body() {
   if (end_ == End::linger) co_return false;
-  while (!work_->decoder.finished()) {
+  while (!exchange_->decoder.finished()) {
     const Result<std::string_view> piece = co_await incoming_.read();
     if (!piece) co_return false;
-    work_->dropped += piece->size();
-    if (work_->dropped > service_.limits.drain_bytes_max) co_return false;
+    exchange_->dropped += piece->size();
+    if (exchange_->dropped > context_.limits.drain_bytes_max) co_return false;
   }
   co_return true;
 }

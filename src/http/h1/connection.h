@@ -12,15 +12,15 @@
 #include "http/h1/body_decoder.h"
 #include "http/h1/parser.h"
 #include "http/h1/trailer_section.h"
-#include "http/service.h"
+#include "http/server_context.h"
 #include "io/lease.h"
-#include "net/stream.h"
+#include "net/transport.h"
 
 namespace h2server::http::h1 {
 
 // What a connection needs from the first byte of a request to the last of its response. An idle
 // connection has none.
-struct Work : Exchange {
+struct H1Exchange : Exchange {
   io::Lease lease;
   std::string_view input;   // the part of lease not parsed yet
   std::string head_buffer;  // a head that arrives in several leases
@@ -50,8 +50,8 @@ class Connection final : private Drainable {
  public:
   // All references must outlive the connection. `early`, followed by `first`, has been read
   // already.
-  Connection(net::Stream& stream, Service& service, base::Pool<Work>& works, bool encrypted,
-             std::string early, io::Lease first);
+  Connection(net::Transport& transport, ServerContext& context, base::Pool<H1Exchange>& exchanges,
+             bool encrypted, std::string early, io::Lease first);
   ~Connection();
 
   // Serves requests until the connection ends.
@@ -78,7 +78,7 @@ class Connection final : private Drainable {
   };
 
   void drain() override;
-  void shed() override { stream_.cancel_read(); }
+  void shed() override { transport_.cancel_read(); }
   void name_unfinished(std::vector<std::string>& names) const override;
 
   void begin_work();
@@ -100,20 +100,20 @@ class Connection final : private Drainable {
   [[nodiscard]] bool must_close_after_response() const noexcept;
   // Returns true if the response's body may still read the request's.
   [[nodiscard]] bool source_may_read() const noexcept {
-    return work_->outgoing.source() != nullptr;
+    return exchange_->outgoing.source() != nullptr;
   }
   [[nodiscard]] std::size_t output_bytes_max() const noexcept;
   Task<bool> flush();
 
   std::uint64_t requests_ = 0;  // begun so far
-  net::Stream& stream_;
-  Service& service_;
+  net::Transport& transport_;
+  ServerContext& context_;
   const bool encrypted_;
   End end_ = End::open;
   bool idle_ = false;  // waits for the first byte of a request
 
-  IncomingBody incoming_{*this};    // the current request's
-  base::Pool<Work>::Pointer work_;  // null while idle
+  IncomingBody incoming_{*this};              // the current request's
+  base::Pool<H1Exchange>::Pointer exchange_;  // null while idle
 };
 
 }  // namespace h2server::http::h1

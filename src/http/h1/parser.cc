@@ -59,7 +59,7 @@ Parser::Verdict Parser::parse(std::string_view bytes) {
       // RFC 9112, 2.2: an empty line before the request line is left over from an old client's
       // body.
       if (first && line.offset == 0) continue;
-      const bool good = first ? fail(400) : conclude();
+      const bool good = first ? fail(400) : validate();
       return good ? Verdict::complete : Verdict::malformed;
     }
     const bool good = first ? parse_request_line(bytes, line) : parse_field_line(bytes, line);
@@ -91,8 +91,8 @@ bool Parser::parse_version(std::string_view method, std::string_view text) {
   if (parse_method(method) == Method::unknown && !equals_ignoring_case(text.substr(0, 4), "HTTP")) {
     return fail(0);
   }
-  if (text.size() != 8 || !text.starts_with("HTTP/") || !base::is_digit(text[5]) || text[6] != '.' ||
-      !base::is_digit(text[7])) {
+  if (text.size() != 8 || !text.starts_with("HTTP/") || !base::is_digit(text[5]) ||
+      text[6] != '.' || !base::is_digit(text[7])) {
     return fail(400);
   }
   if (text[5] != '1') return fail(505);
@@ -114,31 +114,30 @@ bool Parser::parse_field_line(std::string_view bytes, Part line) {
   const Part value_part{static_cast<std::uint32_t>(value.data() - bytes.data()),
                         static_cast<std::uint32_t>(value.size())};
   lines_.push_back({{line.offset, static_cast<std::uint32_t>(colon)}, value_part});
-  return understand(name, value, value_part);
+  return interpret_field(name, value, value_part);
 }
 
 // Interprets the fields that frame the message or control the connection.
-bool Parser::understand(std::string_view name, std::string_view value, Part value_part) {
+bool Parser::interpret_field(std::string_view name, std::string_view value, Part value_part) {
   switch (name.size()) {
     case 4:
-      return !equals_ignoring_case(name, "host") || understand_host(value, value_part);
+      return !equals_ignoring_case(name, "host") || interpret_host(value, value_part);
     case 6:
       if (!equals_ignoring_case(name, "expect")) return true;
-      return understand_expect(value);
+      return interpret_expect(value);
     case 10:
-      return !equals_ignoring_case(name, "connection") || understand_connection(value);
+      return !equals_ignoring_case(name, "connection") || interpret_connection(value);
     case 14:
-      return !equals_ignoring_case(name, "content-length") || understand_content_length(value);
+      return !equals_ignoring_case(name, "content-length") || interpret_content_length(value);
     case 17:
-      return !equals_ignoring_case(name, "transfer-encoding") ||
-             understand_transfer_encoding(value);
+      return !equals_ignoring_case(name, "transfer-encoding") || interpret_transfer_encoding(value);
     default:
       return true;
   }
 }
 
 // RFC 9112, 3.2: exactly one Host, empty if the client's URI has no host.
-bool Parser::understand_host(std::string_view value, Part value_part) {
+bool Parser::interpret_host(std::string_view value, Part value_part) {
   if (has_host_ || (!value.empty() && !parse_authority(value))) return fail(400);
   has_host_ = true;
   host_ = value_part;
@@ -146,7 +145,7 @@ bool Parser::understand_host(std::string_view value, Part value_part) {
 }
 
 // RFC 9112, 6.3: two lengths are refused even if they agree, since no correct client sends them.
-bool Parser::understand_content_length(std::string_view value) {
+bool Parser::interpret_content_length(std::string_view value) {
   const std::optional<std::uint64_t> length = parse_decimal(value);
   if (!length || has_length_) return fail(400);
   has_length_ = true;
@@ -156,7 +155,7 @@ bool Parser::understand_content_length(std::string_view value) {
 
 // RFC 9112, 6.1: a list, possibly in several lines. Chunked must be last and occur once, without
 // parameters (7.1). It is the only coding that this server supports.
-bool Parser::understand_transfer_encoding(std::string_view value) {
+bool Parser::interpret_transfer_encoding(std::string_view value) {
   has_coding_ = true;
   bool good = true;
   for_each_element(value, [&](std::string_view coding) {
@@ -171,7 +170,7 @@ bool Parser::understand_transfer_encoding(std::string_view value) {
 }
 
 // RFC 9110, 10.1.1: a list. This server supports only 100-continue.
-bool Parser::understand_expect(std::string_view value) {
+bool Parser::interpret_expect(std::string_view value) {
   bool good = true;
   for_each_element(value, [&](std::string_view expectation) {
     good = good && equals_ignoring_case(expectation, "100-continue");
@@ -180,7 +179,7 @@ bool Parser::understand_expect(std::string_view value) {
   return good || fail(417);
 }
 
-bool Parser::understand_connection(std::string_view value) {
+bool Parser::interpret_connection(std::string_view value) {
   for_each_element(value, [this](std::string_view option) {
     wants_close_ |= equals_ignoring_case(option, "close");
     wants_keep_alive_ |= equals_ignoring_case(option, "keep-alive");
@@ -189,7 +188,7 @@ bool Parser::understand_connection(std::string_view value) {
 }
 
 // Derives the framing from the complete head.
-bool Parser::conclude() {
+bool Parser::validate() {
   const bool old = version_ == Version::http_1_0;
   if (!old && !has_host_) return fail(400);
   // RFC 9112, 6.1: a coding together with a length indicates request smuggling; a coding in

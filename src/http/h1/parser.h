@@ -61,13 +61,13 @@ class Parser {
   bool parse_request_line(std::string_view bytes, Part line);
   bool parse_version(std::string_view method, std::string_view text);
   bool parse_field_line(std::string_view bytes, Part line);
-  bool understand(std::string_view name, std::string_view value, Part value_part);
-  bool understand_host(std::string_view value, Part value_part);
-  bool understand_content_length(std::string_view value);
-  bool understand_transfer_encoding(std::string_view value);
-  bool understand_expect(std::string_view value);
-  bool understand_connection(std::string_view value);
-  bool conclude();
+  bool interpret_field(std::string_view name, std::string_view value, Part value_part);
+  bool interpret_host(std::string_view value, Part value_part);
+  bool interpret_content_length(std::string_view value);
+  bool interpret_transfer_encoding(std::string_view value);
+  bool interpret_expect(std::string_view value);
+  bool interpret_connection(std::string_view value);
+  bool validate();
 
   const Limits& limits_;
   std::size_t line_start_ = 0;

@@ -14,17 +14,17 @@
 #include "base/pace.h"
 #include "coro/event.h"
 #include "coro/task_group.h"
+#include "http/h2/h2_exchange.h"
 #include "http/h2/session.h"
-#include "http/h2/transfer.h"
-#include "http/service.h"
-#include "net/stream.h"
+#include "http/server_context.h"
+#include "net/transport.h"
 
 namespace h2server::http::h2 {
 
 class Connection final : private Drainable {
  public:
   // All must outlive the connection.
-  Connection(net::Stream& stream, Service& service, base::Pool<Transfer>& transfers,
+  Connection(net::Transport& transport, ServerContext& context, base::Pool<H2Exchange>& exchanges,
              Http2Implementation implementation, bool encrypted);
   ~Connection();
 
@@ -45,7 +45,7 @@ class Connection final : private Drainable {
   bool read_on_after(int error);
   void close_all();
   void want_write();
-  void hurry();
+  void shorten_idle_timeout();
   [[nodiscard]] std::uint32_t silence_ms_max() const noexcept;
   [[nodiscard]] std::uint32_t wait_ms() const noexcept;
   [[nodiscard]] bool settings_overdue() const noexcept;
@@ -59,28 +59,28 @@ class Connection final : private Drainable {
     bool for_window;
     bool for_connection_window;
   };
-  [[nodiscard]] bool keeps_pace(Transfer& transfer, const Waiting& waiting);
+  [[nodiscard]] bool keeps_pace(H2Exchange& exchange, const Waiting& waiting);
   [[nodiscard]] bool has_sent() const noexcept;
   [[nodiscard]] std::size_t output_bytes_max() const noexcept;
 
   void handle_events();
   void handle(const SessionEvent& event);
-  void begin(Transfer& transfer);
-  void admit(Transfer& transfer);
-  void keep(Transfer& transfer, std::string_view bytes);
-  void drop(Transfer& transfer, std::size_t bytes);
-  void close(Transfer& transfer);
-  void release_if_done(Transfer& transfer);
+  void begin(H2Exchange& exchange);
+  void admit(H2Exchange& exchange);
+  void keep(H2Exchange& exchange, std::string_view bytes);
+  void drop(H2Exchange& exchange, std::size_t bytes);
+  void close(H2Exchange& exchange);
+  void release_if_done(H2Exchange& exchange);
 
-  Task<void> answer(Transfer& transfer, const Handler& handler);
-  Task<void> produce(Transfer& transfer);
-  void respond(Transfer& transfer);
-  void stop_reading(Transfer& transfer);
-  Task<Result<std::string_view>> read_body(Transfer& transfer);
+  Task<void> answer(H2Exchange& exchange, const Handler& handler);
+  Task<void> produce(H2Exchange& exchange);
+  void respond(H2Exchange& exchange);
+  void stop_reading(H2Exchange& exchange);
+  Task<Result<std::string_view>> read_body(H2Exchange& exchange);
 
-  net::Stream& stream_;
-  Service& service_;
-  base::Pool<Transfer>& transfers_;
+  net::Transport& transport_;
+  ServerContext& context_;
+  base::Pool<H2Exchange>& exchanges_;
   const bool encrypted_;
   std::unique_ptr<Session> session_;
   base::BufferChain writing_;  // the write in flight; the session appends to its own chain
@@ -94,7 +94,7 @@ class Connection final : private Drainable {
   std::int64_t checked_ms_;        // time of the last pace check
   std::int64_t block_due_ms_ = 0;  // deadline of an incomplete field block; 0: none
   std::uint32_t block_ = 0;        // Session::unfinished_block()
-  Transfer* first_ = nullptr;      // list of transfers not yet released
+  H2Exchange* first_ = nullptr;    // list of exchanges not yet released
   std::size_t alive_ = 0;
   std::uint64_t requests_ = 0;  // begun so far
   bool receiving_ = false;      // events are being handled; one write follows

@@ -1,9 +1,9 @@
-// Receiver: the frames that carry neither fields nor content (RFC 9113, 6.3 to 6.9).
+// FrameReceiver: the frames that carry neither fields nor content (RFC 9113, 6.3 to 6.9).
 #include <algorithm>
 #include <optional>
 
+#include "http/h2/frame_receiver.h"
 #include "http/h2/priority.h"
-#include "http/h2/receiver.h"
 
 namespace h2server::http::h2 {
 
@@ -15,7 +15,7 @@ constexpr std::string_view growth_ping = "windows?";
 
 }  // namespace
 
-bool Receiver::on_other(std::string_view payload) {
+bool FrameReceiver::on_other(std::string_view payload) {
   switch (frame_.type) {
     case FrameType::priority:
       return on_priority(payload);
@@ -41,7 +41,7 @@ bool Receiver::on_other(std::string_view payload) {
 }
 
 // 6.3: checked and ignored.
-bool Receiver::on_priority(std::string_view payload) {
+bool FrameReceiver::on_priority(std::string_view payload) {
   if (frame_.stream == 0) return fail_for(ErrorCode::protocol_error);
   if (payload.size() != 5) return fail_for(ErrorCode::frame_size_error);
   if (read_u31(payload.data()) == frame_.stream) return fail_for(ErrorCode::protocol_error);
@@ -49,14 +49,14 @@ bool Receiver::on_priority(std::string_view payload) {
 }
 
 // RFC 9218, 7.1.
-bool Receiver::on_priority_update(std::string_view payload) {
+bool FrameReceiver::on_priority_update(std::string_view payload) {
   if (frame_.stream != 0) return fail_for(ErrorCode::protocol_error);
   if (payload.size() < 4) return fail_for(ErrorCode::frame_size_error);
   const std::uint32_t id = read_u31(payload.data());
   if (id == 0 || id % 2 == 0) return fail_for(ErrorCode::protocol_error);
   const Priority priority = parse_priority(payload.substr(4));
-  if (Transfer* const transfer = streams_.find(id)) {
-    sender_.set_priority(*transfer, priority);
+  if (H2Exchange* const exchange = streams_.find(id)) {
+    sender_.set_priority(*exchange, priority);
   } else if (streams_.past(id) == Streams::Past::idle) {
     remember_priority(id, priority);
   }
@@ -64,7 +64,7 @@ bool Receiver::on_priority_update(std::string_view payload) {
 }
 
 // Keeps the priority of a stream that is not open yet. It overrides the request's field Priority.
-void Receiver::remember_priority(std::uint32_t id, Priority priority) {
+void FrameReceiver::remember_priority(std::uint32_t id, Priority priority) {
   constexpr std::size_t remembered_max = 16;  // clients send few ahead of their requests
   const auto known = std::ranges::find(priorities_, id, [](const auto& it) { return it.first; });
   if (known != priorities_.end()) {
@@ -74,19 +74,19 @@ void Receiver::remember_priority(std::uint32_t id, Priority priority) {
   }
 }
 
-void Receiver::recall_priority(Transfer& transfer) {
+void FrameReceiver::recall_priority(H2Exchange& exchange) {
   const auto known =
-      std::ranges::find(priorities_, transfer.id, [](const auto& it) { return it.first; });
-  if (known != priorities_.end()) transfer.stream.priority = known->second;
-  std::erase_if(priorities_, [&](const auto& it) { return it.first <= transfer.id; });
+      std::ranges::find(priorities_, exchange.id, [](const auto& it) { return it.first; });
+  if (known != priorities_.end()) exchange.stream.priority = known->second;
+  std::erase_if(priorities_, [&](const auto& it) { return it.first <= exchange.id; });
 }
 
 // 6.4.
-bool Receiver::on_rst_stream(std::string_view payload) {
+bool FrameReceiver::on_rst_stream(std::string_view payload) {
   if (frame_.stream == 0) return fail_for(ErrorCode::protocol_error);
   if (payload.size() != 4) return fail_for(ErrorCode::frame_size_error);
-  if (Transfer* const transfer = streams_.find(frame_.stream)) {
-    sender_.drop(*transfer);
+  if (H2Exchange* const exchange = streams_.find(frame_.stream)) {
+    sender_.drop(*exchange);
     return guard_.allow_reset() || fail_for(ErrorCode::enhance_your_calm);
   }
   const Streams::Past past = streams_.past(frame_.stream);
@@ -95,7 +95,7 @@ bool Receiver::on_rst_stream(std::string_view payload) {
 }
 
 // 6.5.
-bool Receiver::on_settings(std::string_view payload) {
+bool FrameReceiver::on_settings(std::string_view payload) {
   if (frame_.stream != 0) return fail_for(ErrorCode::protocol_error);
   if (frame_.has(flag::ack)) {
     if (!payload.empty()) return fail_for(ErrorCode::frame_size_error);
@@ -120,7 +120,7 @@ bool Receiver::on_settings(std::string_view payload) {
 }
 
 // 6.5.2.
-bool Receiver::apply(Setting setting, std::uint32_t value) {
+bool FrameReceiver::apply(Setting setting, std::uint32_t value) {
   switch (setting) {
     case Setting::header_table_size:
       sender_.set_table_bytes_max(value);
@@ -144,7 +144,7 @@ bool Receiver::apply(Setting setting, std::uint32_t value) {
 }
 
 // 6.7.
-bool Receiver::on_ping(std::string_view payload) {
+bool FrameReceiver::on_ping(std::string_view payload) {
   if (frame_.stream != 0) return fail_for(ErrorCode::protocol_error);
   if (payload.size() != 8) return fail_for(ErrorCode::frame_size_error);
   if (frame_.has(flag::ack)) {
@@ -156,31 +156,31 @@ bool Receiver::on_ping(std::string_view payload) {
   return allow_idle_frame();
 }
 
-void Receiver::ping_for_drain() {
+void FrameReceiver::ping_for_drain() {
   ponged_ = false;
   sender_.ping(drain_ping, false);
 }
 
 // Sends WINDOW_UPDATE, and sometimes a PING that measures what arrives in a round trip.
-void Receiver::announce(std::uint32_t id, std::uint32_t increment) {
+void FrameReceiver::announce(std::uint32_t id, std::uint32_t increment) {
   sender_.window_update(id, increment);
   if (!growth_.begin(window_.unread())) return;
   sender_.ping(growth_ping, false);
   guard_.note_question();
 }
 
-void Receiver::widen_windows() {
+void FrameReceiver::widen_windows() {
   const std::uint32_t increment = window_.grow_to(growth_.connection_bytes());
   if (increment > 0) sender_.window_update(0, increment);
-  streams_.for_each([this](Transfer& transfer) {
-    if (!transfer.stream.takes_content()) return;
-    const std::uint32_t more = transfer.stream.receive.grow_to(growth_.stream_bytes());
-    if (more > 0) sender_.window_update(transfer.id, more);
+  streams_.for_each([this](H2Exchange& exchange) {
+    if (!exchange.stream.takes_content()) return;
+    const std::uint32_t more = exchange.stream.receive.grow_to(growth_.stream_bytes());
+    if (more > 0) sender_.window_update(exchange.id, more);
   });
 }
 
 // 6.8: the client opens no more streams; open ones continue.
-bool Receiver::on_goaway(std::string_view payload) {
+bool FrameReceiver::on_goaway(std::string_view payload) {
   if (frame_.stream != 0) return fail_for(ErrorCode::protocol_error);
   if (payload.size() < 8) return fail_for(ErrorCode::frame_size_error);
   peer_goes_ = true;
@@ -188,20 +188,21 @@ bool Receiver::on_goaway(std::string_view payload) {
 }
 
 // 6.9.
-bool Receiver::on_window_update(std::string_view payload) {
+bool FrameReceiver::on_window_update(std::string_view payload) {
   if (payload.size() != 4) return fail_for(ErrorCode::frame_size_error);
   const std::uint32_t increment = read_u31(payload.data());
   if (frame_.stream == 0) {
     if (increment == 0) return fail_for(ErrorCode::protocol_error);
     return sender_.widen(increment) || fail_for(ErrorCode::flow_control_error);
   }
-  Transfer* const transfer = streams_.find(frame_.stream);
-  if (transfer == nullptr) {
+  H2Exchange* const exchange = streams_.find(frame_.stream);
+  if (exchange == nullptr) {
     const bool idle = streams_.past(frame_.stream) == Streams::Past::idle;
     return idle ? fail_for(ErrorCode::protocol_error) : allow_idle_frame();
   }
-  if (increment == 0) return punish(*transfer, ErrorCode::protocol_error);
-  return sender_.widen(*transfer, increment) || punish(*transfer, ErrorCode::flow_control_error);
+  if (increment == 0) return reset_for_violation(*exchange, ErrorCode::protocol_error);
+  return sender_.widen(*exchange, increment) ||
+         reset_for_violation(*exchange, ErrorCode::flow_control_error);
 }
 
 }  // namespace h2server::http::h2

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "http/h2/receiver.h"
-#include "http/h2/sender.h"
+#include "http/h2/frame_receiver.h"
+#include "http/h2/frame_sender.h"
 #include "http/h2/streams.h"
 
 namespace h2server::http::h2 {
@@ -12,8 +12,8 @@ namespace {
 
 class NativeSession final : public Session {
  public:
-  NativeSession(const Limits& limits, base::Pool<Transfer>& transfers, WindowBudget* windows)
-      : streams_(transfers),
+  NativeSession(const Limits& limits, base::Pool<H2Exchange>& exchanges, WindowBudget* windows)
+      : streams_(exchanges),
         sender_(limits, streams_),
         receiver_(limits, streams_, sender_, windows) {}
 
@@ -22,7 +22,8 @@ class NativeSession final : public Session {
   }
 
   bool next(SessionEvent& event) override {
-    if (streams_.next_told(event) || receiver_.next(event) || streams_.next_told(event)) {
+    if (streams_.next_notification(event) || receiver_.next(event) ||
+        streams_.next_notification(event)) {
       return true;
     }
     // RFC 9113, 6.8: what was sent before the client saw the first GOAWAY has arrived by now.
@@ -40,30 +41,30 @@ class NativeSession final : public Session {
   }
   bool acknowledged() const noexcept override { return receiver_.acknowledged(); }
   std::uint32_t unfinished_block() const noexcept override { return receiver_.unfinished_block(); }
-  bool awaits_window(const Transfer& transfer) const noexcept override {
-    return sender_.awaits_window(transfer);
+  bool awaits_window(const H2Exchange& exchange) const noexcept override {
+    return sender_.awaits_window(exchange);
   }
   bool awaits_window() const noexcept override { return sender_.awaits_window(); }
   bool may_receive() const noexcept override { return receiver_.may_receive(); }
 
-  void respond(Transfer& transfer, const ResponseHead& head, bool has_body) override {
-    if (!receiver_.failed()) sender_.respond(transfer, head, has_body);
+  void respond(H2Exchange& exchange, const ResponseHead& head, bool has_body) override {
+    if (!receiver_.failed()) sender_.respond(exchange, head, has_body);
   }
-  void inform_continue(Transfer& transfer) override {
-    if (!receiver_.failed()) sender_.inform_continue(transfer);
+  void inform_continue(H2Exchange& exchange) override {
+    if (!receiver_.failed()) sender_.inform_continue(exchange);
   }
-  void body_offered(Transfer& transfer) override { sender_.body_offered(transfer); }
-  void consume(Transfer& transfer, std::size_t bytes) override {
-    receiver_.consume(&transfer, static_cast<std::uint32_t>(bytes));
+  void body_offered(H2Exchange& exchange) override { sender_.body_offered(exchange); }
+  void consume(H2Exchange& exchange, std::size_t bytes) override {
+    receiver_.consume(&exchange, static_cast<std::uint32_t>(bytes));
   }
-  void reset(Transfer& transfer, ErrorCode code) override { sender_.reset(transfer, code); }
+  void reset(H2Exchange& exchange, ErrorCode code) override { sender_.reset(exchange, code); }
 
   void drain() override {
     if (std::exchange(draining_, true) || receiver_.failed()) return;
     sender_.goaway(receiver_.serve_up_to(largest_stream), ErrorCode::no_error);
     receiver_.ping_for_drain();
   }
-  void end_after(const Transfer& transfer) override { end_at(transfer.id); }
+  void end_after(const H2Exchange& exchange) override { end_at(exchange.id); }
   void terminate(ErrorCode code) override { receiver_.fail(code); }
 
  private:
@@ -72,16 +73,17 @@ class NativeSession final : public Session {
   }
 
   Streams streams_;
-  Sender sender_;
-  Receiver receiver_;
+  FrameSender sender_;
+  FrameReceiver receiver_;
   bool draining_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Session> make_native_session(const Limits& limits, base::Pool<Transfer>& transfers,
+std::unique_ptr<Session> make_native_session(const Limits& limits,
+                                             base::Pool<H2Exchange>& exchanges,
                                              WindowBudget* windows) {
-  return std::make_unique<NativeSession>(limits, transfers, windows);
+  return std::make_unique<NativeSession>(limits, exchanges, windows);
 }
 
 }  // namespace h2server::http::h2

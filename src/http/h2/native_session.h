@@ -8,7 +8,8 @@
 namespace h2server::http::h2 {
 
 // All must outlive the session. If `windows` is null, receive windows do not grow.
-std::unique_ptr<Session> make_native_session(const Limits& limits, base::Pool<Transfer>& transfers,
+std::unique_ptr<Session> make_native_session(const Limits& limits,
+                                             base::Pool<H2Exchange>& exchanges,
                                              WindowBudget* windows);
 
 }  // namespace h2server::http::h2

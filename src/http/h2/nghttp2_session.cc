@@ -33,7 +33,7 @@ struct FreeCallbacks {
 
 class Nghttp2Session final : public Session {
  public:
-  Nghttp2Session(const Limits& limits, base::Pool<Transfer>& transfers);
+  Nghttp2Session(const Limits& limits, base::Pool<H2Exchange>& exchanges);
   ~Nghttp2Session() override;
 
   void receive(std::string_view bytes, std::int64_t now_ms) override;
@@ -44,30 +44,30 @@ class Nghttp2Session final : public Session {
   bool finished() const noexcept override;
   bool acknowledged() const noexcept override { return acknowledged_; }
   std::uint32_t unfinished_block() const noexcept override { return in_block_ ? frames_ : 0; }
-  bool awaits_window(const Transfer& transfer) const noexcept override;
+  bool awaits_window(const H2Exchange& exchange) const noexcept override;
   bool awaits_window() const noexcept override;
   bool may_receive() const noexcept override;
-  void respond(Transfer& transfer, const ResponseHead& head, bool has_body) override;
-  void inform_continue(Transfer& transfer) override;
-  void body_offered(Transfer& transfer) override;
-  void consume(Transfer& transfer, std::size_t bytes) override;
-  void reset(Transfer& transfer, ErrorCode code) override;
+  void respond(H2Exchange& exchange, const ResponseHead& head, bool has_body) override;
+  void inform_continue(H2Exchange& exchange) override;
+  void body_offered(H2Exchange& exchange) override;
+  void consume(H2Exchange& exchange, std::size_t bytes) override;
+  void reset(H2Exchange& exchange, ErrorCode code) override;
   void drain() override;
-  void end_after(const Transfer& transfer) override;
+  void end_after(const H2Exchange& exchange) override;
   void terminate(ErrorCode code) override;
 
  private:
   // The library's callbacks, in the order of a stream's life.
   struct Callbacks;
 
-  void add_event(SessionEvent::Kind kind, Transfer* transfer, std::string_view bytes = {}) {
-    events_.push_back({kind, transfer, bytes});
+  void add_event(SessionEvent::Kind kind, H2Exchange* exchange, std::string_view bytes = {}) {
+    events_.push_back({kind, exchange, bytes});
   }
-  Transfer* transfer_of(std::int32_t id) const noexcept {
-    return static_cast<Transfer*>(nghttp2_session_get_stream_user_data(session_.get(), id));
+  H2Exchange* transfer_of(std::int32_t id) const noexcept {
+    return static_cast<H2Exchange*>(nghttp2_session_get_stream_user_data(session_.get(), id));
   }
   void add_header(const Field& field);
-  bool submit_trailers(Transfer& transfer);
+  bool submit_trailers(H2Exchange& exchange);
   void check(ssize_t verdict) noexcept;
   bool allow(const FrameHead& head) noexcept;
   bool is_gone(std::uint32_t id) const noexcept;
@@ -75,12 +75,12 @@ class Nghttp2Session final : public Session {
   bool was_skipped(std::int32_t id) const noexcept;
 
   const Limits& limits_;
-  base::Pool<Transfer>& transfers_;
+  base::Pool<H2Exchange>& exchanges_;
   std::unique_ptr<nghttp2_session, FreeSession> session_;
-  std::vector<Transfer*> incomplete_;  // whose head is incomplete; owned here
-  std::vector<nghttp2_nv> headers_;    // of the response being submitted
+  std::vector<H2Exchange*> incomplete_;  // whose head is incomplete; owned here
+  std::vector<nghttp2_nv> headers_;      // of the response being submitted
   std::vector<SessionEvent> events_;
-  std::size_t told_ = 0;  // events already delivered
+  std::size_t delivered_ = 0;  // events already delivered
   base::BufferChain out_;
   RequestHeadBuilder builder_;
   FrameHeads heads_;
@@ -123,17 +123,17 @@ struct Nghttp2Session::Callbacks {
     if (frame->hd.type != NGHTTP2_HEADERS) return 0;
     Nghttp2Session& me = self(user);
     if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
-      Transfer* const open = me.transfer_of(frame->hd.stream_id);
+      H2Exchange* const open = me.transfer_of(frame->hd.stream_id);
       if (open != nullptr) me.builder_.begin_trailers(*open);
       return 0;
     }
-    Transfer* const transfer = me.transfers_.take().release();
-    transfer->id = static_cast<std::uint32_t>(frame->hd.stream_id);
-    transfer->head.version = Version::http_2;
+    H2Exchange* const exchange = me.exchanges_.take().release();
+    exchange->id = static_cast<std::uint32_t>(frame->hd.stream_id);
+    exchange->head.version = Version::http_2;
     me.note_stream(frame->hd.stream_id);
-    me.incomplete_.push_back(transfer);
-    me.builder_.begin_head(*transfer);
-    nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, transfer);
+    me.incomplete_.push_back(exchange);
+    me.builder_.begin_head(*exchange);
+    nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, exchange);
     return 0;
   }
 
@@ -175,20 +175,20 @@ struct Nghttp2Session::Callbacks {
       return 0;
     }
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
-    Transfer* const transfer = me.transfer_of(frame->hd.stream_id);
-    if (transfer == nullptr) return 0;
-    if (frame->hd.type == NGHTTP2_HEADERS && !me.builder_.conclude()) {
+    H2Exchange* const exchange = me.transfer_of(frame->hd.stream_id);
+    if (exchange == nullptr) return 0;
+    if (frame->hd.type == NGHTTP2_HEADERS && !me.builder_.validate()) {
       me.check(nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
                                          NGHTTP2_PROTOCOL_ERROR));
       return 0;
     }
     const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
-      std::erase(me.incomplete_, transfer);
-      transfer->ended = ends;
-      me.add_event(SessionEvent::Kind::request, transfer);
+      std::erase(me.incomplete_, exchange);
+      exchange->ended = ends;
+      me.add_event(SessionEvent::Kind::request, exchange);
     } else if (ends) {
-      me.add_event(SessionEvent::Kind::ended, transfer);
+      me.add_event(SessionEvent::Kind::ended, exchange);
     }
     return 0;
   }
@@ -214,58 +214,58 @@ struct Nghttp2Session::Callbacks {
 
   static int data_received(nghttp2_session* session, std::uint8_t, std::int32_t id,
                            const std::uint8_t* bytes, std::size_t size, void* user) {
-    Transfer* const transfer = self(user).transfer_of(id);
-    if (transfer == nullptr) {
+    H2Exchange* const exchange = self(user).transfer_of(id);
+    if (exchange == nullptr) {
       self(user).check(nghttp2_session_consume_connection(session, size));
       return 0;
     }
-    self(user).add_event(SessionEvent::Kind::data, transfer, view(bytes, size));
+    self(user).add_event(SessionEvent::Kind::data, exchange, view(bytes, size));
     return 0;
   }
 
   static int stream_closed(nghttp2_session*, std::int32_t id, std::uint32_t, void* user) {
     Nghttp2Session& me = self(user);
     std::erase(me.own_resets_, id);
-    Transfer* const transfer = me.transfer_of(id);
-    if (transfer == nullptr) return 0;
-    if (std::erase(me.incomplete_, transfer) == 1) {
-      base::Pool<Transfer>::Pointer(transfer, {&me.transfers_}).reset();
+    H2Exchange* const exchange = me.transfer_of(id);
+    if (exchange == nullptr) return 0;
+    if (std::erase(me.incomplete_, exchange) == 1) {
+      base::Pool<H2Exchange>::Pointer(exchange, {&me.exchanges_}).reset();
     } else {
-      me.add_event(SessionEvent::Kind::closed, transfer);
+      me.add_event(SessionEvent::Kind::closed, exchange);
     }
     return 0;
   }
 
   static ssize_t read_body(nghttp2_session*, std::int32_t, std::uint8_t*, std::size_t bytes_max,
                            std::uint32_t* flags, nghttp2_data_source* source, void* user) {
-    Transfer& transfer = *static_cast<Transfer*>(source->ptr);
-    if (transfer.outgoing.finished()) {
+    H2Exchange& exchange = *static_cast<H2Exchange*>(source->ptr);
+    if (exchange.outgoing.finished()) {
       *flags |= NGHTTP2_DATA_FLAG_EOF;
-      if (self(user).submit_trailers(transfer)) *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+      if (self(user).submit_trailers(exchange)) *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
       return 0;
     }
-    const std::size_t size = transfer.outgoing.next_size(bytes_max);
+    const std::size_t size = exchange.outgoing.next_size(bytes_max);
     if (size == 0) {
-      transfer.stalled = true;
+      exchange.stalled = true;
       return NGHTTP2_ERR_DEFERRED;
     }
     *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
-    if (transfer.outgoing.ends_after(size)) *flags |= NGHTTP2_DATA_FLAG_EOF;
+    if (exchange.outgoing.ends_after(size)) *flags |= NGHTTP2_DATA_FLAG_EOF;
     return static_cast<ssize_t>(size);
   }
 
   static int send_body(nghttp2_session*, nghttp2_frame*, const std::uint8_t* frame_head,
                        std::size_t size, nghttp2_data_source* source, void* user) {
     Nghttp2Session& me = self(user);
-    Transfer& transfer = *static_cast<Transfer*>(source->ptr);
-    if (me.out_.size() >= me.out_bytes_max_ || transfer.outgoing.must_wait(me.out_, size)) {
+    H2Exchange& exchange = *static_cast<H2Exchange*>(source->ptr);
+    if (me.out_.size() >= me.out_bytes_max_ || exchange.outgoing.must_wait(me.out_, size)) {
       return NGHTTP2_ERR_WOULDBLOCK;
     }
-    if (!transfer.outgoing.append(me.out_, view(frame_head, frame_head_bytes), size)) {
+    if (!exchange.outgoing.append(me.out_, view(frame_head, frame_head_bytes), size)) {
       return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;  // resets the stream, INTERNAL_ERROR
     }
-    if (transfer.outgoing.is_pulled() && transfer.outgoing.next_size(1) == 0) {
-      me.add_event(SessionEvent::Kind::body_taken, &transfer);
+    if (exchange.outgoing.is_pulled() && exchange.outgoing.next_size(1) == 0) {
+      me.add_event(SessionEvent::Kind::body_taken, &exchange);
     }
     return 0;
   }
@@ -291,13 +291,13 @@ struct Nghttp2Session::Callbacks {
 };
 
 Nghttp2Session::~Nghttp2Session() {
-  for (Transfer* const transfer : incomplete_) {
-    base::Pool<Transfer>::Pointer(transfer, {&transfers_}).reset();
+  for (H2Exchange* const exchange : incomplete_) {
+    base::Pool<H2Exchange>::Pointer(exchange, {&exchanges_}).reset();
   }
 }
 
-Nghttp2Session::Nghttp2Session(const Limits& limits, base::Pool<Transfer>& transfers)
-    : limits_(limits), transfers_(transfers), builder_(limits), guard_(limits) {
+Nghttp2Session::Nghttp2Session(const Limits& limits, base::Pool<H2Exchange>& exchanges)
+    : limits_(limits), exchanges_(exchanges), builder_(limits), guard_(limits) {
   nghttp2_option* fresh = nullptr;
   if (nghttp2_option_new(&fresh) != 0) base::out_of_memory();
   const std::unique_ptr<nghttp2_option, FreeOptions> options(fresh);
@@ -397,13 +397,13 @@ void Nghttp2Session::receive(std::string_view bytes, std::int64_t now_ms) {
 }
 
 bool Nghttp2Session::next(SessionEvent& event) {
-  if (told_ == events_.size()) {
+  if (delivered_ == events_.size()) {
     events_.clear();
-    told_ = 0;
+    delivered_ = 0;
     return false;
   }
-  event = events_[told_++];
-  if (event.kind == SessionEvent::Kind::ended) event.transfer->ended = true;
+  event = events_[delivered_++];
+  if (event.kind == SessionEvent::Kind::ended) event.exchange->ended = true;
   return true;
 }
 
@@ -433,54 +433,54 @@ void Nghttp2Session::add_header(const Field& field) {
                       NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE});
 }
 
-void Nghttp2Session::respond(Transfer& transfer, const ResponseHead& head, bool has_body) {
+void Nghttp2Session::respond(H2Exchange& exchange, const ResponseHead& head, bool has_body) {
   headers_.clear();
   for (const Field& field : head.prepared) add_header(field);
   for (const Field& field : head.fields) add_header(field);
-  if (!head.date.empty()) add_header({"date", transfer.arena.copy(head.date)});
-  const nghttp2_data_provider body{.source = {.ptr = &transfer},
+  if (!head.date.empty()) add_header({"date", exchange.arena.copy(head.date)});
+  const nghttp2_data_provider body{.source = {.ptr = &exchange},
                                    .read_callback = base::c_callback<Callbacks::read_body>};
-  check(nghttp2_submit_response(session_.get(), static_cast<std::int32_t>(transfer.id),
+  check(nghttp2_submit_response(session_.get(), static_cast<std::int32_t>(exchange.id),
                                 headers_.data(), headers_.size(), has_body ? &body : nullptr));
 }
 
 // Returns false if there are none.
-bool Nghttp2Session::submit_trailers(Transfer& transfer) {
-  if (transfer.outgoing.source() == nullptr) return false;
+bool Nghttp2Session::submit_trailers(H2Exchange& exchange) {
+  if (exchange.outgoing.source() == nullptr) return false;
   std::vector<Field> trailers;
-  trailer_fields(transfer.outgoing.source()->trailers(), transfer.arena, trailers);
+  trailer_fields(exchange.outgoing.source()->trailers(), exchange.arena, trailers);
   if (trailers.empty()) return false;
   headers_.clear();
   for (const Field& field : trailers) add_header(field);
-  check(nghttp2_submit_trailer(session_.get(), static_cast<std::int32_t>(transfer.id),
+  check(nghttp2_submit_trailer(session_.get(), static_cast<std::int32_t>(exchange.id),
                                headers_.data(), headers_.size()));
   return true;
 }
 
-void Nghttp2Session::inform_continue(Transfer& transfer) {
+void Nghttp2Session::inform_continue(H2Exchange& exchange) {
   std::uint8_t name[] = ":status";
   std::uint8_t value[] = "100";
   const nghttp2_nv status{name, value, sizeof name - 1, sizeof value - 1, NGHTTP2_NV_FLAG_NONE};
   check(nghttp2_submit_headers(session_.get(), NGHTTP2_FLAG_NONE,
-                               static_cast<std::int32_t>(transfer.id), nullptr, &status, 1,
+                               static_cast<std::int32_t>(exchange.id), nullptr, &status, 1,
                                nullptr));
 }
 
-void Nghttp2Session::body_offered(Transfer& transfer) {
-  if (!std::exchange(transfer.stalled, false)) return;
-  check(nghttp2_session_resume_data(session_.get(), static_cast<std::int32_t>(transfer.id)));
+void Nghttp2Session::body_offered(H2Exchange& exchange) {
+  if (!std::exchange(exchange.stalled, false)) return;
+  check(nghttp2_session_resume_data(session_.get(), static_cast<std::int32_t>(exchange.id)));
 }
 
-void Nghttp2Session::consume(Transfer& transfer, std::size_t bytes) {
-  if (transfer.closed) {
+void Nghttp2Session::consume(H2Exchange& exchange, std::size_t bytes) {
+  if (exchange.closed) {
     check(nghttp2_session_consume_connection(session_.get(), bytes));
     return;
   }
-  check(nghttp2_session_consume(session_.get(), static_cast<std::int32_t>(transfer.id), bytes));
+  check(nghttp2_session_consume(session_.get(), static_cast<std::int32_t>(exchange.id), bytes));
 }
 
-bool Nghttp2Session::awaits_window(const Transfer& transfer) const noexcept {
-  const auto id = static_cast<std::int32_t>(transfer.id);
+bool Nghttp2Session::awaits_window(const H2Exchange& exchange) const noexcept {
+  const auto id = static_cast<std::int32_t>(exchange.id);
   return nghttp2_session_get_stream_remote_window_size(session_.get(), id) <= 0;
 }
 
@@ -492,10 +492,10 @@ bool Nghttp2Session::may_receive() const noexcept {
   return nghttp2_session_get_local_window_size(session_.get()) > 0;
 }
 
-void Nghttp2Session::reset(Transfer& transfer, ErrorCode code) {
-  if (!transfer.closed) own_resets_.push_back(static_cast<std::int32_t>(transfer.id));
+void Nghttp2Session::reset(H2Exchange& exchange, ErrorCode code) {
+  if (!exchange.closed) own_resets_.push_back(static_cast<std::int32_t>(exchange.id));
   check(nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE,
-                                  static_cast<std::int32_t>(transfer.id),
+                                  static_cast<std::int32_t>(exchange.id),
                                   static_cast<std::uint32_t>(code)));
 }
 
@@ -504,9 +504,9 @@ void Nghttp2Session::drain() {
   check(nghttp2_submit_shutdown_notice(session_.get()));
 }
 
-void Nghttp2Session::end_after(const Transfer& transfer) {
+void Nghttp2Session::end_after(const H2Exchange& exchange) {
   check(nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE,
-                              static_cast<std::int32_t>(transfer.id), NGHTTP2_NO_ERROR, nullptr,
+                              static_cast<std::int32_t>(exchange.id), NGHTTP2_NO_ERROR, nullptr,
                               0));
 }
 
@@ -519,8 +519,8 @@ void Nghttp2Session::terminate(ErrorCode code) {
 const bool has_nghttp2 = true;
 
 std::unique_ptr<Session> make_nghttp2_session(const Limits& limits,
-                                              base::Pool<Transfer>& transfers) {
-  return std::make_unique<Nghttp2Session>(limits, transfers);
+                                              base::Pool<H2Exchange>& exchanges) {
+  return std::make_unique<Nghttp2Session>(limits, exchanges);
 }
 
 }  // namespace h2server::http::h2

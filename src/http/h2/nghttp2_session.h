@@ -10,8 +10,8 @@ namespace h2server::http::h2 {
 // False in a build without libnghttp2 (CMake's H2SERVER_NGHTTP2); then the function returns null.
 extern const bool has_nghttp2;
 
-// `limits` and `transfers` must outlive the session.
+// `limits` and `exchanges` must outlive the session.
 std::unique_ptr<Session> make_nghttp2_session(const Limits& limits,
-                                              base::Pool<Transfer>& transfers);
+                                              base::Pool<H2Exchange>& exchanges);
 
 }  // namespace h2server::http::h2

@@ -49,46 +49,46 @@ Priority parse_priority(std::string_view value) noexcept {
   return priority;
 }
 
-void Scheduler::add(Transfer& transfer) noexcept {
-  Stream& stream = transfer.stream;
+void Scheduler::add(H2Exchange& exchange) noexcept {
+  Stream& stream = exchange.stream;
   ASSERT(!stream.ready);
   stream.ready = true;
   waiting_ |= static_cast<std::uint8_t>(1U << stream.priority.urgency);
-  Transfer*& front = fronts_[stream.priority.urgency];
+  H2Exchange*& front = fronts_[stream.priority.urgency];
   if (front == nullptr) {
-    front = stream.next_ready = stream.previous_ready = &transfer;
+    front = stream.next_ready = stream.previous_ready = &exchange;
     return;
   }
-  Transfer* const back = front->stream.previous_ready;
+  H2Exchange* const back = front->stream.previous_ready;
   stream.next_ready = front;
   stream.previous_ready = back;
-  back->stream.next_ready = front->stream.previous_ready = &transfer;
+  back->stream.next_ready = front->stream.previous_ready = &exchange;
 }
 
-void Scheduler::remove(Transfer& transfer) noexcept {
-  Stream& stream = transfer.stream;
+void Scheduler::remove(H2Exchange& exchange) noexcept {
+  Stream& stream = exchange.stream;
   if (!std::exchange(stream.ready, false)) return;
-  Transfer*& front = fronts_[stream.priority.urgency];
-  if (stream.next_ready == &transfer) {
+  H2Exchange*& front = fronts_[stream.priority.urgency];
+  if (stream.next_ready == &exchange) {
     front = nullptr;
     waiting_ &= static_cast<std::uint8_t>(~(1U << stream.priority.urgency));
     return;
   }
-  if (front == &transfer) front = stream.next_ready;
+  if (front == &exchange) front = stream.next_ready;
   stream.next_ready->stream.previous_ready = stream.previous_ready;
   stream.previous_ready->stream.next_ready = stream.next_ready;
 }
 
-Transfer* Scheduler::first() const noexcept {
+H2Exchange* Scheduler::first() const noexcept {
   if (waiting_ == 0) return nullptr;
   return fronts_[static_cast<std::size_t>(std::countr_zero(waiting_))];
 }
 
-void Scheduler::took_turn(Transfer& transfer) noexcept {
-  const Stream& stream = transfer.stream;
+void Scheduler::took_turn(H2Exchange& exchange) noexcept {
+  const Stream& stream = exchange.stream;
   if (!stream.ready || !stream.priority.incremental) return;
-  Transfer*& front = fronts_[stream.priority.urgency];
-  if (front == &transfer) front = stream.next_ready;  // rotates the ring: it is the back now
+  H2Exchange*& front = fronts_[stream.priority.urgency];
+  if (front == &exchange) front = stream.next_ready;  // rotates the ring: it is the back now
 }
 
 }  // namespace h2server::http::h2

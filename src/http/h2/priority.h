@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "http/h2/transfer.h"
+#include "http/h2/h2_exchange.h"
 
 namespace h2server::http::h2 {
 
@@ -18,16 +18,16 @@ namespace h2server::http::h2 {
 // back after each frame.
 class Scheduler {
  public:
-  void add(Transfer& transfer) noexcept;
-  void remove(Transfer& transfer) noexcept;
+  void add(H2Exchange& exchange) noexcept;
+  void remove(H2Exchange& exchange) noexcept;
   // Returns the stream that sends next, or null if there is none.
-  [[nodiscard]] Transfer* first() const noexcept;
+  [[nodiscard]] H2Exchange* first() const noexcept;
   // Called after the stream has sent a frame.
-  void took_turn(Transfer& transfer) noexcept;
+  void took_turn(H2Exchange& exchange) noexcept;
 
  private:
-  std::array<Transfer*, Priority::urgencies> fronts_{};  // the first of each ring, or null
-  std::uint8_t waiting_ = 0;                             // a bit for each queue that is not empty
+  std::array<H2Exchange*, Priority::urgencies> fronts_{};  // the first of each ring, or null
+  std::uint8_t waiting_ = 0;                               // a bit for each queue that is not empty
 };
 
 }  // namespace h2server::http::h2

@@ -25,8 +25,8 @@ bool is_scheme(std::string_view text) noexcept {
 
 }  // namespace
 
-void RequestHeadBuilder::begin(Transfer& transfer, bool trailers) noexcept {
-  transfer_ = &transfer;
+void RequestHeadBuilder::begin(H2Exchange& exchange, bool trailers) noexcept {
+  exchange_ = &exchange;
   bytes_ = 0;
   seen_ = 0;
   trailers_ = trailers;
@@ -47,15 +47,15 @@ bool RequestHeadBuilder::judge(const FieldLine& line) {
   if (hpack::is_pseudo(line.token)) {
     if (trailers_ || regular_) return false;  // 8.1, 8.3
     if (fits) return add_pseudo(line);
-    transfer_->head_too_large = true;
+    exchange_->head_too_large = true;
     return true;
   }
   regular_ = true;
   if (line.token != Token::none && !note_regular(line)) return false;
   if (trailers_ && !may_trail(line.name)) return true;
-  Fields& fields = trailers_ ? transfer_->trailers : transfer_->head.fields;
+  Fields& fields = trailers_ ? exchange_->trailers : exchange_->head.fields;
   if (!fits || fields.size() == limits_.fields_max) {
-    transfer_->head_too_large = true;
+    exchange_->head_too_large = true;
     return true;
   }
   const std::string_view value = keep(line.value, line.is_static);
@@ -67,7 +67,7 @@ bool RequestHeadBuilder::judge(const FieldLine& line) {
 // RFC 9113, 8.3.1: each once, and not empty.
 bool RequestHeadBuilder::add_pseudo(const FieldLine& line) {
   if (line.value.empty()) return false;
-  RequestHead& head = transfer_->head;
+  RequestHead& head = exchange_->head;
   const std::string_view value = keep(line.value, line.is_static);
   switch (line.token) {
     case Token::method:
@@ -104,14 +104,14 @@ bool RequestHeadBuilder::note_regular(const FieldLine& line) {
     case Token::content_length: {  // RFC 9110, 8.6
       if (trailers_) return true;
       const auto length = parse_decimal(line.value);
-      transfer_->head.content_length = length;
+      exchange_->head.content_length = length;
       return length.has_value() && once(seen_length);
     }
     case Token::expect:
       if (!trailers_) note_expect(line.value);
       return true;
     case Token::priority:
-      if (!trailers_) transfer_->stream.priority = parse_priority(line.value);
+      if (!trailers_) exchange_->stream.priority = parse_priority(line.value);
       return true;
     default:
       return true;
@@ -121,14 +121,14 @@ bool RequestHeadBuilder::note_regular(const FieldLine& line) {
 // RFC 9110, 10.1.1: a list. Other expectations may be ignored.
 void RequestHeadBuilder::note_expect(std::string_view value) {
   for_each_element(value, [this](std::string_view expectation) {
-    transfer_->owes_continue |= equals_ignoring_case(expectation, "100-continue");
+    exchange_->owes_continue |= equals_ignoring_case(expectation, "100-continue");
   });
 }
 
-bool RequestHeadBuilder::conclude() noexcept {
+bool RequestHeadBuilder::validate() noexcept {
   if (malformed_) return false;
-  if (trailers_ || transfer_->head_too_large) return true;
-  RequestHead& head = transfer_->head;
+  if (trailers_ || exchange_->head_too_large) return true;
+  RequestHead& head = exchange_->head;
   const bool authority = (seen_ & (seen_authority | seen_host)) != 0;
   if (head.method_name == "CONNECT") {  // RFC 9113, 8.5
     return (seen_ & (seen_scheme | seen_path)) == 0 && (seen_ & seen_authority) != 0;

@@ -1,4 +1,4 @@
-// RequestHeadBuilder: collects the field lines of a request into a transfer and validates them (RFC
+// RequestHeadBuilder: collects the field lines of a request into an exchange and validates them (RFC
 // 9113, 8.2 and 8.3). The caller decodes them.
 #pragma once
 
@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "h2server/limits.h"
+#include "http/h2/h2_exchange.h"
 #include "http/h2/hpack/decoder.h"
-#include "http/h2/transfer.h"
 
 namespace h2server::http::h2 {
 
@@ -16,9 +16,9 @@ class RequestHeadBuilder {
   // `limits` must outlive this object.
   explicit RequestHeadBuilder(const Limits& limits) noexcept : limits_(limits) {}
 
-  // Begins the head, or the trailer section, of that transfer.
-  void begin_head(Transfer& transfer) noexcept { begin(transfer, false); }
-  void begin_trailers(Transfer& transfer) noexcept { begin(transfer, true); }
+  // Begins the head, or the trailer section, of that exchange.
+  void begin_head(H2Exchange& exchange) noexcept { begin(exchange, false); }
+  void begin_trailers(H2Exchange& exchange) noexcept { begin(exchange, true); }
 
   void add(const hpack::FieldLine& line);
 
@@ -26,7 +26,7 @@ class RequestHeadBuilder {
   // of HPACK may stand for 4 KiB.
   [[nodiscard]] bool is_flood() const noexcept { return bytes_ > 4 * limits_.head_bytes_max; }
   // Called after the last line. Returns true if the section is well-formed (RFC 9113, 8.1.1).
-  [[nodiscard]] bool conclude() noexcept;
+  [[nodiscard]] bool validate() noexcept;
 
  private:
   enum Seen : std::uint8_t {
@@ -38,7 +38,7 @@ class RequestHeadBuilder {
     seen_length = 32,
   };
 
-  void begin(Transfer& transfer, bool trailers) noexcept;
+  void begin(H2Exchange& exchange, bool trailers) noexcept;
   bool judge(const hpack::FieldLine& line);
   bool add_pseudo(const hpack::FieldLine& line);
   bool note_regular(const hpack::FieldLine& line);
@@ -48,13 +48,13 @@ class RequestHeadBuilder {
     seen_ |= which;
     return first;
   }
-  // Returns a text that lives as long as the transfer.
+  // Returns a text that lives as long as the exchange.
   std::string_view keep(std::string_view text, bool is_static) {
-    return is_static ? text : transfer_->arena.copy(text);
+    return is_static ? text : exchange_->arena.copy(text);
   }
 
   const Limits& limits_;
-  Transfer* transfer_ = nullptr;
+  H2Exchange* exchange_ = nullptr;
   std::size_t bytes_ = 0;  // as RFC 9113, 6.5.2 counts them
   std::uint8_t seen_ = 0;
   bool trailers_ = false;

@@ -10,12 +10,12 @@ bool is_built_in(Http2Implementation implementation) noexcept {
 }
 
 std::unique_ptr<Session> make_session(Http2Implementation implementation, const Limits& limits,
-                                      base::Pool<Transfer>& transfers, WindowBudget* windows) {
+                                      base::Pool<H2Exchange>& exchanges, WindowBudget* windows) {
   switch (implementation) {
     case Http2Implementation::native:
-      return make_native_session(limits, transfers, windows);
+      return make_native_session(limits, exchanges, windows);
     case Http2Implementation::nghttp2:
-      return make_nghttp2_session(limits, transfers);
+      return make_nghttp2_session(limits, exchanges);
   }
   return nullptr;
 }

@@ -5,7 +5,7 @@
 // no further meanwhile: a request can be answered and its memory released before the next one is
 // parsed.
 //
-// The session takes a transfer from a pool when a stream opens. The event `request` passes it to
+// The session takes an exchange from a pool when a stream opens. The event `request` passes it to
 // the caller, which must keep it until the event `closed`.
 #pragma once
 
@@ -21,22 +21,22 @@
 #include "h2server/limits.h"
 #include "h2server/message.h"
 #include "h2server/options.h"
+#include "http/h2/h2_exchange.h"
 #include "http/h2/protocol.h"
-#include "http/h2/transfer.h"
 #include "http/window_budget.h"
 
 namespace h2server::http::h2 {
 
 struct SessionEvent {
   enum class Kind : std::uint8_t {
-    request,     // the head is complete; with transfer.ended, the whole request
+    request,     // the head is complete; with exchange.ended, the whole request
     data,        // `bytes` of content, which the caller must consume() later
-    ended,       // the request is complete, with transfer.trailers
-    closed,      // the stream is closed; the last event of its transfer
+    ended,       // the request is complete, with exchange.trailers
+    closed,      // the stream is closed; the last event of its exchange
     body_taken,  // all that was available of the response's body has been taken
   };
   Kind kind = Kind::closed;
-  Transfer* transfer = nullptr;
+  H2Exchange* exchange = nullptr;
   std::string_view bytes = {};  // valid until the next call of next()
 };
 
@@ -76,7 +76,7 @@ class Session {
   // previous block.
   [[nodiscard]] virtual std::uint32_t unfinished_block() const noexcept = 0;
   // Returns true if the stream's window for the response's body is closed.
-  [[nodiscard]] virtual bool awaits_window(const Transfer& transfer) const noexcept = 0;
+  [[nodiscard]] virtual bool awaits_window(const H2Exchange& exchange) const noexcept = 0;
   // Returns true if the connection's window, for all bodies, is closed.
   [[nodiscard]] virtual bool awaits_window() const noexcept = 0;
   // Returns false if our window for the connection is closed, so that the client can't send
@@ -85,32 +85,32 @@ class Session {
 
   // Sends a response's head. The bytes of its fields must stay valid until `closed`; those of
   // `date` and the array `fields` are not used after the call. The body, if any, is pulled from
-  // transfer.outgoing, and trailer fields from its source.
-  virtual void respond(Transfer& transfer, const ResponseHead& head, bool has_body) = 0;
+  // exchange.outgoing, and trailer fields from its source.
+  virtual void respond(H2Exchange& exchange, const ResponseHead& head, bool has_body) = 0;
   // Sends "100 Continue" before the response.
-  virtual void inform_continue(Transfer& transfer) = 0;
-  // Called after transfer.outgoing was offered a piece or the end.
-  virtual void body_offered(Transfer& transfer) = 0;
+  virtual void inform_continue(H2Exchange& exchange) = 0;
+  // Called after exchange.outgoing was offered a piece or the end.
+  virtual void body_offered(H2Exchange& exchange) = 0;
   // Releases `bytes` of content, so that the peer may send more.
-  virtual void consume(Transfer& transfer, std::size_t bytes) = 0;
-  virtual void reset(Transfer& transfer, ErrorCode code) = 0;
+  virtual void consume(H2Exchange& exchange, std::size_t bytes) = 0;
+  virtual void reset(H2Exchange& exchange, ErrorCode code) = 0;
   // Sends GOAWAY (RFC 9113, 6.8): streams that the client opens before it has seen it are
   // completed, later ones are not served.
   virtual void drain() = 0;
   // Sends GOAWAY with this stream as the last: later ones are not served, and the client may retry
   // them on another connection (RFC 9113, 6.8).
-  virtual void end_after(const Transfer& transfer) = 0;
+  virtual void end_after(const H2Exchange& exchange) = 0;
   // Sends GOAWAY with `code` and ends the session.
   virtual void terminate(ErrorCode code) = 0;
 };
 
 // Returns false for libnghttp2 in a build without it.
 [[nodiscard]] bool is_built_in(Http2Implementation implementation) noexcept;
-// `limits`, `transfers` and `windows` must outlive the session. The native session's receive
+// `limits`, `exchanges` and `windows` must outlive the session. The native session's receive
 // windows grow within `windows`; with null they do not grow.
 [[nodiscard]] std::unique_ptr<Session> make_session(Http2Implementation implementation,
                                                     const Limits& limits,
-                                                    base::Pool<Transfer>& transfers,
+                                                    base::Pool<H2Exchange>& exchanges,
                                                     WindowBudget* windows = nullptr);
 
 }  // namespace h2server::http::h2

@@ -1,4 +1,4 @@
-// Stream: the native session's part of a transfer: its state, windows and links in queues.
+// Stream: the native session's part of an exchange: its state, windows and links in queues.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace h2server::http::h2 {
 
-struct Transfer;
+struct H2Exchange;
 
 // RFC 9218, 4.
 struct Priority {
@@ -38,10 +38,10 @@ struct Stream {
   std::uint64_t content_left = 0;  // if sized: bytes still to come
   SendWindow send;
   ReceiveWindow receive;
-  Transfer* next_in_bucket = nullptr;
-  Transfer* next_ready = nullptr;
-  Transfer* previous_ready = nullptr;
-  Transfer* next_told = nullptr;
+  H2Exchange* next_in_bucket = nullptr;
+  H2Exchange* next_ready = nullptr;
+  H2Exchange* previous_ready = nullptr;
+  H2Exchange* next_notification = nullptr;
 
   [[nodiscard]] bool takes_content() const noexcept {
     return state == State::open || state == State::half_closed_local;

@@ -14,28 +14,28 @@ void Streams::use(std::uint32_t id) noexcept {
   last_id_ = id;
 }
 
-Transfer& Streams::open(std::uint32_t id) {
-  Transfer& transfer = *transfers_.take().release();
-  transfer.id = id;
-  transfer.stream.state = Stream::State::open;
-  Transfer*& bucket = buckets_[bucket_of(id)];
-  transfer.stream.next_in_bucket = bucket;
-  bucket = &transfer;
+H2Exchange& Streams::open(std::uint32_t id) {
+  H2Exchange& exchange = *exchanges_.take().release();
+  exchange.id = id;
+  exchange.stream.state = Stream::State::open;
+  H2Exchange*& bucket = buckets_[bucket_of(id)];
+  exchange.stream.next_in_bucket = bucket;
+  bucket = &exchange;
   ++alive_;
-  return transfer;
+  return exchange;
 }
 
-Transfer* Streams::find(std::uint32_t id) const noexcept {
-  Transfer* transfer = buckets_[bucket_of(id)];
-  while (transfer != nullptr && transfer->id != id) transfer = transfer->stream.next_in_bucket;
-  return transfer;
+H2Exchange* Streams::find(std::uint32_t id) const noexcept {
+  H2Exchange* exchange = buckets_[bucket_of(id)];
+  while (exchange != nullptr && exchange->id != id) exchange = exchange->stream.next_in_bucket;
+  return exchange;
 }
 
 Streams::Past Streams::past(std::uint32_t id) const noexcept {
   if (id > last_id_ || id % 2 == 0) return Past::idle;  // even: server push, not used
   if (age(id) >= remembered) return Past::forgotten;
   const Memory bit = Memory{1} << age(id);
-  if ((used_ & bit) == 0) return Past::passed_over;
+  if ((used_ & bit) == 0) return Past::skipped;
   return (reset_ & bit) != 0 ? Past::reset : Past::ended;
 }
 
@@ -43,36 +43,37 @@ void Streams::note_reset(std::uint32_t id) noexcept {
   if (age(id) < remembered) reset_ |= Memory{1} << age(id);
 }
 
-void Streams::close(Transfer& transfer) noexcept {
-  ASSERT(transfer.stream.state != Stream::State::closed);
-  Transfer** link = &buckets_[bucket_of(transfer.id)];
-  while (*link != &transfer) link = &(*link)->stream.next_in_bucket;
-  *link = transfer.stream.next_in_bucket;
+void Streams::close(H2Exchange& exchange) noexcept {
+  ASSERT(exchange.stream.state != Stream::State::closed);
+  H2Exchange** link = &buckets_[bucket_of(exchange.id)];
+  while (*link != &exchange) link = &(*link)->stream.next_in_bucket;
+  *link = exchange.stream.next_in_bucket;
   --alive_;
-  transfer.stream.state = Stream::State::closed;
-  if (transfer.stream.announced) {
-    tell(transfer);
+  exchange.stream.state = Stream::State::closed;
+  if (exchange.stream.announced) {
+    notify(exchange);
   } else {
-    base::Pool<Transfer>::Pointer(&transfer, {&transfers_}).reset();
+    base::Pool<H2Exchange>::Pointer(&exchange, {&exchanges_}).reset();
   }
 }
 
-void Streams::tell(Transfer& transfer) noexcept {
-  if (std::exchange(transfer.stream.queued, true)) return;
-  transfer.stream.next_told = nullptr;
-  (last_told_ != nullptr ? last_told_->stream.next_told : first_told_) = &transfer;
-  last_told_ = &transfer;
+void Streams::notify(H2Exchange& exchange) noexcept {
+  if (std::exchange(exchange.stream.queued, true)) return;
+  exchange.stream.next_notification = nullptr;
+  (last_notified_ != nullptr ? last_notified_->stream.next_notification : first_notified_) =
+      &exchange;
+  last_notified_ = &exchange;
 }
 
-bool Streams::next_told(SessionEvent& event) noexcept {
-  if (first_told_ == nullptr) return false;
-  Transfer& transfer = *first_told_;
-  first_told_ = transfer.stream.next_told;
-  if (first_told_ == nullptr) last_told_ = nullptr;
-  transfer.stream.queued = false;
-  const bool closed = transfer.stream.state == Stream::State::closed;
-  transfer.stream.taken = false;
-  event = {closed ? SessionEvent::Kind::closed : SessionEvent::Kind::body_taken, &transfer};
+bool Streams::next_notification(SessionEvent& event) noexcept {
+  if (first_notified_ == nullptr) return false;
+  H2Exchange& exchange = *first_notified_;
+  first_notified_ = exchange.stream.next_notification;
+  if (first_notified_ == nullptr) last_notified_ = nullptr;
+  exchange.stream.queued = false;
+  const bool closed = exchange.stream.state == Stream::State::closed;
+  exchange.stream.taken = false;
+  event = {closed ? SessionEvent::Kind::closed : SessionEvent::Kind::body_taken, &exchange};
   return true;
 }
 

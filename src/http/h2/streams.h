@@ -1,7 +1,7 @@
 // Streams: the live streams of a connection by identifier, a short memory of those that are closed
 // (RFC 9113, 5.1), and the queue of events about streams.
 //
-// open() takes transfers from the pool. close() returns those that were not announced; the receiver
+// open() takes exchanges from the pool. close() returns those that were not announced; the receiver
 // of events returns the others.
 #pragma once
 
@@ -18,43 +18,43 @@ class Streams {
  public:
   // State of a client's identifier that has no live stream.
   enum class Past : std::uint8_t {
-    idle,         // not used yet
-    passed_over,  // skipped: closed by the use of a higher one (5.1.1)
-    reset,        // by us: frames that the peer sent before it knew are ignored
-    ended,        // by the peer's END_STREAM or RST_STREAM: HEADERS and DATA are errors
-    forgotten,    // older than the memory: passed over, reset or ended
+    idle,       // not used yet
+    skipped,    // skipped: closed by the use of a higher one (5.1.1)
+    reset,      // by us: frames that the peer sent before it knew are ignored
+    ended,      // by the peer's END_STREAM or RST_STREAM: HEADERS and DATA are errors
+    forgotten,  // older than the memory: passed over, reset or ended
   };
 
-  explicit Streams(base::Pool<Transfer>& transfers) noexcept : transfers_(transfers) {}
+  explicit Streams(base::Pool<H2Exchange>& exchanges) noexcept : exchanges_(exchanges) {}
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
 
   // Marks an idle identifier as used. Those between it and the last used one are passed over.
   void use(std::uint32_t id) noexcept;
-  // Returns a new transfer for `id`, in state open and not announced.
-  Transfer& open(std::uint32_t id);
+  // Returns a new exchange for `id`, in state open and not announced.
+  H2Exchange& open(std::uint32_t id);
   // Returns null if the stream is not alive.
-  [[nodiscard]] Transfer* find(std::uint32_t id) const noexcept;
+  [[nodiscard]] H2Exchange* find(std::uint32_t id) const noexcept;
   [[nodiscard]] Past past(std::uint32_t id) const noexcept;
   // Marks a used identifier as reset: what arrives on it is ignored.
   void note_reset(std::uint32_t id) noexcept;
-  // Closes a live stream. Queues the event `closed`, or returns an unannounced transfer to the
+  // Closes a live stream. Queues the event `closed`, or returns an unannounced exchange to the
   // pool.
-  void close(Transfer& transfer) noexcept;
+  void close(H2Exchange& exchange) noexcept;
 
   [[nodiscard]] std::size_t alive() const noexcept { return alive_; }
   [[nodiscard]] std::uint32_t last_id() const noexcept { return last_id_; }
 
-  // Queues an event: `closed` if the stream is closed, else `body_taken`. next_told() takes the
-  // first one and returns false if there is none.
-  void tell(Transfer& transfer) noexcept;
-  [[nodiscard]] bool has_told() const noexcept { return first_told_ != nullptr; }
-  [[nodiscard]] bool next_told(SessionEvent& event) noexcept;
+  // Queues an event: `closed` if the stream is closed, else `body_taken`. next_notification() takes
+  // the first one and returns false if there is none.
+  void notify(H2Exchange& exchange) noexcept;
+  [[nodiscard]] bool has_notifications() const noexcept { return first_notified_ != nullptr; }
+  [[nodiscard]] bool next_notification(SessionEvent& event) noexcept;
 
   template <class Each>
   void for_each(Each each) {
-    for (Transfer* transfer : buckets_) {
-      for (; transfer != nullptr; transfer = transfer->stream.next_in_bucket) each(*transfer);
+    for (H2Exchange* exchange : buckets_) {
+      for (; exchange != nullptr; exchange = exchange->stream.next_in_bucket) each(*exchange);
     }
   }
 
@@ -68,10 +68,10 @@ class Streams {
 
   static constexpr std::size_t bucket_count = 16;
 
-  base::Pool<Transfer>& transfers_;
-  std::array<Transfer*, bucket_count> buckets_{};
-  Transfer* first_told_ = nullptr;
-  Transfer* last_told_ = nullptr;
+  base::Pool<H2Exchange>& exchanges_;
+  std::array<H2Exchange*, bucket_count> buckets_{};
+  H2Exchange* first_notified_ = nullptr;
+  H2Exchange* last_notified_ = nullptr;
   std::size_t alive_ = 0;
   Memory used_ = 0;
   Memory reset_ = 0;

@@ -74,7 +74,7 @@ void ListeningProcess::accept() {
       continue;
     }
     while (!try_fork(*connection, *ticket)) {
-      if (listeners_.pause(Shortage::pause_ms, &waiting_mask_) == Ending::stopped) return;
+      if (listeners_.pause(ResourceExhaustion::pause_ms, &waiting_mask_) == Ending::stopped) return;
       reap();
     }
   }
@@ -84,7 +84,7 @@ bool ListeningProcess::try_fork(base::Fd& connection, Admission::Ticket& ticket)
   const std::size_t place = free_places_.back();
   const pid_t child = ::fork();
   if (child < 0) {  // EAGAIN, ENOMEM
-    shortage_.report({errno, "fork"}, base::monotonic_ms());
+    exhaustion_.report({errno, "fork"}, base::monotonic_ms());
     return false;
   }
   if (child == 0) serve(std::move(connection), place);

@@ -58,8 +58,8 @@ class ListeningProcess {
   const StopSignal& stop_;
   const ProcessCounters& counters_;
   ListenerSet listeners_;
-  Shortage shortage_;        // of processes
-  sigset_t waiting_mask_{};  // unblocks SIGCHLD
+  ResourceExhaustion exhaustion_;  // of processes
+  sigset_t waiting_mask_{};        // unblocks SIGCHLD
   std::vector<std::size_t> free_places_;
   struct Child {
     std::size_t place;

@@ -37,7 +37,7 @@ void ThreadPerConnectionScheme::accept() {
     if (!connection) return;
     place->connection = *std::move(connection);
     while (!try_start(*place)) {
-      if (!listeners_->pause(Shortage::pause_ms)) continue;
+      if (!listeners_->pause(ResourceExhaustion::pause_ms)) continue;
       place->connection.close();
       return;
     }
@@ -56,7 +56,7 @@ bool ThreadPerConnectionScheme::try_start(Place& place) {
   const std::lock_guard lock(mutex_);  // leave() must not run before place.thread is set
   Result<BlockingThread> thread = BlockingThread::start([this, &place] { serve(place); });
   if (!thread) {
-    shortage_.report(thread.error(), base::monotonic_ms());
+    exhaustion_.report(thread.error(), base::monotonic_ms());
     return false;
   }
   place.thread = *std::move(thread);

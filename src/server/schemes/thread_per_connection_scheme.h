@@ -43,7 +43,7 @@ class ThreadPerConnectionScheme final : public Scheme {
   StopSignal stop_;
   std::optional<ListenerSet> listeners_;
   BlockingThread acceptor_;
-  Shortage shortage_;  // of threads; only for the acceptor
+  ResourceExhaustion exhaustion_;  // of threads; only for the acceptor
 
   std::deque<Place> places_;
   std::mutex mutex_;  // for all below

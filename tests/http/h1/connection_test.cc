@@ -40,9 +40,9 @@ class FakeEngine final : public io::Engine {
 };
 
 // Reads return what the test passes to arrive(), end() and fail(); each write is recorded.
-class FakeStream final : public net::Stream {
+class FakeTransport final : public net::Transport {
  public:
-  explicit FakeStream(FakeEngine& engine) : engine_(engine) {}
+  explicit FakeTransport(FakeEngine& engine) : engine_(engine) {}
 
   void arrive(std::string_view bytes) { add({std::string(bytes), 0}); }
   void end() { add({}); }
@@ -182,33 +182,33 @@ class H1Connection : public testing::Test {
     add(GET, "/streamed", [pieces, size](Request&) { return streamed(pieces, size); });
   }
   void open(std::string early = "") {
-    connection_.emplace(stream_, service_, works_, false, std::move(early), io::Lease());
+    connection_.emplace(transport_, context_, exchanges_, false, std::move(early), io::Lease());
     tasks_.start(connection_->run());
   }
   bool over() const { return tasks_.running() == 0; }
   // Returns all writes, joined.
   std::string written() const {
     std::string all;
-    for (const std::string& write : stream_.writes) all += write;
+    for (const std::string& write : transport_.writes) all += write;
     return all;
   }
   // Sends `bytes` and the end over a new connection. Returns what was written.
   std::string answer_to(const std::string& bytes) {
-    stream_.arrive(bytes);
-    stream_.end();
+    transport_.arrive(bytes);
+    transport_.end();
     open();
     EXPECT_TRUE(over());
     return written();
   }
 
   FakeEngine engine_;
-  FakeStream stream_{engine_};
+  FakeTransport transport_{engine_};
   Router router_;
   Limits limits_;
-  Service service_{router_, limits_};
+  ServerContext context_{router_, limits_};
   coro::Event event_;
   int body_error_ = 0;
-  base::Pool<Work> works_;
+  base::Pool<H1Exchange> exchanges_;
   std::optional<Connection> connection_;
   coro::TaskGroup tasks_;
 };
@@ -218,29 +218,29 @@ class H1Connection : public testing::Test {
 TEST_F(H1Connection, AnswersOneRequestAfterTheOther) {
   open();
   for (std::size_t i = 1; i <= 3; ++i) {
-    stream_.arrive(get("/hello"));
-    ASSERT_EQ(stream_.writes.size(), i);
-    EXPECT_EQ(stream_.writes.back(), ok("hello"));
+    transport_.arrive(get("/hello"));
+    ASSERT_EQ(transport_.writes.size(), i);
+    EXPECT_EQ(transport_.writes.back(), ok("hello"));
   }
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
-  EXPECT_TRUE(stream_.finished);
+  EXPECT_TRUE(transport_.finished);
 }
 
 TEST_F(H1Connection, AnswersWhatCameTogetherInOneWrite) {
   EXPECT_EQ(answer_to(get("/hello") + get("/hello?a=b") + get("/hello")),
             ok("hello") + ok("hello") + ok("hello"));
-  EXPECT_EQ(stream_.writes.size(), 1U);
+  EXPECT_EQ(transport_.writes.size(), 1U);
 }
 
 TEST_F(H1Connection, AnswersRequestsThatComeByteByByte) {
   open();
   for (const char c :
        get("/hello") + "\r\n" + post("/echo", "Content-Length: 3\r\n", "abc") + get("/hello")) {
-    stream_.arrive({&c, 1});
+    transport_.arrive({&c, 1});
   }
   EXPECT_EQ(written(), ok("hello") + ok("abc") + ok("hello"));
-  stream_.end();
+  transport_.end();
 }
 
 TEST_F(H1Connection, AnswersRequestsCutAnywhere) {
@@ -249,23 +249,23 @@ TEST_F(H1Connection, AnswersRequestsCutAnywhere) {
       post("/ignore", "Transfer-Encoding: chunked\r\n", "2;x\r\nab\r\n0\r\nT: u\r\n\r\n") +
       get("/hello");
   for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
-    FakeStream stream(engine_);
+    FakeTransport transport(engine_);
     coro::TaskGroup tasks;
-    Connection connection(stream, service_, works_, false, "", {});
+    Connection connection(transport, context_, exchanges_, false, "", {});
     tasks.start(connection.run());
-    stream.arrive(bytes.substr(0, cut));
-    stream.arrive(bytes.substr(cut));
-    stream.end();
+    transport.arrive(bytes.substr(0, cut));
+    transport.arrive(bytes.substr(cut));
+    transport.end();
     std::string all;
-    for (const std::string& write : stream.writes) all += write;
+    for (const std::string& write : transport.writes) all += write;
     EXPECT_EQ(all, ok("hello") + ok("abc") + ok("ignored") + ok("hello")) << "cut at " << cut;
     EXPECT_EQ(tasks.running(), 0U);
   }
 }
 
 TEST_F(H1Connection, BeginsWithWhatWasReadEarlier) {
-  stream_.arrive("I * HTTP/1.1\r\nHost: a\r\n\r\n" + get("/hello"));
-  stream_.end();
+  transport_.arrive("I * HTTP/1.1\r\nHost: a\r\n\r\n" + get("/hello"));
+  transport_.end();
   open("PR");
   EXPECT_TRUE(written().starts_with("HTTP/1.1 501 Not Implemented\r\n")) << written();
   EXPECT_TRUE(written().ends_with(ok("hello")));
@@ -298,52 +298,52 @@ TEST_F(H1Connection, AnswersByItselfWhatNoHandlerDoes) {
       {get("/hello", "Transfer-Encoding: gzip\r\n"), "501 Not Implemented", closes, false},
   };
   for (const Refusal& row : refusals) {
-    FakeStream stream(engine_);
+    FakeTransport transport(engine_);
     coro::TaskGroup tasks;
-    Connection connection(stream, service_, works_, false, "", {});
-    stream.arrive(get("/hello") + row.request + get("/hello"));
-    stream.end();
+    Connection connection(transport, context_, exchanges_, false, "", {});
+    transport.arrive(get("/hello") + row.request + get("/hello"));
+    transport.end();
     tasks.start(connection.run());
-    ASSERT_EQ(stream.writes.size(), 1U);
-    const std::string answer = stream.writes[0].substr(ok("hello").size());
+    ASSERT_EQ(transport.writes.size(), 1U);
+    const std::string answer = transport.writes[0].substr(ok("hello").size());
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + row.status + "\r\n")) << answer;
     EXPECT_NE(answer.find(row.field), std::string::npos) << answer;
     EXPECT_EQ(answer.ends_with(ok("hello")), row.stays) << row.request;
     EXPECT_EQ(answer.find(closes) == std::string::npos, row.stays) << row.request;
-    EXPECT_TRUE(stream.finished);
+    EXPECT_TRUE(transport.finished);
     EXPECT_EQ(tasks.running(), 0U);
   }
 }
 
 TEST_F(H1Connection, EndsWithoutAWordWhatIsNoHttp) {
   EXPECT_EQ(answer_to(get("/hello") + "PRI * SMTP/1.1\r\n"), ok("hello"));
-  EXPECT_TRUE(stream_.finished);
+  EXPECT_TRUE(transport_.finished);
 }
 
 TEST_F(H1Connection, ReadsOnAfterARefusalSoThatThePeerCanReadIt) {
   open();
-  stream_.arrive("nonsense\r\n");
-  EXPECT_TRUE(stream_.finished && !over());
-  stream_.arrive("more of it");
-  EXPECT_EQ(stream_.timeouts.back(), limits_.linger_ms_max);
+  transport_.arrive("nonsense\r\n");
+  EXPECT_TRUE(transport_.finished && !over());
+  transport_.arrive("more of it");
+  EXPECT_EQ(transport_.timeouts.back(), limits_.linger_ms_max);
   engine_.ms += limits_.linger_ms_max;
-  stream_.arrive("and more");
+  transport_.arrive("and more");
   EXPECT_TRUE(over());
-  EXPECT_EQ(stream_.writes.size(), 1U);
+  EXPECT_EQ(transport_.writes.size(), 1U);
 }
 
 TEST_F(H1Connection, ClosesWhenTheClientAsksForIt) {
   EXPECT_EQ(answer_to(get("/hello", closes) + get("/hello")), ok("hello", closes));
-  EXPECT_TRUE(stream_.finished);
+  EXPECT_TRUE(transport_.finished);
 }
 
 TEST_F(H1Connection, SpeaksHttp10) {
   open();
-  stream_.arrive("GET /hello HTTP/1.0\r\n" + keeps + "\r\n");
+  transport_.arrive("GET /hello HTTP/1.0\r\n" + keeps + "\r\n");
   EXPECT_EQ(written(), ok("hello", keeps));
   EXPECT_FALSE(over());
-  stream_.arrive("GET /hello HTTP/1.0\r\n\r\n");
-  EXPECT_EQ(stream_.writes[1], ok("hello", closes));
+  transport_.arrive("GET /hello HTTP/1.0\r\n\r\n");
+  EXPECT_EQ(transport_.writes[1], ok("hello", closes));
   EXPECT_TRUE(over());
 }
 
@@ -351,61 +351,61 @@ TEST_F(H1Connection, SpeaksHttp10) {
 
 TEST_F(H1Connection, AHandlerThatWaitsHoldsUpThoseBehindItOnly) {
   open();
-  stream_.arrive(get("/hello") + get("/wait") + get("/hello"));
+  transport_.arrive(get("/hello") + get("/wait") + get("/hello"));
   EXPECT_EQ(written(), ok("hello"));
   event_.set();
   EXPECT_EQ(written(), ok("hello") + ok("waited") + ok("hello"));
-  EXPECT_EQ(stream_.writes.size(), 2U);
-  stream_.end();
+  EXPECT_EQ(transport_.writes.size(), 2U);
+  transport_.end();
 }
 
 TEST_F(H1Connection, WhatAHandlerThrowsBecomes500AndTheConnectionStays) {
   testing::internal::CaptureStderr();
   open();
-  stream_.arrive(get("/throw") + get("/throw_later"));
+  transport_.arrive(get("/throw") + get("/throw_later"));
   event_.set();
-  stream_.arrive(get("/hello"));
+  transport_.arrive(get("/hello"));
   const std::string log = testing::internal::GetCapturedStderr();
-  ASSERT_EQ(stream_.writes.size(), 3U);
-  EXPECT_TRUE(stream_.writes[0].starts_with("HTTP/1.1 500 Internal Server Error\r\n"));
-  EXPECT_TRUE(stream_.writes[1].starts_with("HTTP/1.1 500 Internal Server Error\r\n"));
-  EXPECT_EQ(stream_.writes[2], ok("hello"));
+  ASSERT_EQ(transport_.writes.size(), 3U);
+  EXPECT_TRUE(transport_.writes[0].starts_with("HTTP/1.1 500 Internal Server Error\r\n"));
+  EXPECT_TRUE(transport_.writes[1].starts_with("HTTP/1.1 500 Internal Server Error\r\n"));
+  EXPECT_EQ(transport_.writes[2], ok("hello"));
   EXPECT_NE(log.find("GET /throw failed: plain"), std::string::npos) << log;
-  stream_.end();
+  transport_.end();
 }
 
 // --- deadlines, draining, failures -------------------------------------------------------------
 
 TEST_F(H1Connection, GivesAHeadOneDeadlineHoweverItComes) {
   open();
-  EXPECT_EQ(stream_.timeouts.back(), limits_.idle_ms_max);
-  stream_.arrive("GET ");
-  EXPECT_EQ(stream_.timeouts.back(), limits_.head_ms_max);
+  EXPECT_EQ(transport_.timeouts.back(), limits_.idle_ms_max);
+  transport_.arrive("GET ");
+  EXPECT_EQ(transport_.timeouts.back(), limits_.head_ms_max);
   engine_.ms += 10'000;
-  stream_.arrive("/hello");
-  EXPECT_EQ(stream_.timeouts.back(), limits_.head_ms_max - 10'000);
+  transport_.arrive("/hello");
+  EXPECT_EQ(transport_.timeouts.back(), limits_.head_ms_max - 10'000);
   engine_.ms += 10'000;
-  stream_.arrive(" ");
+  transport_.arrive(" ");
   EXPECT_TRUE(written().starts_with("HTTP/1.1 408 Request Timeout\r\n")) << written();
-  EXPECT_TRUE(stream_.finished);
-  stream_.end();
+  EXPECT_TRUE(transport_.finished);
+  transport_.end();
 }
 
 TEST_F(H1Connection, GivesTheNextHeadADeadlineOfItsOwn) {
   open();
-  stream_.arrive("GET ");
+  transport_.arrive("GET ");
   engine_.ms += 10'000;
-  stream_.arrive("/hello HTTP/1.1\r\nHost: a\r\n\r\nGET");
+  transport_.arrive("/hello HTTP/1.1\r\nHost: a\r\n\r\nGET");
   EXPECT_EQ(written(), ok("hello"));
-  EXPECT_EQ(stream_.timeouts.back(), limits_.head_ms_max);
-  stream_.end();
-  EXPECT_EQ(stream_.writes.size(), 1U);  // an incomplete request is not answered
+  EXPECT_EQ(transport_.timeouts.back(), limits_.head_ms_max);
+  transport_.end();
+  EXPECT_EQ(transport_.writes.size(), 1U);  // an incomplete request is not answered
 }
 
 TEST_F(H1Connection, ClosesAnIdleConnectionWithoutAWord) {
-  stream_.fail(ETIMEDOUT);
+  transport_.fail(ETIMEDOUT);
   open();
-  EXPECT_TRUE(over() && stream_.finished && stream_.writes.empty());
+  EXPECT_TRUE(over() && transport_.finished && transport_.writes.empty());
 }
 
 TEST_F(H1Connection, ClosesAfterSoManyRequests) {
@@ -418,24 +418,24 @@ TEST_F(H1Connection, ClosesAfterSoManyRequests) {
 TEST_F(H1Connection, MayCloseAfterEachRequest) {
   limits_.requests_per_connection = 1;
   open();
-  stream_.arrive(get("/wait"));
+  transport_.arrive(get("/wait"));
   EXPECT_FALSE(over());
   event_.set();
   EXPECT_EQ(written(), ok("waited", closes));
-  EXPECT_TRUE(over() && stream_.finished);
+  EXPECT_TRUE(over() && transport_.finished);
 }
 
 TEST_F(H1Connection, DrainingEndsAnIdleConnectionAtOnce) {
   open();
-  stream_.arrive(get("/hello"));
-  service_.connections.drain();
-  EXPECT_TRUE(over() && stream_.finished);
+  transport_.arrive(get("/hello"));
+  context_.connections.drain();
+  EXPECT_TRUE(over() && transport_.finished);
 }
 
 TEST_F(H1Connection, DrainingLetsAnExchangeEnd) {
   open();
-  stream_.arrive(get("/wait"));
-  service_.connections.drain();
+  transport_.arrive(get("/wait"));
+  context_.connections.drain();
   EXPECT_FALSE(over());
   event_.set();
   EXPECT_EQ(written(), ok("waited", closes));
@@ -444,43 +444,43 @@ TEST_F(H1Connection, DrainingLetsAnExchangeEnd) {
 
 TEST_F(H1Connection, DrainingLetsAHeadArrive) {
   open();
-  stream_.arrive("GET /hello HTTP/1.1\r\n");
-  service_.connections.drain();
+  transport_.arrive("GET /hello HTTP/1.1\r\n");
+  context_.connections.drain();
   EXPECT_FALSE(over());
-  stream_.arrive("Host: a\r\n\r\n" + get("/hello"));
+  transport_.arrive("Host: a\r\n\r\n" + get("/hello"));
   EXPECT_EQ(written(), ok("hello", closes));
-  EXPECT_TRUE(stream_.finished);
+  EXPECT_TRUE(transport_.finished);
   EXPECT_FALSE(over()) << "more may follow, and must not reset the answer";
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
 }
 
 TEST_F(H1Connection, EndsWhenNothingCanBeWritten) {
-  stream_.write_error = EPIPE;
+  transport_.write_error = EPIPE;
   open();
-  stream_.arrive(get("/wait") + get("/hello"));
+  transport_.arrive(get("/wait") + get("/hello"));
   event_.set();
   EXPECT_TRUE(over());
-  EXPECT_FALSE(stream_.finished);
+  EXPECT_FALSE(transport_.finished);
 }
 
 TEST_F(H1Connection, HoldsNoMoreOutputThanItsLimit) {
   limits_.output_bytes_max = 1000;
   const std::string large = ok(std::string(300'000, 'x'));
   EXPECT_EQ(answer_to(get("/large") + get("/large") + get("/hello")), large + large + ok("hello"));
-  for (const std::string& write : stream_.writes) EXPECT_LE(write.size(), 2000U);
+  for (const std::string& write : transport_.writes) EXPECT_LE(write.size(), 2000U);
 }
 
 // --- bodies of requests -----------------------------------------------------------------------
 
 TEST_F(H1Connection, HandsOverAChunkedBodyAsItComes) {
   open();
-  stream_.arrive(post("/echo", "Transfer-Encoding: chunked\r\n", "3\r\nab"));
-  stream_.arrive("c\r\n2\r\nde\r\n");
-  EXPECT_TRUE(stream_.writes.empty());
-  stream_.arrive("0\r\n\r\n" + get("/hello"));
+  transport_.arrive(post("/echo", "Transfer-Encoding: chunked\r\n", "3\r\nab"));
+  transport_.arrive("c\r\n2\r\nde\r\n");
+  EXPECT_TRUE(transport_.writes.empty());
+  transport_.arrive("0\r\n\r\n" + get("/hello"));
   EXPECT_EQ(written(), ok("abcde") + ok("hello"));
-  stream_.end();
+  transport_.end();
 }
 
 // Each request has its own trailers, available once its body has been read to the end.
@@ -500,8 +500,8 @@ TEST_F(H1Connection, HandsOverTheTrailersOfAChunkedBody) {
                             post("/trailers", "Content-Length: 1\r\n", "a");
   const std::string answers = ok("0sum=6;x=;") + ok("ignored") + ok("0") + ok("0");
   EXPECT_EQ(answer_to(bytes), answers);
-  FakeStream slow(engine_);
-  Connection connection(slow, service_, works_, false, "", {});
+  FakeTransport slow(engine_);
+  Connection connection(slow, context_, exchanges_, false, "", {});
   tasks_.start(connection.run());
   for (const char c : bytes) slow.arrive({&c, 1});
   slow.end();
@@ -537,32 +537,32 @@ TEST_F(H1Connection, SendsNoContentWith205) {
 
 TEST_F(H1Connection, DropsABodyThatNobodyReads) {
   open();
-  stream_.arrive(post("/ignore", "Content-Length: 5\r\n", "ab"));
+  transport_.arrive(post("/ignore", "Content-Length: 5\r\n", "ab"));
   EXPECT_EQ(written(), ok("ignored"));
-  stream_.arrive("cde" + get("/hello"));
+  transport_.arrive("cde" + get("/hello"));
   EXPECT_EQ(written(), ok("ignored") + ok("hello"));
-  stream_.end();
+  transport_.end();
 }
 
 TEST_F(H1Connection, ClosesRatherThanDropMuch) {
   limits_.drain_bytes_max = 10;
   open();
-  stream_.arrive(post("/ignore", "Content-Length: 11\r\n", ""));
+  transport_.arrive(post("/ignore", "Content-Length: 11\r\n", ""));
   EXPECT_EQ(written(), ok("ignored", closes));
-  EXPECT_TRUE(stream_.finished && !over());
-  stream_.end();
+  EXPECT_TRUE(transport_.finished && !over());
+  transport_.end();
   EXPECT_TRUE(over());
 }
 
 TEST_F(H1Connection, ClosesWhenAChunkedBodyTurnsOutLong) {
   limits_.drain_bytes_max = 10;
   open();
-  stream_.arrive(post("/ignore", "Transfer-Encoding: chunked\r\n", "6\r\nabcdef\r\n"));
+  transport_.arrive(post("/ignore", "Transfer-Encoding: chunked\r\n", "6\r\nabcdef\r\n"));
   EXPECT_EQ(written(), ok("ignored"));
-  EXPECT_FALSE(stream_.finished);
-  stream_.arrive("6\r\nabcdef\r\n0\r\n\r\n" + get("/hello"));
-  EXPECT_TRUE(stream_.finished);
-  stream_.end();
+  EXPECT_FALSE(transport_.finished);
+  transport_.arrive("6\r\nabcdef\r\n0\r\n\r\n" + get("/hello"));
+  EXPECT_TRUE(transport_.finished);
+  transport_.end();
   EXPECT_EQ(written(), ok("ignored"));
 }
 
@@ -570,20 +570,20 @@ constexpr const char* expects = "Expect: 100-continue\r\nContent-Length: 3\r\n";
 
 TEST_F(H1Connection, AsksForABodyThatIsHeldBack) {
   open();
-  stream_.arrive(post("/echo", expects, ""));
+  transport_.arrive(post("/echo", expects, ""));
   EXPECT_EQ(written(), "HTTP/1.1 100 Continue\r\n\r\n");
-  stream_.arrive("abc" + get("/hello"));
+  transport_.arrive("abc" + get("/hello"));
   EXPECT_EQ(written(), "HTTP/1.1 100 Continue\r\n\r\n" + ok("abc") + ok("hello"));
-  stream_.end();
+  transport_.end();
 }
 
 TEST_F(H1Connection, GivesUpWhenItCannotAskForABody) {
-  stream_.write_error = EPIPE;
+  transport_.write_error = EPIPE;
   open();
-  stream_.arrive(post("/echo", expects, ""));
+  transport_.arrive(post("/echo", expects, ""));
   EXPECT_EQ(body_error_, ECONNRESET);
   EXPECT_TRUE(over());
-  EXPECT_EQ(stream_.timeouts.size(), 1U);  // nothing is read after an error
+  EXPECT_EQ(transport_.timeouts.size(), 1U);  // nothing is read after an error
 }
 
 TEST_F(H1Connection, DoesNotAskForABodyThatIsThere) {
@@ -609,17 +609,17 @@ TEST_F(H1Connection, ABrokenBodyIsTheEndAndTheResponseSaysSo) {
   };
   for (const Broken& row : table) {
     SCOPED_TRACE(row.what);
-    FakeStream stream(engine_);
+    FakeTransport transport(engine_);
     coro::TaskGroup tasks;
-    Connection connection(stream, service_, works_, false, "", {});
+    Connection connection(transport, context_, exchanges_, false, "", {});
     tasks.start(connection.run());
-    stream.arrive(post("/echo", "Transfer-Encoding: chunked\r\n", row.bytes));
-    if (row.read_error != 0) stream.fail(row.read_error);
-    stream.end();
+    transport.arrive(post("/echo", "Transfer-Encoding: chunked\r\n", row.bytes));
+    if (row.read_error != 0) transport.fail(row.read_error);
+    transport.end();
     EXPECT_EQ(body_error_, row.error);
-    ASSERT_EQ(stream.writes.size(), 1U);
-    EXPECT_EQ(stream.writes[0], ok("broken", closes));
-    EXPECT_TRUE(stream.finished);
+    ASSERT_EQ(transport.writes.size(), 1U);
+    EXPECT_EQ(transport.writes[0], ok("broken", closes));
+    EXPECT_TRUE(transport.finished);
     EXPECT_EQ(tasks.running(), 0U);
   }
 }
@@ -637,7 +637,7 @@ TEST_F(H1Connection, StreamsToHttp10UntilTheEnd) {
   add_streamed({"abc", "d"});
   EXPECT_EQ(answer_to("GET /streamed HTTP/1.0\r\n" + keeps + "\r\n"),
             "HTTP/1.1 200 OK\r\nServer: h2server\r\n" + type + date + closes + "\r\nabcd");
-  EXPECT_TRUE(stream_.finished);
+  EXPECT_TRUE(transport_.finished);
 }
 
 TEST_F(H1Connection, StreamsNoBodyForHead) {
@@ -667,16 +667,16 @@ TEST_F(H1Connection, AStreamThatGoesWrongIsCutOff) {
   for (const Row& row : table) {
     Router router;
     ASSERT_TRUE(router.add(GET, "/", [&](Request&) { return streamed(row.pieces, row.size); }));
-    Service service{router, limits_};
-    FakeStream stream(engine_);
+    ServerContext context{router, limits_};
+    FakeTransport transport(engine_);
     coro::TaskGroup tasks;
-    Connection connection(stream, service, works_, false, "", {});
-    stream.arrive(get("/") + get("/"));
+    Connection connection(transport, context, exchanges_, false, "", {});
+    transport.arrive(get("/") + get("/"));
     tasks.start(connection.run());
     EXPECT_EQ(tasks.running(), 0U);
-    EXPECT_FALSE(stream.finished);  // no orderly close, which would look like the body's end
+    EXPECT_FALSE(transport.finished);  // no orderly close, which would look like the body's end
     std::string all;
-    for (const std::string& write : stream.writes) all += write;
+    for (const std::string& write : transport.writes) all += write;
     EXPECT_TRUE(all.find("\r\n\r\n") != std::string::npos && all.find("abc") != std::string::npos);
     EXPECT_FALSE(all.ends_with("0\r\n\r\n"));
   }
@@ -689,16 +689,16 @@ TEST_F(H1Connection, TheSourceOfAResponseReadsTheRequest) {
   add(POST, "/plain", echo_as_it_comes);
   add(POST, "/coroutine", echo_as_it_comes_later);
   for (const char* const path : {"/plain", "/coroutine"}) {
-    stream_.writes.clear();
+    transport_.writes.clear();
     open();
-    stream_.arrive(post(path, "Content-Length: 6\r\n", "abc"));
+    transport_.arrive(post(path, "Content-Length: 6\r\n", "abc"));
     EXPECT_EQ(written(), chunked_head() + "3\r\nabc\r\n");
-    stream_.arrive("def" + get("/hello"));
+    transport_.arrive("def" + get("/hello"));
     EXPECT_EQ(written(), chunked_head() + "3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n" + ok("hello"));
-    stream_.end();
+    transport_.end();
     EXPECT_TRUE(over());
     connection_.reset();
-    stream_.forget_end();
+    transport_.forget_end();
   }
 }
 
@@ -706,66 +706,66 @@ TEST_F(H1Connection, TheSourceOfAResponseReadsTheRequest) {
 TEST_F(H1Connection, AsksForNoBodyInTheMiddleOfAResponse) {
   add(POST, "/plain", echo_as_it_comes);
   open();
-  stream_.arrive(post("/plain", "Content-Length: 3\r\nExpect: 100-continue\r\n", ""));
-  stream_.arrive("abc");
+  transport_.arrive(post("/plain", "Content-Length: 3\r\nExpect: 100-continue\r\n", ""));
+  transport_.arrive("abc");
   const std::string said = written();
   EXPECT_EQ(said.find("100 Continue"), std::string::npos);
   EXPECT_NE(said.find(closes), std::string::npos);
   EXPECT_TRUE(said.ends_with("3\r\nabc\r\n0\r\n\r\n")) << said;
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
 }
 
 TEST_F(H1Connection, AnUploadThatDribblesFails) {
   open();
-  stream_.arrive(post("/echo", "Content-Length: 10\r\n", ""));
-  EXPECT_EQ(stream_.timeouts.back(), limits_.body_idle_ms_max);
+  transport_.arrive(post("/echo", "Content-Length: 10\r\n", ""));
+  EXPECT_EQ(transport_.timeouts.back(), limits_.body_idle_ms_max);
   engine_.ms += 59'000;
-  stream_.arrive("x");
+  transport_.arrive("x");
   EXPECT_EQ(body_error_, 0);
-  EXPECT_LT(stream_.timeouts.back(), 2000U);
+  EXPECT_LT(transport_.timeouts.back(), 2000U);
   engine_.ms += 59'000;
-  stream_.arrive("x");
+  transport_.arrive("x");
   EXPECT_EQ(body_error_, ETIMEDOUT);
   EXPECT_NE(written().find(closes), std::string::npos);
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
 }
 
 TEST_F(H1Connection, AnUploadThatKeepsUpGoesOn) {
   const std::string minute(limits_.bytes_per_s_min * 59, 'x');
   open();
-  stream_.arrive(
+  transport_.arrive(
       post("/echo", "Content-Length: " + std::to_string(20 * minute.size()) + "\r\n", ""));
   for (int i = 0; i < 20; ++i) {
     engine_.ms += 59'000;
-    stream_.arrive(minute);
+    transport_.arrive(minute);
   }
   EXPECT_EQ(body_error_, 0);
   EXPECT_TRUE(written().ends_with(minute));
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
 }
 
 TEST_F(H1Connection, TheConnectionThatIsIdleLongestIsShed) {
   open();
-  stream_.arrive(get("/wait"));
-  EXPECT_FALSE(service_.connections.shed_longest_idle());
+  transport_.arrive(get("/wait"));
+  EXPECT_FALSE(context_.connections.shed_longest_idle());
   event_.set();
   EXPECT_FALSE(over());
-  EXPECT_TRUE(service_.connections.shed_longest_idle());
-  EXPECT_TRUE(over() && stream_.finished);
+  EXPECT_TRUE(context_.connections.shed_longest_idle());
+  EXPECT_TRUE(over() && transport_.finished);
 }
 
 TEST_F(H1Connection, NamesWhatHasNotEnded) {
   open();
-  EXPECT_TRUE(service_.connections.name_unfinished().empty());
-  stream_.arrive(get("/wait"));
-  EXPECT_EQ(service_.connections.name_unfinished(),
+  EXPECT_TRUE(context_.connections.name_unfinished().empty());
+  transport_.arrive(get("/wait"));
+  EXPECT_EQ(context_.connections.name_unfinished(),
             std::vector<std::string>{"GET /wait (route /wait)"});
   event_.set();
-  EXPECT_TRUE(service_.connections.name_unfinished().empty());
-  stream_.end();
+  EXPECT_TRUE(context_.connections.name_unfinished().empty());
+  transport_.end();
 }
 
 Task<bool> always() { co_return true; }

@@ -30,19 +30,19 @@ TEST_P(H2ConnectionBodies, StreamsPieceByPiece) {
   EXPECT_TRUE(answer(id).ended);
   EXPECT_TRUE(answer(head).ended);
   EXPECT_EQ(source_reads_, 4);  // the body for HEAD is not read
-  stream_.end();
+  transport_.end();
 }
 
 TEST_P(H2ConnectionBodies, AsksForNoPieceOfAStreamThatIsGone) {
   add_streamed({std::string(200'000, 'x'), "d"});
   open();
   const std::int32_t id = client_.request("GET", "/streamed");
-  stream_.arrive(client_.bytes());  // fills the client's window
+  transport_.arrive(client_.bytes());  // fills the client's window
   EXPECT_EQ(source_reads_, 1);
   client_.reset(id);
   settle();
   EXPECT_EQ(source_reads_, 1);
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
 }
 
@@ -64,7 +64,7 @@ TEST_P(H2ConnectionBodies, AStreamThatGoesWrongIsReset) {
     EXPECT_EQ(answer(id).reset, static_cast<std::uint32_t>(NGHTTP2_INTERNAL_ERROR)) << row;
     EXPECT_EQ(answer(other).body, "hello");
   }
-  stream_.end();
+  transport_.end();
   testing::internal::GetCapturedStderr();
 }
 
@@ -86,7 +86,7 @@ TEST_P(H2ConnectionBodies, TheSourceOfAResponseReadsTheRequest) {
     EXPECT_TRUE(answer(id).ended);
     EXPECT_EQ(answer(other).body, "hello");
   }
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
 }
 
@@ -101,7 +101,7 @@ TEST_P(H2ConnectionBodies, AsksForNoBodyInTheMiddleOfAResponse) {
   settle();
   EXPECT_EQ(answer(id).body, "abc");
   EXPECT_FALSE(answer(id).reset.has_value());
-  stream_.end();
+  transport_.end();
 }
 
 TEST_P(H2ConnectionBodies, ASourceThatReadsLearnsThatTheStreamIsGone) {
@@ -114,7 +114,7 @@ TEST_P(H2ConnectionBodies, ASourceThatReadsLearnsThatTheStreamIsGone) {
   const std::int32_t left = client_.request("POST", "/plain", {}, "abc", false);
   settle();
   EXPECT_EQ(answer(left).body, "abc");
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
 }
 
@@ -132,7 +132,7 @@ TEST_P(H2ConnectionBodies, AFileThatShrinksResetsItsStreamOnly) {
   open();
   const std::int32_t id = client_.request("GET", "/file");
   const std::int32_t other = client_.request("POST", "/echo", {}, "abc", false);
-  stream_.arrive(client_.bytes());  // fills the client's window
+  transport_.arrive(client_.bytes());  // fills the client's window
   ASSERT_EQ(::truncate(path.c_str(), 100'000), 0);
   settle();
   EXPECT_EQ(answer(id).status(), "200");
@@ -141,7 +141,7 @@ TEST_P(H2ConnectionBodies, AFileThatShrinksResetsItsStreamOnly) {
   client_.send(other, "def", true);
   settle();
   EXPECT_EQ(answer(other).body, "abcdef");
-  stream_.end();
+  transport_.end();
   ::unlink(path.c_str());
 }
 
@@ -160,7 +160,7 @@ TEST_P(H2ConnectionBodies, AnUploadBehindTheResponseOfAMappedFileIsEnded) {
   settle();
   EXPECT_EQ(answer(id).reset, static_cast<std::uint32_t>(NGHTTP2_NO_ERROR));
   EXPECT_EQ(file.use_count(), 1) << "nobody else holds it";
-  stream_.end();
+  transport_.end();
   ::unlink(path.c_str());
 }
 

@@ -10,7 +10,7 @@ class ConnectionDeadlines : public FramedConnection {
   void dribble(std::string_view bytes, int minutes) {
     for (int i = 0; i < minutes && !over(); ++i) {
       pass(55'000);
-      stream_.arrive(bytes);
+      transport_.arrive(bytes);
     }
   }
 };
@@ -27,7 +27,7 @@ TEST_P(ConnectionDeadlines, ASilentConnectionEnds) {
   EXPECT_FALSE(says("goaway"));
   pass(1);
   EXPECT_TRUE(says("goaway0=0"));
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
 }
 
@@ -40,7 +40,7 @@ TEST_P(ConnectionDeadlines, TheSilenceBeginsWithTheEndOfTheLastStream) {
   EXPECT_FALSE(says("goaway"));
   pass(1);
   EXPECT_TRUE(says("goaway1=0"));
-  stream_.end();
+  transport_.end();
 }
 
 TEST_P(ConnectionDeadlines, PingsKeepAConnectionOpenButNotForEver) {
@@ -48,31 +48,31 @@ TEST_P(ConnectionDeadlines, PingsKeepAConnectionOpenButNotForEver) {
   std::int64_t lived_ms = 0;
   for (; !over() && lived_ms < 10 * limits_.quiet_ms_max; lived_ms += 20'000) {
     engine_.time_ms += 20'000;
-    stream_.arrive(ping());
+    transport_.arrive(ping());
     if (says("goaway")) break;
   }
   EXPECT_GE(lived_ms, limits_.quiet_ms_max - 20'000);
   EXPECT_LE(lived_ms, limits_.quiet_ms_max + 20'000);
-  stream_.end();
+  transport_.end();
 }
 
 TEST_P(ConnectionDeadlines, AConnectionThatIsShedEndsAtOnce) {
   begin("");
   said();
-  EXPECT_TRUE(service_.connections.shed_longest_idle());
+  EXPECT_TRUE(context_.connections.shed_longest_idle());
   EXPECT_TRUE(says("goaway0=0"));
   EXPECT_TRUE(over());
-  EXPECT_FALSE(service_.connections.shed_longest_idle());
+  EXPECT_FALSE(context_.connections.shed_longest_idle());
 }
 
 TEST_P(ConnectionDeadlines, ABusyConnectionIsNotShed) {
   begin(request(1, "GET", "/wait", true));
-  EXPECT_FALSE(service_.connections.shed_longest_idle());
+  EXPECT_FALSE(context_.connections.shed_longest_idle());
   event_.set();
   EXPECT_TRUE(says("data1:6;"));
   EXPECT_FALSE(over());
-  stream_.arrive(ping());
-  EXPECT_TRUE(service_.connections.shed_longest_idle());
+  transport_.arrive(ping());
+  EXPECT_TRUE(context_.connections.shed_longest_idle());
   EXPECT_TRUE(over());
 }
 
@@ -86,14 +86,14 @@ TEST_P(ConnectionDeadlines, AFieldBlockHasADeadline) {
   const std::string more = frame(FrameType::continuation, 0, 1, "");
   begin("");
   said();
-  stream_.arrive(head);
+  transport_.arrive(head);
   for (std::int64_t ms = 0; ms < limits_.head_ms_max; ms += 3000) {  // libnghttp2 accepts 8
     EXPECT_FALSE(says("goaway")) << ms;
     engine_.time_ms += 3000;
-    stream_.arrive(more);
+    transport_.arrive(more);
   }
   EXPECT_TRUE(says("=11"));
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
 }
 
@@ -101,7 +101,7 @@ TEST_P(ConnectionDeadlines, ASilentClientFinishesNoFieldBlock) {
   begin(headers(1, "", 0));
   pass(limits_.head_ms_max);
   EXPECT_TRUE(says("=11"));
-  stream_.end();
+  transport_.end();
 }
 
 // Each receive ends within a head, but no head takes long.
@@ -109,16 +109,16 @@ TEST_P(ConnectionDeadlines, HeadsInPiecesAreNoneThatDribbles) {
   begin("");
   const std::string first = request(1, "GET", "/hello", true);
   std::string rest = first;
-  stream_.arrive(rest.substr(0, 12));
+  transport_.arrive(rest.substr(0, 12));
   rest = rest.substr(12);
   for (std::uint32_t id = 3; id < 100; id += 2) {
     engine_.time_ms += 1000;
     const std::string next = request(id, "GET", "/hello", true);
-    stream_.arrive(rest + next.substr(0, 12));
+    transport_.arrive(rest + next.substr(0, 12));
     rest = next.substr(12);
     EXPECT_FALSE(says("goaway")) << id;
   }
-  stream_.end();
+  transport_.end();
 }
 
 // --- uploads ----------------------------------------------------------------------------------
@@ -133,30 +133,30 @@ TEST_P(ConnectionDeadlines, AnUploadThatStopsFailsAlone) {
   event_.set();
   EXPECT_TRUE(says("data1:6;"));
   EXPECT_FALSE(over());
-  stream_.end();
+  transport_.end();
 }
 
 TEST_P(ConnectionDeadlines, AnUploadThatDribblesFails) {
   begin(request(1, "POST", "/echo", false));
   dribble(data(1, "x"), 3);
   EXPECT_EQ(errors_, std::vector<int>{ETIMEDOUT});
-  stream_.end();
+  transport_.end();
 }
 
 TEST_P(ConnectionDeadlines, PingsKeepNoUpload) {
   begin(request(1, "POST", "/echo", false));
   dribble(ping(), 3);
   EXPECT_EQ(errors_, std::vector<int>{ETIMEDOUT});
-  stream_.end();
+  transport_.end();
 }
 
 TEST_P(ConnectionDeadlines, AnUploadThatKeepsUpGoesOn) {
   begin(request(1, "POST", "/echo", false));
   dribble(data(1, std::string(limits_.bytes_per_s_min * 60, 'x')), 20);
   EXPECT_TRUE(errors_.empty());
-  stream_.arrive(data(1, "end", true));
+  transport_.arrive(data(1, "end", true));
   EXPECT_TRUE(says("data1:"));
-  stream_.end();
+  transport_.end();
 }
 
 // The handler has answered, and the client neither continues nor ends its request.
@@ -165,7 +165,7 @@ TEST_P(ConnectionDeadlines, ARequestThatGoesOnBehindItsResponseEnds) {
   EXPECT_TRUE(says("data1:7;"));
   pass(limits_.body_idle_ms_max + 5000);
   EXPECT_TRUE(says("reset1=0"));
-  stream_.end();
+  transport_.end();
 }
 
 // --- downloads --------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ TEST_P(ConnectionDeadlines, ADownloadWithoutWindowIsReset) {
   EXPECT_TRUE(says("reset1=8"));
   event_.set();
   EXPECT_FALSE(over());
-  stream_.end();
+  transport_.end();
 }
 
 TEST_P(ConnectionDeadlines, ADownloadThatIsTakenByTheByteIsReset) {
@@ -188,24 +188,24 @@ TEST_P(ConnectionDeadlines, ADownloadThatIsTakenByTheByteIsReset) {
   std::string all;
   for (int i = 0; i < 3; ++i) {
     pass(55'000);
-    stream_.arrive(window_update(1, 1) + window_update(0, 1));
+    transport_.arrive(window_update(1, 1) + window_update(0, 1));
     all += said();
   }
   EXPECT_NE(all.find("reset1=8"), std::string::npos);
-  stream_.end();
+  transport_.end();
 }
 
 // While the socket accepts nothing, only the pace of the write counts.
 TEST_P(ConnectionDeadlines, NoStreamIsResetWhileAWriteIsUnderWay) {
   add(GET, "/big", [](Request&) { return Response(200, std::string(200'000, 'x')); });
   begin("");
-  stream_.takes_nothing = true;
-  stream_.arrive(request(1, "GET", "/big", true));
+  transport_.takes_nothing = true;
+  transport_.arrive(request(1, "GET", "/big", true));
   pass(2 * limits_.send_idle_ms_max);
-  stream_.takes_nothing = false;
-  stream_.takes.set();
+  transport_.takes_nothing = false;
+  transport_.takes.set();
   EXPECT_FALSE(says("reset"));
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
 }
 
@@ -232,9 +232,9 @@ TEST_P(ConnectionDeadlines, AnEventStreamHasNoDeadline) {
     EXPECT_TRUE(says("data1:9"));
   }
   EXPECT_FALSE(over());
-  stream_.arrive(rst_stream(1));
+  transport_.arrive(rst_stream(1));
   next.set();
-  stream_.end();
+  transport_.end();
 }
 
 // A body that waits for its source has no deadline, even if the window is closed.
@@ -263,7 +263,7 @@ TEST_P(ConnectionDeadlines, ABodyWithNothingToSendIsNotTheClientsFault) {
   pass(5 * limits_.send_idle_ms_max);
   EXPECT_FALSE(says("reset"));
   next.set();
-  stream_.end();
+  transport_.end();
 }
 
 // After an upload times out, the handler may take its time to respond.
@@ -280,7 +280,7 @@ TEST_P(ConnectionDeadlines, TheAnswerToAnUploadThatStoppedIsSent) {
   EXPECT_FALSE(says("reset"));
   go.set();
   EXPECT_TRUE(says("data1:4;"));
-  stream_.end();
+  transport_.end();
 }
 
 // The response is complete, and the upload keeps up.
@@ -288,11 +288,11 @@ TEST_P(ConnectionDeadlines, ARequestThatKeepsUpBehindItsResponseGoesOn) {
   begin(request(1, "POST", "/ignore", false));
   for (int i = 0; i < 10; ++i) {
     pass(55'000);
-    stream_.arrive(data(1, std::string(limits_.bytes_per_s_min * 60, 'x')));
+    transport_.arrive(data(1, std::string(limits_.bytes_per_s_min * 60, 'x')));
   }
   EXPECT_FALSE(says("reset"));
-  stream_.arrive(data(1, "", true));
-  stream_.end();
+  transport_.arrive(data(1, "", true));
+  transport_.end();
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 class ConnectionEnds : public FramedConnection {};
 
 // A handler that learns that its client has left wakes another one, which answers. By then neither
-// the session nor a released transfer may be used.
+// the session nor a released exchange may be used.
 TEST_P(ConnectionEnds, AHandlerThatIsToldMayWakeAnother) {
   coro::Event go;
   add(GET, "/big", [](Request&) { return Response(200, std::string(200'000, 'x')); });
@@ -23,7 +23,7 @@ TEST_P(ConnectionEnds, AHandlerThatIsToldMayWakeAnother) {
   });
   begin(request(1, "GET", "/waits", true) + request(3, "POST", "/wakes", false) +
         request(5, "GET", "/big", true));
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
 }
 
@@ -39,7 +39,7 @@ TEST_P(ConnectionEnds, TheWindowOfWhatNobodyReadIsAnnouncedAtOnce) {
   said();
   go.set();
   EXPECT_TRUE(says("window"));
-  stream_.end();
+  transport_.end();
 }
 
 // END_STREAM needs no window, but libnghttp2 waits for one.
@@ -48,30 +48,30 @@ TEST_P(ConnectionEnds, AnEmptyProducedBodyNeedsNoWindow) {
   add_streamed({});
   begin(request(1, "GET", "/streamed", true), {{4, 0}});
   EXPECT_TRUE(says("data1:0;"));
-  stream_.end();
+  transport_.end();
 }
 
 // RFC 9113, 6.5.3.
 TEST_P(ConnectionEnds, SettingsAreToBeAcknowledgedInTime) {
   open();
-  stream_.arrive(opening());
+  transport_.arrive(opening());
   engine_.time_ms += limits_.settings_ack_ms_max - 1;
-  stream_.arrive(ping());
+  transport_.arrive(ping());
   EXPECT_FALSE(says("goaway"));
   engine_.time_ms += 1;
-  stream_.arrive(ping());
+  transport_.arrive(ping());
   EXPECT_TRUE(says("goaway0=4"));
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
 }
 
 TEST_P(ConnectionEnds, SettingsAreToBeAcknowledgedBySilentClients) {
   open();
-  stream_.arrive(opening());
+  transport_.arrive(opening());
   engine_.time_ms += limits_.settings_ack_ms_max;
-  stream_.fail(ETIMEDOUT);
+  transport_.fail(ETIMEDOUT);
   EXPECT_TRUE(says("goaway0=4"));
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
 }
 

@@ -42,9 +42,9 @@ class FakeEngine final : public io::Engine {
 };
 
 // Reads return what the test passes to arrive(), end() and fail(); each write is recorded.
-class FakeStream final : public net::Stream {
+class FakeTransport final : public net::Transport {
  public:
-  explicit FakeStream(FakeEngine& engine) : engine_(engine) {}
+  explicit FakeTransport(FakeEngine& engine) : engine_(engine) {}
 
   void arrive(std::string_view bytes) {
     for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), engine_.buffer_bytes))) {
@@ -151,7 +151,7 @@ class ConnectionFixture : public testing::TestWithParam<Http2Implementation> {
     });
   }
   void open(std::string_view early = "") {
-    connection_.emplace(stream_, service_, transfers_, GetParam(), false);
+    connection_.emplace(transport_, context_, exchanges_, GetParam(), false);
     connection_->take(early);
     tasks_.start(connection_->run());
   }
@@ -161,14 +161,14 @@ class ConnectionFixture : public testing::TestWithParam<Http2Implementation> {
     constexpr std::int64_t step_ms = 5000;
     for (; ms > 0 && !over(); ms -= step_ms) {
       engine_.time_ms += std::min(ms, step_ms);
-      stream_.fail(ETIMEDOUT);
+      transport_.fail(ETIMEDOUT);
     }
   }
   // Exchanges bytes until neither side has any to send.
   void settle() {
     for (;;) {
       const std::string to_server = client_.bytes();
-      stream_.arrive(to_server);
+      transport_.arrive(to_server);
       const std::string to_client = read_writes();
       client_.receive(to_client);
       if (to_server.empty() && to_client.empty()) break;
@@ -176,24 +176,24 @@ class ConnectionFixture : public testing::TestWithParam<Http2Implementation> {
   }
   std::string read_writes() {
     std::string all;
-    while (seen_ < stream_.writes.size()) all += stream_.writes[seen_++];
+    while (seen_ < transport_.writes.size()) all += transport_.writes[seen_++];
     return all;
   }
   Nghttp2Client::Answer& answer(std::int32_t id) { return client_.answers[id]; }
 
   FakeEngine engine_;
-  FakeStream stream_{engine_};
+  FakeTransport transport_{engine_};
   Router router_;
   Limits limits_;
-  Service service_{router_, limits_};
-  base::Pool<Transfer> transfers_;
+  ServerContext context_{router_, limits_};
+  base::Pool<H2Exchange> exchanges_;
   coro::Event event_;
   std::vector<int> errors_;  // of read_all() in /echo
   int source_reads_ = 0;
   std::optional<Connection> connection_;
   coro::TaskGroup tasks_;
   Nghttp2Client client_;
-  std::size_t seen_ = 0;  // of stream_.writes, by read_writes()
+  std::size_t seen_ = 0;  // of transport_.writes, by read_writes()
 };
 
 }  // namespace h2server::http::h2

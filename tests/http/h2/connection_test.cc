@@ -21,12 +21,12 @@ INSTANTIATE_TEST_SUITE_P(, H2Connection,
 TEST_P(H2Connection, AnswersWhatCameTogetherInOneWrite) {
   open();
   settle();
-  const std::size_t before = stream_.writes.size();
+  const std::size_t before = transport_.writes.size();
   const std::int32_t first = client_.request("GET", "/hello");
   const std::int32_t second = client_.request("POST", "/echo", {}, "abc");
   const std::int32_t third = client_.request("HEAD", "/hello");
-  stream_.arrive(client_.bytes());
-  EXPECT_EQ(stream_.writes.size(), before + 1);
+  transport_.arrive(client_.bytes());
+  EXPECT_EQ(transport_.writes.size(), before + 1);
   settle();
   EXPECT_EQ(answer(first).body, "hello");
   EXPECT_EQ(answer(second).body, "abc");
@@ -35,8 +35,8 @@ TEST_P(H2Connection, AnswersWhatCameTogetherInOneWrite) {
     EXPECT_EQ(answer(id).status(), "200");
     EXPECT_TRUE(answer(id).ended);
   }
-  stream_.end();
-  EXPECT_TRUE(over() && stream_.finished);
+  transport_.end();
+  EXPECT_TRUE(over() && transport_.finished);
 }
 
 TEST_P(H2Connection, AnswersRequestsThatComeByteByByte) {
@@ -44,11 +44,11 @@ TEST_P(H2Connection, AnswersRequestsThatComeByteByByte) {
   const std::int32_t second = client_.request("POST", "/echo", {}, "abc");
   const std::string bytes = client_.bytes();
   open(bytes.substr(0, 10));
-  for (const char& c : bytes.substr(10)) stream_.arrive({&c, 1});
+  for (const char& c : bytes.substr(10)) transport_.arrive({&c, 1});
   settle();
   EXPECT_EQ(answer(first).body, "hello");
   EXPECT_EQ(answer(second).body, "abc");
-  stream_.end();
+  transport_.end();
 }
 
 TEST_P(H2Connection, AnswersByItselfWhatNoHandlerDoes) {
@@ -70,7 +70,7 @@ TEST_P(H2Connection, AnswersByItselfWhatNoHandlerDoes) {
     EXPECT_EQ(answer(id).status(), status);
     EXPECT_TRUE(answer(id).ended) << status;
   }
-  stream_.end();
+  transport_.end();
   testing::internal::GetCapturedStderr();
 }
 
@@ -85,7 +85,7 @@ TEST_P(H2Connection, AHandlerThatReadsSlowlyHoldsUpItsClient) {
   event_.set();
   settle();
   EXPECT_TRUE(answer(id).body == body);
-  stream_.end();
+  transport_.end();
 }
 
 TEST_P(H2Connection, AsksForABodyThatIsHeldBack) {
@@ -100,7 +100,7 @@ TEST_P(H2Connection, AsksForABodyThatIsHeldBack) {
   client_.send(id, "abc", true);
   settle();
   EXPECT_EQ(answer(id).body, "abc");
-  stream_.end();
+  transport_.end();
 }
 
 TEST_P(H2Connection, EndsAnUploadThatNobodyReads) {
@@ -112,7 +112,7 @@ TEST_P(H2Connection, EndsAnUploadThatNobodyReads) {
   EXPECT_EQ(answer(large).body + answer(small).body, "ignoredignored");
   EXPECT_EQ(answer(large).reset, static_cast<std::uint32_t>(NGHTTP2_NO_ERROR));
   EXPECT_FALSE(answer(small).reset.has_value());
-  stream_.end();
+  transport_.end();
 }
 
 // --- aborts -----------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ TEST_P(H2Connection, AResetReachesAHandlerThatReads) {
   const std::int32_t other = client_.request("GET", "/hello");
   settle();
   EXPECT_EQ(answer(other).body, "hello");
-  stream_.end();
+  transport_.end();
 }
 
 TEST_P(H2Connection, CountsHandlersThatOutliveTheirStreams) {
@@ -148,7 +148,7 @@ TEST_P(H2Connection, CountsHandlersThatOutliveTheirStreams) {
   }
   EXPECT_EQ(events.size(), 4U);
   for (coro::Event& event : events) event.set();
-  stream_.end();
+  transport_.end();
 }
 
 TEST_P(H2Connection, TheEndReachesEveryHandler) {
@@ -157,7 +157,7 @@ TEST_P(H2Connection, TheEndReachesEveryHandler) {
   client_.request("GET", "/wait");
   client_.request("POST", "/echo", {}, "def", false);
   settle();
-  stream_.end();
+  transport_.end();
   EXPECT_EQ(errors_, (std::vector<int>{ECONNRESET, ECONNRESET}));
   EXPECT_FALSE(over());  // the handler of /wait is still running
   event_.set();
@@ -168,11 +168,11 @@ TEST_P(H2Connection, AFailedWriteReachesEveryHandler) {
   open();
   client_.request("POST", "/echo", {}, "abc", false);
   settle();
-  stream_.write_error = EPIPE;
+  transport_.write_error = EPIPE;
   client_.request("GET", "/hello");
-  stream_.arrive(client_.bytes());
+  transport_.arrive(client_.bytes());
   EXPECT_EQ(errors_, std::vector<int>{ECONNRESET});
-  EXPECT_TRUE(over() && !stream_.finished);
+  EXPECT_TRUE(over() && !transport_.finished);
 }
 
 // The connection's end resumes each handler that reads. One of them resumes another handler, whose
@@ -190,7 +190,7 @@ TEST_P(H2Connection, AHandlerMayEndAnotherWhenTheConnectionEnds) {
   settle();
   client_.reset(waiting);
   settle();
-  stream_.end();
+  transport_.end();
   EXPECT_EQ(errors_, std::vector<int>{ECONNRESET});
   EXPECT_TRUE(over());
 }
@@ -201,14 +201,14 @@ TEST_P(H2Connection, DrainingLetsStreamsEnd) {
   open();
   const std::int32_t id = client_.request("GET", "/wait");
   settle();
-  service_.connections.drain();
+  context_.connections.drain();
   settle();
   EXPECT_EQ(client_.goaways.size(), 2U);
   EXPECT_FALSE(over());
   event_.set();
   settle();
   EXPECT_EQ(answer(id).body, "waited");
-  EXPECT_TRUE(over() && stream_.finished);
+  EXPECT_TRUE(over() && transport_.finished);
 }
 
 TEST_P(H2Connection, ServesSoManyRequestsAndNoMore) {
@@ -231,14 +231,14 @@ TEST_P(H2Connection, ServesSoManyRequestsAndNoMore) {
   event_.set();
   settle();
   EXPECT_EQ(answer(first).body, "waited");
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
   EXPECT_EQ(calls, 1);
 }
 
 TEST_P(H2Connection, CountsOpenStreams) {
   base::Counter streams;
-  service_.streams = &streams;
+  context_.streams = &streams;
   open();
   client_.request("GET", "/wait");
   client_.request("POST", "/echo", {}, "abc", false);
@@ -247,7 +247,7 @@ TEST_P(H2Connection, CountsOpenStreams) {
   event_.set();
   settle();
   EXPECT_EQ(streams.get(), 1U);
-  stream_.end();
+  transport_.end();
   EXPECT_TRUE(over());
   EXPECT_EQ(streams.get(), 0U);
 }

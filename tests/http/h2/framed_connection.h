@@ -15,7 +15,7 @@ class FramedConnection : public ConnectionFixture {
   }
   void begin(std::string_view more, const SettingsList& settings = {}) {
     open();
-    stream_.arrive(opening(settings) + settings_ack() + std::string(more));
+    transport_.arrive(opening(settings) + settings_ack() + std::string(more));
   }
   std::string said() { return describe(read_writes()); }
   bool says(std::string_view what) {

@@ -211,7 +211,7 @@ TEST_F(NativeFrames, DoNotInterruptAFieldBlock) {
 
 // --- states -----------------------------------------------------------------------------------
 
-enum State { idle, passed_over, open, half_remote, half_local, ended, reset_by_us, reset_by_peer };
+enum State { idle, skipped, open, half_remote, half_local, ended, reset_by_us, reset_by_peer };
 
 struct StateRow {
   const char* what;
@@ -268,12 +268,12 @@ TEST_F(NativeFrames, MeanWhatTheStreamsStateSays) {
     for (int state = idle; state <= reset_by_peer; ++state) {
       for (const std::size_t step : steps) {
         SCOPED_TRACE(std::string(row.what) + " in state " + std::to_string(state));
-        begin(state == idle ? opening() : opening() + (state == passed_over ? get(3) : ""));
+        begin(state == idle ? opening() : opening() + (state == skipped ? get(3) : ""));
         if (state == open || state >= half_local) host.receive(post(1));
         if (state == half_remote) host.receive(get(1));
         if (state == half_local || state == ended) host.respond(1);
         if (state == ended) host.receive(data(1, "", true));
-        if (state == reset_by_us) host.session->reset(host.transfer(1), ErrorCode::cancel);
+        if (state == reset_by_us) host.session->reset(host.exchange(1), ErrorCode::cancel);
         if (state == reset_by_peer) host.receive(rst_stream(1));
         host.note_events();
         host.take();

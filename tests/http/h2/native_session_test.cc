@@ -59,12 +59,12 @@ TEST_F(NativeSession, EndsABodyWithoutAWindow) {
   begin({{4, 3}});
   host.receive(get(1));
   host.respond(1, Response(std::make_unique<Nothing>(), "text/plain"));
-  ASSERT_TRUE(host.transfer(1).outgoing.offer("abc").has_value());
-  host.session->body_offered(host.transfer(1));
+  ASSERT_TRUE(host.exchange(1).outgoing.offer("abc").has_value());
+  host.session->body_offered(host.exchange(1));
   EXPECT_EQ(describe(host.take()), "headers1 data1:3");
   EXPECT_EQ(describe(host.take()), "");
-  ASSERT_TRUE(host.transfer(1).outgoing.offer("").has_value());
-  host.session->body_offered(host.transfer(1));
+  ASSERT_TRUE(host.exchange(1).outgoing.offer("").has_value());
+  host.session->body_offered(host.exchange(1));
   EXPECT_EQ(describe(host.take()), "data1:0;");
 }
 
@@ -98,7 +98,7 @@ TEST_F(NativeSession, LosesNothingOfTheConnectionsWindow) {
     bytes += padded_data(id, content, 100);
     sent += 1101;
     ASSERT_TRUE(host.receive(bytes)) << i;
-    if (i % 5 == 1) host.session->reset(host.transfer(id), ErrorCode::cancel);
+    if (i % 5 == 1) host.session->reset(host.exchange(id), ErrorCode::cancel);
     ASSERT_TRUE(host.receive(data(id, content)));
     sent += 1000;
     if (i % 5 != 1 && i % 5 != 4) host.receive(rst_stream(id));
@@ -214,7 +214,7 @@ TEST_F(NativeSession, SendsPreparedHeadsThatAreUnderstood) {
       text.append(field.name).append("=").append(field.value) += ";";
     for (const Field& field : fields)
       text.append(field.name).append("=").append(field.value) += ";";
-    host.session->respond(host.transfer(static_cast<std::uint32_t>(id)), head, false);
+    host.session->respond(host.exchange(static_cast<std::uint32_t>(id)), head, false);
     client.receive(host.take());
     ASSERT_EQ(client.answers[id].fields, text) << i;
   }
@@ -227,7 +227,7 @@ TEST_F(NativeSession, SendsHeadsThatTakeContinuations) {
   host.receive(client.bytes());
   const std::string large(15'000, 'x');
   const std::vector<Field> fields = {{":status", "200"}, {"a", large}, {"b", large}, {"c", large}};
-  host.session->respond(host.transfer(1), {.fields = fields}, false);
+  host.session->respond(host.exchange(1), {.fields = fields}, false);
   const std::string bytes = host.take();
   EXPECT_NE(describe(bytes).find("headers1; continuation1"), std::string::npos);
   client.receive(bytes);

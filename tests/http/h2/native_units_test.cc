@@ -92,13 +92,13 @@ TEST(RateLimit, IsEarned) {
 
 TEST(Streams, RemembersWhatBecameOfThem) {
   using enum Streams::Past;
-  base::Pool<Transfer> transfers;
-  Streams streams(transfers);
+  base::Pool<H2Exchange> exchanges;
+  Streams streams(exchanges);
   EXPECT_EQ(streams.past(1), idle);
   EXPECT_EQ(streams.past(2), idle);
   streams.use(5);
-  EXPECT_EQ(streams.past(1), passed_over);
-  EXPECT_EQ(streams.past(3), passed_over);
+  EXPECT_EQ(streams.past(1), skipped);
+  EXPECT_EQ(streams.past(3), skipped);
   EXPECT_EQ(streams.past(5), ended);
   EXPECT_EQ(streams.past(7), idle);
   EXPECT_EQ(streams.past(4), idle);
@@ -108,20 +108,20 @@ TEST(Streams, RemembersWhatBecameOfThem) {
   streams.use(131);
   EXPECT_EQ(streams.past(5), reset);  // 63 identifiers before the last
   EXPECT_EQ(streams.past(7), ended);
-  EXPECT_EQ(streams.past(9), passed_over);
+  EXPECT_EQ(streams.past(9), skipped);
   EXPECT_EQ(streams.past(3), forgotten);
   streams.note_reset(3);  // no effect
   streams.use(1'000'001);
   EXPECT_EQ(streams.past(131), forgotten);
-  EXPECT_EQ(streams.past(999'999), passed_over);
+  EXPECT_EQ(streams.past(999'999), skipped);
   EXPECT_EQ(streams.past(largest_stream), idle);
   EXPECT_EQ(streams.last_id(), 1'000'001U);
 }
 
 TEST(Streams, FindsThoseThatAreAlive) {
-  base::Pool<Transfer> transfers;
-  Streams streams(transfers);
-  std::vector<Transfer*> opened;
+  base::Pool<H2Exchange> exchanges;
+  Streams streams(exchanges);
+  std::vector<H2Exchange*> opened;
   for (std::uint32_t id = 1; id < 400; id += 2) {
     streams.use(id);
     opened.push_back(&streams.open(id));
@@ -129,9 +129,9 @@ TEST(Streams, FindsThoseThatAreAlive) {
   }
   EXPECT_EQ(streams.alive(), 200U);
   std::size_t seen = 0;
-  streams.for_each([&](Transfer&) { ++seen; });
+  streams.for_each([&](H2Exchange&) { ++seen; });
   EXPECT_EQ(seen, 200U);
-  for (Transfer* const one : opened) EXPECT_EQ(streams.find(one->id), one);
+  for (H2Exchange* const one : opened) EXPECT_EQ(streams.find(one->id), one);
   EXPECT_EQ(streams.find(401), nullptr);
   for (std::size_t i = 0; i < opened.size(); i += 2) streams.close(*opened[i]);
   EXPECT_EQ(streams.alive(), 100U);
@@ -140,33 +140,33 @@ TEST(Streams, FindsThoseThatAreAlive) {
   }
   SessionEvent event;
   for (std::size_t i = 0; i < opened.size(); i += 2) {
-    ASSERT_TRUE(streams.next_told(event));
-    EXPECT_EQ(event.transfer, opened[i]) << "in the order in which they were closed";
+    ASSERT_TRUE(streams.next_notification(event));
+    EXPECT_EQ(event.exchange, opened[i]) << "in the order in which they were closed";
     EXPECT_EQ(event.kind, SessionEvent::Kind::closed);
   }
-  EXPECT_FALSE(streams.next_told(event));
+  EXPECT_FALSE(streams.next_notification(event));
   for (std::size_t i = 1; i < opened.size(); i += 2) streams.close(*opened[i]);
-  for (Transfer* const one : opened) base::Pool<Transfer>::Pointer(one, {&transfers}).reset();
+  for (H2Exchange* const one : opened) base::Pool<H2Exchange>::Pointer(one, {&exchanges}).reset();
 }
 
 TEST(Streams, TellsOfEachOnce) {
-  base::Pool<Transfer> transfers;
-  Streams streams(transfers);
+  base::Pool<H2Exchange> exchanges;
+  Streams streams(exchanges);
   streams.use(1);
-  Transfer& transfer = streams.open(1);
-  transfer.stream.announced = true;
+  H2Exchange& exchange = streams.open(1);
+  exchange.stream.announced = true;
   SessionEvent event;
-  streams.tell(transfer);
-  streams.tell(transfer);
-  ASSERT_TRUE(streams.next_told(event));
+  streams.notify(exchange);
+  streams.notify(exchange);
+  ASSERT_TRUE(streams.next_notification(event));
   EXPECT_EQ(event.kind, SessionEvent::Kind::body_taken);
-  EXPECT_FALSE(streams.next_told(event));
-  streams.tell(transfer);
-  streams.close(transfer);
-  ASSERT_TRUE(streams.next_told(event));
+  EXPECT_FALSE(streams.next_notification(event));
+  streams.notify(exchange);
+  streams.close(exchange);
+  ASSERT_TRUE(streams.next_notification(event));
   EXPECT_EQ(event.kind, SessionEvent::Kind::closed) << "which says it all";
-  EXPECT_FALSE(streams.next_told(event));
-  base::Pool<Transfer>::Pointer(&transfer, {&transfers}).reset();
+  EXPECT_FALSE(streams.next_notification(event));
+  base::Pool<H2Exchange>::Pointer(&exchange, {&exchanges}).reset();
 }
 
 }  // namespace

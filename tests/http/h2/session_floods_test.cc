@@ -174,7 +174,7 @@ TEST_P(H2Floods, AreNotOurOwnResets) {
   begin();
   for (std::uint32_t id = 1; id < 200; id += 2) {
     ASSERT_TRUE(receive(post(id)));
-    host_.session->reset(host_.transfer(id), ErrorCode::internal_error);
+    host_.session->reset(host_.exchange(id), ErrorCode::internal_error);
     ASSERT_TRUE(receive(""));
   }
 }

@@ -20,12 +20,12 @@ SessionHost::SessionHost(Http2Implementation implementation, const Limits& given
 
 void SessionHost::open() {
   close();
-  session = make_session(implementation_, limits, transfers_, windows);
+  session = make_session(implementation_, limits, exchanges_, windows);
 }
 
 void SessionHost::close() {
   session.reset();
-  for (Transfer* const transfer : alive) release(transfer);
+  for (H2Exchange* const exchange : alive) release(exchange);
   alive.clear();
   received.clear();
   log.clear();
@@ -65,30 +65,30 @@ void SessionHost::settle(Nghttp2Client& client) {
 }
 
 bool SessionHost::has(std::uint32_t id) const {
-  return std::ranges::any_of(alive, [id](const Transfer* one) { return one->id == id; });
+  return std::ranges::any_of(alive, [id](const H2Exchange* one) { return one->id == id; });
 }
 
-Transfer& SessionHost::transfer(std::uint32_t id) {
-  for (Transfer* const one : alive) {
+H2Exchange& SessionHost::exchange(std::uint32_t id) {
+  for (H2Exchange* const one : alive) {
     if (one->id == id) return *one;
   }
-  throw std::out_of_range("no such transfer");
+  throw std::out_of_range("no such stream");
 }
 
 void SessionHost::respond(std::uint32_t id, Response response) {
-  Transfer& one = transfer(id);
+  H2Exchange& one = exchange(id);
   one.response = std::move(response);
   one.outgoing.open(one.response, {.inline_bytes_max = 8192});
   session->respond(one, {.fields = fields}, true);
 }
 
 void SessionHost::respond(std::uint32_t id) {
-  session->respond(transfer(id), {.fields = fields}, false);
+  session->respond(exchange(id), {.fields = fields}, false);
 }
 
 void SessionHost::note(const SessionEvent& event) {
   using Kind = SessionEvent::Kind;
-  Transfer* const one = event.transfer;
+  H2Exchange* const one = event.exchange;
   const bool more_data = event.kind == Kind::data && last_data_ == one;
   last_data_ = event.kind == Kind::data ? one : nullptr;
   const std::size_t before = log.size();
@@ -123,8 +123,8 @@ void SessionHost::note(const SessionEvent& event) {
   if (more_data) log.resize(before);
 }
 
-void SessionHost::release(Transfer* transfer) {
-  base::Pool<Transfer>::Pointer(transfer, {&transfers_}).reset();
+void SessionHost::release(H2Exchange* exchange) {
+  base::Pool<H2Exchange>::Pointer(exchange, {&exchanges_}).reset();
 }
 
 std::string name_of(Http2Implementation implementation) {

@@ -1,5 +1,5 @@
-// A session with its transfers, driven by a test. Logs the events as text. Does no I/O; owns the
-// session and the transfers.
+// A session with its exchanges, driven by a test. Logs the events as text. Does no I/O; owns the
+// session and the exchanges.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ class SessionHost {
 
   [[nodiscard]] bool has(std::uint32_t id) const;
   // Throws std::out_of_range if there is none.
-  Transfer& transfer(std::uint32_t id);
+  H2Exchange& exchange(std::uint32_t id);
   // Responds with ":status: 200", "x: y" and the body of `response`.
   void respond(std::uint32_t id, Response response);
   // The same without a body.
@@ -51,21 +51,21 @@ class SessionHost {
   WindowBudget* windows = nullptr;
   std::unique_ptr<Session> session;
   std::int64_t now_ms = 1;
-  std::set<Transfer*> alive;
+  std::set<H2Exchange*> alive;
   std::map<std::uint32_t, std::string> received;  // content by stream
   std::string log;  // one line per event; consecutive `data` events of a stream are one line
   bool consumes = true;
   bool answers = false;    // responds to each request at once, without a body
-  bool keeps = false;      // keeps transfers after `closed`
+  bool keeps = false;      // keeps exchanges after `closed`
   std::uint32_t last = 0;  // end_after() is called for this stream's request
 
  private:
   void note(const SessionEvent& event);
-  void release(Transfer* transfer);
+  void release(H2Exchange* exchange);
 
   const Http2Implementation implementation_;
-  const Transfer* last_data_ = nullptr;  // of the last event, if that was `data`
-  base::Pool<Transfer> transfers_;
+  const H2Exchange* last_data_ = nullptr;  // of the last event, if that was `data`
+  base::Pool<H2Exchange> exchanges_;
 };
 
 // "native" or "nghttp2".

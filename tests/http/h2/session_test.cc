@@ -52,7 +52,7 @@ TEST_P(H2Session, ReportsRequestsHoweverTheyArrive) {
     client.request("POST", "/c", {{"content-length", "5"}}, "hello");
     ASSERT_TRUE(host_.receive(client.bytes(), step));
     EXPECT_EQ(host_.received[3], "hello");
-    const Transfer& get = host_.transfer(1);
+    const H2Exchange& get = host_.exchange(1);
     EXPECT_EQ(get.head.method, GET);
     EXPECT_EQ(get.head.version, Version::http_2);
     EXPECT_EQ(get.head.authority, "a");
@@ -74,7 +74,7 @@ TEST_P(H2Session, KeepsTrailersOutOfTheFields) {
   // HEADERS of 5 bytes, END_STREAM | END_HEADERS, stream 1: t: u, not indexed.
   ASSERT_TRUE(host_.receive(std::string("\0\0\x05\x01\x05\0\0\0\x01\x00\x01t\x01u", 14)));
   EXPECT_EQ(host_.log, "1 POST /\n1 data\n1 ended\n");
-  EXPECT_EQ(host_.transfer(id).head.fields.size(), 1U);
+  EXPECT_EQ(host_.exchange(id).head.fields.size(), 1U);
 }
 
 TEST_P(H2Session, SaysWhichHeadsAreTooLarge) {
@@ -85,10 +85,10 @@ TEST_P(H2Session, SaysWhichHeadsAreTooLarge) {
   const std::int32_t many =
       client_.request("GET", "/", {{"b", ""}, {"c", ""}, {"d", ""}, {"e", ""}, {"f", ""}});
   settle();
-  EXPECT_FALSE(host_.transfer(fits).head_too_large);
-  EXPECT_TRUE(host_.transfer(large).head_too_large);
-  EXPECT_TRUE(host_.transfer(many).head_too_large);
-  EXPECT_EQ(host_.transfer(many).head.fields.size(), 4U);
+  EXPECT_FALSE(host_.exchange(fits).head_too_large);
+  EXPECT_TRUE(host_.exchange(large).head_too_large);
+  EXPECT_TRUE(host_.exchange(many).head_too_large);
+  EXPECT_EQ(host_.exchange(many).head.fields.size(), 4U);
 }
 
 TEST_P(H2Session, FreesAHeadThatNeverEnds) {
@@ -162,18 +162,18 @@ TEST_P(H2Session, SendsWhatIsOfferedPieceByPiece) {
   settle();
   host_.respond(id, Response(std::make_unique<Nothing>(), "text/plain"));
   settle();
-  OutgoingBody& outgoing = host_.transfer(id).outgoing;
+  OutgoingBody& outgoing = host_.exchange(id).outgoing;
   for (const char* const piece : {"abc", "de"}) {
     host_.log.clear();
     ASSERT_TRUE(outgoing.offer(piece).has_value());
-    host_.session->body_offered(host_.transfer(id));
+    host_.session->body_offered(host_.exchange(id));
     settle();
     EXPECT_EQ(host_.log, "1 taken\n");
   }
   EXPECT_EQ(client_.answers[id].body, "abcde");
   EXPECT_FALSE(client_.answers[id].ended);
   ASSERT_TRUE(outgoing.offer("").has_value());
-  host_.session->body_offered(host_.transfer(id));
+  host_.session->body_offered(host_.exchange(id));
   settle();
   EXPECT_TRUE(client_.answers[id].ended);
   EXPECT_EQ(host_.log, "1 taken\n1 closed\n");
@@ -182,7 +182,7 @@ TEST_P(H2Session, SendsWhatIsOfferedPieceByPiece) {
 TEST_P(H2Session, ContinuesBeforeTheResponse) {
   const std::int32_t id = client_.request("POST", "/", {{"expect", "100-continue"}}, "abc");
   settle();
-  host_.session->inform_continue(host_.transfer(id));
+  host_.session->inform_continue(host_.exchange(id));
   settle();
   EXPECT_TRUE(client_.answers[id].continued);
   host_.respond(id, Response(200, "hello"));
@@ -194,7 +194,7 @@ TEST_P(H2Session, ResetsAStream) {
   const std::int32_t id = client_.request("GET", "/");
   const std::int32_t other = client_.request("GET", "/");
   settle();
-  host_.session->reset(host_.transfer(id), ErrorCode::cancel);
+  host_.session->reset(host_.exchange(id), ErrorCode::cancel);
   host_.respond(other, Response(200, "hello"));
   settle();
   EXPECT_EQ(client_.answers[id].reset, 8U);
@@ -209,7 +209,7 @@ TEST_P(H2Session, BoundsWhatAStreamMayHaveUnread) {
   const std::int32_t id = client_.request("POST", "/", {}, std::string(1'500'000, 'x'));
   settle();
   EXPECT_EQ(host_.received[1].size(), 1024U * 1024);
-  host_.session->consume(host_.transfer(id), 1024 * 1024);
+  host_.session->consume(host_.exchange(id), 1024 * 1024);
   settle();
   EXPECT_EQ(host_.received[1].size(), 1'500'000U);
 }
@@ -228,7 +228,7 @@ TEST_P(H2Session, BoundsWhatAConnectionMayHaveUnread) {
     host_.log.clear();
     ASSERT_TRUE(host_.receive(client_.bytes()));
     EXPECT_EQ(host_.log, std::to_string(id) + " closed\n");
-    Transfer& gone = host_.transfer(static_cast<std::uint32_t>(id));
+    H2Exchange& gone = host_.exchange(static_cast<std::uint32_t>(id));
     host_.session->consume(gone, host_.received[gone.id].size());
   }
   settle();
@@ -317,16 +317,16 @@ TEST_P(H2Session, SendsTrailersAndReceivesThem) {
   const std::int32_t id =
       client_.request("POST", "/", {{"te", "trailers"}}, "abc", true, {{"t", "u"}, {"v", "w"}});
   settle();
-  const Transfer& transfer = host_.transfer(1);
+  const H2Exchange& exchange = host_.exchange(1);
   EXPECT_EQ(host_.log, "1 POST /\n1 data\n1 ended\n");
-  EXPECT_EQ(transfer.trailers.size(), 2U);
-  EXPECT_EQ(transfer.trailers.find("v"), "w");
+  EXPECT_EQ(exchange.trailers.size(), 2U);
+  EXPECT_EQ(exchange.trailers.find("v"), "w");
   host_.respond(1, Response(std::make_unique<Source>(), "text/plain"));
-  ASSERT_TRUE(host_.transfer(1).outgoing.offer("abc").has_value());
-  host_.session->body_offered(host_.transfer(1));
+  ASSERT_TRUE(host_.exchange(1).outgoing.offer("abc").has_value());
+  host_.session->body_offered(host_.exchange(1));
   settle();
-  ASSERT_TRUE(host_.transfer(1).outgoing.offer("").has_value());
-  host_.session->body_offered(host_.transfer(1));
+  ASSERT_TRUE(host_.exchange(1).outgoing.offer("").has_value());
+  host_.session->body_offered(host_.exchange(1));
   settle();
   EXPECT_EQ(client_.answers[id].body, "abc");
   EXPECT_EQ(client_.answers[id].trailers, "sum=1;x=y;");

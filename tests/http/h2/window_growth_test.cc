@@ -162,7 +162,7 @@ TEST_F(GrowingWindows, IgnoresAnswersThatWereNotAskedFor) {
 TEST_F(GrowingWindows, StayForContentOfStreamsThatAreGone) {
   host.receive(post(1) + post(3));
   answer_content(1, mib / 2);
-  host.session->reset(host.transfer(3), ErrorCode::cancel);
+  host.session->reset(host.exchange(3), ErrorCode::cancel);
   host.take();
   answer_content(3, mib / 2);
   ASSERT_TRUE(host.receive(pong()));

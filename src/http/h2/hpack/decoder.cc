@@ -80,11 +80,11 @@ bool is_valid_value(std::string_view value) noexcept {
   return std::ranges::all_of(value, is_field_value_character);
 }
 
-// Bits of a dynamic entry's note; the low byte is the token.
+// Bits of a dynamic entry's tag; the low byte is the token.
 constexpr unsigned name_is_valid_bit = 0x100;
 constexpr unsigned value_is_valid_bit = 0x200;
 
-std::uint16_t note_of(const FieldLine& line) noexcept {
+std::uint16_t tag_of(const FieldLine& line) noexcept {
   return static_cast<std::uint16_t>(static_cast<unsigned>(line.token) |
                                     (line.name_is_valid ? name_is_valid_bit : 0) |
                                     (line.value_is_valid ? value_is_valid_bit : 0));
@@ -92,8 +92,8 @@ std::uint16_t note_of(const FieldLine& line) noexcept {
 
 void take_name(const DynamicTable::Entry& entry, FieldLine& line) noexcept {
   line.name = entry.name();
-  line.token = static_cast<Token>(entry.note & 0xff);
-  line.name_is_valid = (entry.note & name_is_valid_bit) != 0;
+  line.token = static_cast<Token>(entry.tag & 0xff);
+  line.name_is_valid = (entry.tag & name_is_valid_bit) != 0;
   line.name_is_static = false;
 }
 
@@ -123,7 +123,7 @@ inline bool Decoder::read_indexed(FieldLine& line) noexcept {
   const DynamicTable::Entry entry = table_.at(index);
   take_name(entry, line);
   line.value = entry.value();
-  line.value_is_valid = (entry.note & value_is_valid_bit) != 0;
+  line.value_is_valid = (entry.tag & value_is_valid_bit) != 0;
   line.is_static = false;
   line.never_indexed = false;
   return true;
@@ -171,7 +171,7 @@ bool Decoder::read_literal(FieldLine& line) {
     std::memcpy(room, line.name.data(), line.name.size());
     line.name = {room, line.name.size()};
   }
-  table_.insert(line.name, line.value, note_of(line));
+  table_.insert(line.name, line.value, tag_of(line));
   return true;
 }
 

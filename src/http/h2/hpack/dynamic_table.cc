@@ -20,10 +20,10 @@ DynamicTable::DynamicTable(std::uint32_t limit_bytes)
 }
 
 std::uint32_t DynamicTable::find(std::uint32_t age, std::size_t name_size, std::size_t value_size,
-                                 std::uint16_t note) const noexcept {
+                                 std::uint16_t tag) const noexcept {
   for (; age < count_; ++age) {
     const Record& record = record_at(age);
-    if (record.note == note && record.name_size == name_size && record.value_size == value_size) {
+    if (record.tag == tag && record.name_size == name_size && record.value_size == value_size) {
       return age;
     }
   }
@@ -40,7 +40,7 @@ void DynamicTable::resize(std::uint32_t bytes_max) noexcept {
   capacity_ = records_capacity_ = begin_ = 0;
 }
 
-void DynamicTable::insert(std::string_view name, std::string_view value, std::uint16_t note) {
+void DynamicTable::insert(std::string_view name, std::string_view value, std::uint16_t tag) {
   if (entry_bytes(name, value) > bytes_max_) return evict_down_to(0);
   const auto size = static_cast<std::uint32_t>(name.size() + value.size());
   evict_down_to(bytes_max_ - size - entry_overhead_bytes);
@@ -52,7 +52,7 @@ void DynamicTable::insert(std::string_view name, std::string_view value, std::ui
   if (!value.empty()) std::memcpy(buffer_.get() + end + name.size(), value.data(), value.size());
   records_[inserted_ & (records_capacity_ - 1)] = {static_cast<std::uint16_t>(base_ + end),
                                                    static_cast<std::uint16_t>(name.size()),
-                                                   static_cast<std::uint16_t>(value.size()), note};
+                                                   static_cast<std::uint16_t>(value.size()), tag};
   live_ += size;
   ++inserted_;
   ++count_;

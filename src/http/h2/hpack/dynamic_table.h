@@ -26,7 +26,7 @@ class DynamicTable {
     const char* bytes;  // the name, then the value
     std::uint32_t name_size;
     std::uint32_t value_size;
-    std::uint16_t note;  // as given to insert()
+    std::uint16_t tag;  // as given to insert()
 
     [[nodiscard]] std::string_view name() const noexcept { return {bytes, name_size}; }
     [[nodiscard]] std::string_view value() const noexcept {
@@ -36,12 +36,12 @@ class DynamicTable {
   // Age 0 is the newest entry; `age` must be less than count().
   [[nodiscard]] Entry at(std::uint32_t age) const noexcept {
     const Record& record = record_at(age);
-    return {place(record), record.name_size, record.value_size, record.note};
+    return {place(record), record.name_size, record.value_size, record.tag};
   }
-  // Returns the age of the newest entry with these sizes and this note, from `age` on, or count()
+  // Returns the age of the newest entry with these sizes and this tag, from `age` on, or count()
   // if there is none.
   [[nodiscard]] std::uint32_t find(std::uint32_t age, std::size_t name_size, std::size_t value_size,
-                                   std::uint16_t note) const noexcept;
+                                   std::uint16_t tag) const noexcept;
 
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
   // Number of insertions so far, modulo 2^32. The newest entry has number inserted() - 1.
@@ -61,7 +61,7 @@ class DynamicTable {
   void resize(std::uint32_t bytes_max) noexcept;
   // `name` and `value` must not point into the table. An entry that is larger than the table
   // empties it (RFC 7541, 4.4).
-  void insert(std::string_view name, std::string_view value, std::uint16_t note);
+  void insert(std::string_view name, std::string_view value, std::uint16_t tag);
 
   [[nodiscard]] std::size_t memory_bytes() const noexcept {
     return capacity_ + records_capacity_ * sizeof(Record);
@@ -72,7 +72,7 @@ class DynamicTable {
     std::uint16_t offset;  // of the name plus base_, modulo 2^16: constant when bytes move
     std::uint16_t name_size;
     std::uint16_t value_size;
-    std::uint16_t note;
+    std::uint16_t tag;
   };
 
   [[nodiscard]] const Record& record_at(std::uint32_t age) const noexcept {

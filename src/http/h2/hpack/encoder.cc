@@ -63,9 +63,7 @@ inline std::uint32_t hash_of(std::string_view name, std::string_view value) noex
   return static_cast<std::uint32_t>(mix >> 32);
 }
 
-std::uint16_t note_of(std::uint32_t hash) noexcept {
-  return static_cast<std::uint16_t>(hash >> 16);
-}
+std::uint16_t tag_of(std::uint32_t hash) noexcept { return static_cast<std::uint16_t>(hash >> 16); }
 
 // RFC 7541, 5.2.
 char* write_string(char* out, std::string_view text) noexcept {
@@ -102,10 +100,10 @@ inline bool is_line(const DynamicTable::Entry& entry, std::string_view name,
 
 // Returns the age of that line in the table, or count() if there is none.
 std::uint32_t find_line(const DynamicTable& table, std::string_view name, std::string_view value,
-                        std::uint16_t note) noexcept {
-  std::uint32_t age = table.find(0, name.size(), value.size(), note);
+                        std::uint16_t tag) noexcept {
+  std::uint32_t age = table.find(0, name.size(), value.size(), tag);
   while (age != table.count() && !is_line(table.at(age), name, value)) {
-    age = table.find(age + 1, name.size(), value.size(), note);
+    age = table.find(age + 1, name.size(), value.size(), tag);
   }
   return age;
 }
@@ -166,7 +164,7 @@ char* Encoder::encode(char* out, std::string_view name, std::string_view value) 
 
 char* Encoder::encode_unknown(char* out, std::string_view name, std::string_view value,
                               std::uint32_t hash) {
-  const std::uint32_t age = find_line(table_, name, value, note_of(hash));
+  const std::uint32_t age = find_line(table_, name, value, tag_of(hash));
   if (age == table_.count()) return encode_literal(out, name, value, hash);
   hints_.add(hash, table_.inserted() - 1 - age);
   return write(out, indexed, static_count + 1 + age);
@@ -183,7 +181,7 @@ char* Encoder::encode_literal(char* out, std::string_view name, std::string_view
     representation = never_indexed;
   } else if (DynamicTable::entry_bytes(name, value) <= table_.bytes_max() / 4) {
     // A larger field would evict many entries that are used more often.
-    if (!tends_to_change(token) || seen_.check_and_add(note_of(hash))) representation = inserted;
+    if (!tends_to_change(token) || seen_.check_and_add(tag_of(hash))) representation = inserted;
   }
   std::uint32_t index = static_index_of_name[static_cast<std::size_t>(token)];
   if (index == 0) index = find_name(table_, name);
@@ -192,7 +190,7 @@ char* Encoder::encode_literal(char* out, std::string_view name, std::string_view
   out = write_string(out, value);
   if (representation.flags == inserted.flags) {
     hints_.add(hash, table_.inserted());
-    table_.insert(name, value, note_of(hash));
+    table_.insert(name, value, tag_of(hash));
     ++version_;
   }
   return out;

@@ -15,7 +15,7 @@ struct Model {
   struct Entry {
     std::string name;
     std::string value;
-    std::uint16_t note;
+    std::uint16_t tag;
   };
   std::deque<Entry> entries;
   std::size_t bytes_max;
@@ -29,10 +29,10 @@ struct Model {
     bytes_max = size;
     while (bytes() > size) entries.pop_back();
   }
-  void insert(const std::string& name, const std::string& value, std::uint16_t note) {
+  void insert(const std::string& name, const std::string& value, std::uint16_t tag) {
     const std::size_t size = name.size() + value.size() + 32;
     while (!entries.empty() && bytes() + size > bytes_max) entries.pop_back();
-    if (size <= bytes_max) entries.push_front({name, value, note});
+    if (size <= bytes_max) entries.push_front({name, value, tag});
   }
 };
 
@@ -44,7 +44,7 @@ void expect_equal(const DynamicTable& table, const Model& model) {
     const Model::Entry& expected = model.entries[age];
     // One check for the three: it runs for every entry after every insertion.
     const bool equal = entry.name() == expected.name && entry.value() == expected.value &&
-                       entry.note == expected.note;
+                       entry.tag == expected.tag;
     ASSERT_TRUE(equal) << "entry " << age << ": " << entry.name() << ", " << expected.name;
   }
 }
@@ -62,9 +62,9 @@ void compare(std::uint32_t limit, std::size_t size_max, int rounds) {
     } else {
       const std::string name = random.text(random.below(size_max), "abcdef");
       const std::string value = random.text(random.below(size_max), "uvwxyz");
-      const auto note = static_cast<std::uint16_t>(random.below(65536));
-      table.insert(name, value, note);
-      model.insert(name, value, note);
+      const auto tag = static_cast<std::uint16_t>(random.below(65536));
+      table.insert(name, value, tag);
+      model.insert(name, value, tag);
     }
     expect_equal(table, model);
     // The bound: a buffer of `limit` bytes, and a ring of records for as many entries as fit.
@@ -97,7 +97,7 @@ TEST(DynamicTable, HoldsLittleMemory) {
   EXPECT_EQ(table.memory_bytes(), 0U);
 }
 
-TEST(DynamicTable, FindsTheNewestOfASizeAndNote) {
+TEST(DynamicTable, FindsTheNewestOfASizeAndTag) {
   DynamicTable table(4096);
   table.insert("ab", "cd", 7);
   table.insert("ab", "xy", 7);

@@ -1,5 +1,5 @@
-// TlsStream against OpenSSL's own client, which runs in a second thread.
-#include "net/tls_stream.h"
+// TlsTransport against OpenSSL's own client, which runs in a second thread.
+#include "net/tls_transport.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -88,7 +88,7 @@ class Client {
   int ended_ = 0;
 };
 
-class TlsStreamTest : public testing::TestWithParam<int> {
+class TlsTransportTest : public testing::TestWithParam<int> {
  protected:
   static void SetUpTestSuite() {
     std::signal(SIGPIPE, SIG_IGN);  // the client's OpenSSL uses write(), which raises SIGPIPE
@@ -103,11 +103,11 @@ class TlsStreamTest : public testing::TestWithParam<int> {
     std::signal(SIGPIPE, SIG_DFL);
   }
 
-  TlsStreamTest() {
+  TlsTransportTest() {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
     EXPECT_EQ(::fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
-    stream_.emplace(*engine_, base::Fd(ends[0]), *context_);
+    transport_.emplace(*engine_, base::Fd(ends[0]), *context_);
     client_end_ = base::Fd(ends[1]);
   }
 
@@ -121,7 +121,7 @@ class TlsStreamTest : public testing::TestWithParam<int> {
     coro::TaskGroup tasks;
     const auto serves = [&]() -> Task<void> {
       co_await server();
-      stream_.reset();
+      transport_.reset();
       engine_->stop();
     };
     tasks.start(serves());
@@ -129,13 +129,13 @@ class TlsStreamTest : public testing::TestWithParam<int> {
     other.join();
   }
   Task<bool> shake_hands() {
-    const Result<void> done = co_await stream_->handshake(timeout_ms, timeout_ms);
+    const Result<void> done = co_await transport_->handshake(timeout_ms, timeout_ms);
     co_return done.has_value();
   }
   // Reads until the peer's end of stream. Returns the error code, or 0.
   Task<int> read_all(std::string& all) {
     for (;;) {
-      const Result<io::Lease> lease = co_await stream_->read(timeout_ms);
+      const Result<io::Lease> lease = co_await transport_->read(timeout_ms);
       if (!lease) co_return lease.error().code;
       if (lease->empty()) co_return 0;
       all += lease->bytes();
@@ -144,7 +144,7 @@ class TlsStreamTest : public testing::TestWithParam<int> {
 
   static inline std::shared_ptr<const TlsContext> context_;
   std::unique_ptr<io::EpollEngine> engine_ = io::EpollEngine::open().value();
-  std::optional<TlsStream> stream_;
+  std::optional<TlsTransport> transport_;
   base::Fd client_end_;
 };
 
@@ -153,7 +153,7 @@ struct Alpn {
   std::string chosen;
 };
 
-TEST_P(TlsStreamTest, ChoosesTheProtocolItLikesBest) {
+TEST_P(TlsTransportTest, ChoosesTheProtocolItLikesBest) {
   const std::vector<Alpn> rows = {{"\x02h2\x08http/1.1", "h2"},
                                   {"\x08http/1.1\x02h2", "h2"},
                                   {"\x08http/1.1", "http/1.1"},
@@ -163,7 +163,7 @@ TEST_P(TlsStreamTest, ChoosesTheProtocolItLikesBest) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
     ASSERT_EQ(::fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
-    stream_.emplace(*engine_, base::Fd(ends[0]), *context_);
+    transport_.emplace(*engine_, base::Fd(ends[0]), *context_);
     client_end_ = base::Fd(ends[1]);
     std::string client_says;
     std::string server_says;
@@ -175,7 +175,7 @@ TEST_P(TlsStreamTest, ChoosesTheProtocolItLikesBest) {
         },
         [&]() -> Task<void> {
           EXPECT_TRUE(co_await shake_hands());
-          server_says = stream_->protocol();
+          server_says = transport_->protocol();
         },
         row.offered);
     EXPECT_EQ(client_says, row.chosen);
@@ -183,7 +183,7 @@ TEST_P(TlsStreamTest, ChoosesTheProtocolItLikesBest) {
   }
 }
 
-TEST_P(TlsStreamTest, TellsAClientWithOtherProtocolsWhyNot) {
+TEST_P(TlsTransportTest, TellsAClientWithOtherProtocolsWhyNot) {
   int reason = 0;
   run(
       [&](Client& client) {
@@ -192,14 +192,14 @@ TEST_P(TlsStreamTest, TellsAClientWithOtherProtocolsWhyNot) {
         ERR_clear_error();
       },
       [&]() -> Task<void> {
-        const Result<void> done = co_await stream_->handshake(timeout_ms, timeout_ms);
+        const Result<void> done = co_await transport_->handshake(timeout_ms, timeout_ms);
         EXPECT_EQ(done.has_value() ? 0 : done.error().code, EPROTO);
       },
       "\x02h3");
   EXPECT_EQ(reason, SSL_AD_REASON_OFFSET + 120);  // RFC 7301, 3.2: no_application_protocol
 }
 
-TEST_P(TlsStreamTest, EchoesAMegabyte) {
+TEST_P(TlsTransportTest, EchoesAMegabyte) {
   const std::string sent = pattern(1'000'000);
   std::string back;
   int ended = 0;
@@ -217,24 +217,24 @@ TEST_P(TlsStreamTest, EchoesAMegabyte) {
       [&]() -> Task<void> {
         EXPECT_TRUE(co_await shake_hands());
         for (;;) {
-          const Result<io::Lease> lease = co_await stream_->read(timeout_ms);
+          const Result<io::Lease> lease = co_await transport_->read(timeout_ms);
           EXPECT_TRUE(lease.has_value());
           if (!lease || lease->empty()) break;
           base::BufferChain bytes;
           base::Pace pace = base::Pace::deadline(timeout_ms);
           bytes.append(lease->bytes());
-          const Result<void> written = co_await stream_->write(bytes, pace);
+          const Result<void> written = co_await transport_->write(bytes, pace);
           EXPECT_TRUE(written.has_value());
           EXPECT_TRUE(bytes.empty());
         }
-        co_await stream_->finish(timeout_ms);
+        co_await transport_->finish(timeout_ms);
       });
   EXPECT_TRUE(back == sent);
   EXPECT_EQ(ended, SSL_ERROR_ZERO_RETURN);
 }
 
 // Pieces of every size, copied and shared: their bytes stay in order.
-TEST_P(TlsStreamTest, WritesAChainOfManyPieces) {
+TEST_P(TlsTransportTest, WritesAChainOfManyPieces) {
   const std::string sent = pattern(700'000);
   std::string received;
   run(
@@ -257,15 +257,15 @@ TEST_P(TlsStreamTest, WritesAChainOfManyPieces) {
           }
           done += piece.size();
         }
-        const Result<void> written = co_await stream_->write(bytes, pace);
+        const Result<void> written = co_await transport_->write(bytes, pace);
         EXPECT_TRUE(written.has_value());
-        co_await stream_->finish(timeout_ms);
+        co_await transport_->finish(timeout_ms);
       });
   EXPECT_TRUE(received == sent);
 }
 
 // A record can be decrypted only once it is complete, so each of the first ones fits a packet.
-TEST_P(TlsStreamTest, BeginsWithSmallRecords) {
+TEST_P(TlsTransportTest, BeginsWithSmallRecords) {
   const std::string sent = pattern(300'000);
   std::vector<std::size_t> records;
   run(
@@ -285,7 +285,7 @@ TEST_P(TlsStreamTest, BeginsWithSmallRecords) {
         base::BufferChain bytes;
         base::Pace pace = base::Pace::deadline(timeout_ms);
         bytes.append(sent);
-        const Result<void> written = co_await stream_->write(bytes, pace);
+        const Result<void> written = co_await transport_->write(bytes, pace);
         EXPECT_TRUE(written.has_value());
       });
   constexpr std::size_t packet_bytes = 1500 - 40 - 20 - 12 - 5;
@@ -296,7 +296,7 @@ TEST_P(TlsStreamTest, BeginsWithSmallRecords) {
   EXPECT_LE(records.size(), small_records + 25);
 }
 
-TEST_P(TlsStreamTest, ReadsWhatCameWithTheLastWordsOfTheHandshake) {
+TEST_P(TlsTransportTest, ReadsWhatCameWithTheLastWordsOfTheHandshake) {
   std::string received;
   run(
       [&](Client& client) {
@@ -313,7 +313,7 @@ TEST_P(TlsStreamTest, ReadsWhatCameWithTheLastWordsOfTheHandshake) {
   EXPECT_EQ(received, "at once");
 }
 
-TEST_P(TlsStreamTest, TakesAConnectionThatIsCutForTheEnd) {
+TEST_P(TlsTransportTest, TakesAConnectionThatIsCutForTheEnd) {
   std::string received;
   run(
       [&](Client& client) {
@@ -329,7 +329,7 @@ TEST_P(TlsStreamTest, TakesAConnectionThatIsCutForTheEnd) {
   EXPECT_EQ(received, "some");
 }
 
-TEST_P(TlsStreamTest, RefusesBytesThatAreNoTls) {
+TEST_P(TlsTransportTest, RefusesBytesThatAreNoTls) {
   run(
       [&](Client& client) {
         EXPECT_EQ(::send(client.fd(), "SSH-2.0-a_client\r\n", 18, MSG_NOSIGNAL), 18);
@@ -337,12 +337,12 @@ TEST_P(TlsStreamTest, RefusesBytesThatAreNoTls) {
         while (::recv(client.fd(), answer.data(), answer.size(), 0) > 0) continue;
       },
       [&]() -> Task<void> {
-        const Result<void> done = co_await stream_->handshake(timeout_ms, timeout_ms);
+        const Result<void> done = co_await transport_->handshake(timeout_ms, timeout_ms);
         EXPECT_EQ(done.has_value() ? 0 : done.error().code, EPROTO);
       });
 }
 
-TEST_P(TlsStreamTest, TellsAClientThatForgotTheS) {
+TEST_P(TlsTransportTest, TellsAClientThatForgotTheS) {
   std::string answer;
   run(
       [&](Client& client) {
@@ -353,7 +353,7 @@ TEST_P(TlsStreamTest, TellsAClientThatForgotTheS) {
         }
       },
       [&]() -> Task<void> {
-        const Result<void> done = co_await stream_->handshake(timeout_ms, timeout_ms);
+        const Result<void> done = co_await transport_->handshake(timeout_ms, timeout_ms);
         EXPECT_FALSE(done.has_value());
       });
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 Bad Request\r\n")) << answer;
@@ -363,7 +363,7 @@ TEST_P(TlsStreamTest, TellsAClientThatForgotTheS) {
             std::string::npos);
 }
 
-TEST_P(TlsStreamTest, RefusesBytesThatWereChanged) {
+TEST_P(TlsTransportTest, RefusesBytesThatWereChanged) {
   run(
       [&](Client& client) {
         ASSERT_TRUE(client.connect());
@@ -381,28 +381,28 @@ TEST_P(TlsStreamTest, RefusesBytesThatWereChanged) {
       });
 }
 
-TEST_P(TlsStreamTest, AHandshakeHasADeadline) {
+TEST_P(TlsTransportTest, AHandshakeHasADeadline) {
   run(
       [&](Client& client) {
         std::array<char, 1> byte{};
         EXPECT_EQ(::recv(client.fd(), byte.data(), 1, 0), 0);  // sends nothing, waits for the end
       },
       [&]() -> Task<void> {
-        const Result<void> done = co_await stream_->handshake(1, timeout_ms);
+        const Result<void> done = co_await transport_->handshake(1, timeout_ms);
         EXPECT_EQ(done.has_value() ? 0 : done.error().code, ETIMEDOUT);
       });
 }
 
-TEST_P(TlsStreamTest, AHandshakeMayBeCutOff) {
+TEST_P(TlsTransportTest, AHandshakeMayBeCutOff) {
   run([&](Client& client) { client.cut(); },
       [&]() -> Task<void> {
-        const Result<void> done = co_await stream_->handshake(timeout_ms, timeout_ms);
+        const Result<void> done = co_await transport_->handshake(timeout_ms, timeout_ms);
         EXPECT_EQ(done.has_value() ? 0 : done.error().code, ECONNRESET);
       });
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, TlsStreamTest, testing::Values(TLS1_2_VERSION, TLS1_3_VERSION),
-                         [](const auto& version) {
+INSTANTIATE_TEST_SUITE_P(Versions, TlsTransportTest,
+                         testing::Values(TLS1_2_VERSION, TLS1_3_VERSION), [](const auto& version) {
                            return version.param == TLS1_2_VERSION ? "Tls12" : "Tls13";
                          });
 

@@ -1,4 +1,4 @@
-#include "net/tls_stream.h"
+#include "net/tls_transport.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -45,9 +45,11 @@ int reason_of_failure() {
 
 }  // namespace
 
-// The callbacks through which OpenSSL reads and writes a stream's buffers.
+// The callbacks through which OpenSSL reads and writes a transport's buffers.
 struct TlsBio {
-  static TlsStream& stream(BIO* bio) { return *static_cast<TlsStream*>(BIO_get_data(bio)); }
+  static TlsTransport& transport(BIO* bio) {
+    return *static_cast<TlsTransport*>(BIO_get_data(bio));
+  }
 
   static BIO_METHOD* method() {
     static BIO_METHOD* const made = [] {
@@ -62,7 +64,7 @@ struct TlsBio {
   }
 
   static int read(BIO* bio, char* out, std::size_t size, std::size_t* done) {
-    std::string_view& input = stream(bio).input_;
+    std::string_view& input = transport(bio).input_;
     BIO_clear_retry_flags(bio);
     if (input.empty()) {
       BIO_set_retry_read(bio);
@@ -75,7 +77,7 @@ struct TlsBio {
   }
 
   static int write(BIO* bio, const char* bytes, std::size_t size, std::size_t* done) {
-    stream(bio).encrypted_.append({bytes, size});
+    transport(bio).encrypted_.append({bytes, size});
     *done = size;
     return 1;
   }
@@ -83,7 +85,7 @@ struct TlsBio {
   static long control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
 };
 
-TlsStream::TlsStream(io::Engine& engine, base::Fd connection, const TlsContext& context)
+TlsTransport::TlsTransport(io::Engine& engine, base::Fd connection, const TlsContext& context)
     : tcp_(engine, std::move(connection)), ssl_(SSL_new(context.get()), SSL_free) {
   BIO* const bio = BIO_new(TlsBio::method());
   if (ssl_ == nullptr || bio == nullptr) base::out_of_memory();
@@ -93,9 +95,9 @@ TlsStream::TlsStream(io::Engine& engine, base::Fd connection, const TlsContext& 
   SSL_set_accept_state(ssl_.get());
 }
 
-TlsStream::~TlsStream() = default;
+TlsTransport::~TlsTransport() = default;
 
-Task<Result<void>> TlsStream::handshake(std::uint32_t timeout_ms, std::uint32_t linger_ms) {
+Task<Result<void>> TlsTransport::handshake(std::uint32_t timeout_ms, std::uint32_t linger_ms) {
   linger_ms_ = linger_ms;
   // One deadline for the whole handshake: single bytes do not prolong it.
   const std::int64_t until_ms = engine().now_ms() + timeout_ms;
@@ -127,7 +129,7 @@ Task<Result<void>> TlsStream::handshake(std::uint32_t timeout_ms, std::uint32_t 
 }
 
 // Sends the alert and lingers, so that the peer can read it (RFC 9112, 9.6).
-Task<void> TlsStream::tell_why() {
+Task<void> TlsTransport::tell_why() {
   input_ = {};  // no longer read
   lease_.end();
   if (flushing_ || encrypted_.empty()) co_return;  // the writer sends it, then fails
@@ -139,21 +141,21 @@ Task<void> TlsStream::tell_why() {
   if (written) co_await linger(tcp_, linger_ms_);
 }
 
-std::string_view TlsStream::protocol() const noexcept {
+std::string_view TlsTransport::protocol() const noexcept {
   const unsigned char* name = nullptr;
   unsigned size = 0;
   SSL_get0_alpn_selected(ssl_.get(), &name, &size);
   return {reinterpret_cast<const char*>(name), size};
 }
 
-bool TlsStream::has_input() const noexcept {
+bool TlsTransport::has_input() const noexcept {
   return !input_.empty() || SSL_has_pending(ssl_.get()) != 0;
 }
 
 // Decrypts as much as is available and fits into `room`; sets ending_ if no more follows. OpenSSL's
 // error queue, which is costly to clear (2 % of a small request), is empty before and after. That
 // OpenSSL wants to read more is no error and does not touch the queue.
-std::size_t TlsStream::decrypt(std::span<char> room) {
+std::size_t TlsTransport::decrypt(std::span<char> room) {
   std::size_t filled = 0;
   do {
     std::size_t got = 0;
@@ -170,7 +172,7 @@ std::size_t TlsStream::decrypt(std::span<char> room) {
   return filled;
 }
 
-Task<Result<io::Lease>> TlsStream::read_plain(std::uint32_t timeout_ms) {
+Task<Result<io::Lease>> TlsTransport::read_plain(std::uint32_t timeout_ms) {
   // Empty records and bytes of an incomplete record do not prolong the wait.
   const std::int64_t until_ms = engine().now_ms() + timeout_ms;
   for (;;) {
@@ -208,7 +210,7 @@ Task<Result<io::Lease>> TlsStream::read_plain(std::uint32_t timeout_ms) {
 }
 
 // Returns the maximum size of the next record.
-std::size_t TlsStream::record_bytes_max() noexcept {
+std::size_t TlsTransport::record_bytes_max() noexcept {
   const std::int64_t now_ms = engine().now_ms();
   if (now_ms - encrypted_ms_ > pause_ms) small_records_left_ = small_records_bytes;
   encrypted_ms_ = now_ms;
@@ -216,7 +218,7 @@ std::size_t TlsStream::record_bytes_max() noexcept {
 }
 
 // Encrypts up to a batch of plaintext into encrypted_, in full records while there is enough.
-Result<void> TlsStream::encrypt(base::BufferChain& bytes) {
+Result<void> TlsTransport::encrypt(base::BufferChain& bytes) {
   std::array<char, record_bytes> staged;
   while (!bytes.empty() && encrypted_.size() < batch_bytes) {
     const std::size_t size_max = record_bytes_max();
@@ -243,7 +245,7 @@ Result<void> TlsStream::encrypt(base::BufferChain& bytes) {
   return {};
 }
 
-Task<Result<void>> TlsStream::write(base::BufferChain& bytes, base::Pace& pace) {
+Task<Result<void>> TlsTransport::write(base::BufferChain& bytes, base::Pace& pace) {
   while (!bytes.empty() || !encrypted_.empty()) {
     const Result<void> done = encrypt(bytes);
     if (!done) co_return std::unexpected(done.error());
@@ -257,7 +259,7 @@ Task<Result<void>> TlsStream::write(base::BufferChain& bytes, base::Pace& pace) 
   co_return {};
 }
 
-Task<void> TlsStream::finish(std::uint32_t timeout_ms) {
+Task<void> TlsTransport::finish(std::uint32_t timeout_ms) {
   ERR_clear_error();
   SSL_shutdown(ssl_.get());  // queues close_notify; does not wait for the peer's
   ERR_clear_error();

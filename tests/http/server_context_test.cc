@@ -1,4 +1,4 @@
-#include "http/service.h"
+#include "http/server_context.h"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class ServiceTest : public testing::Test {
     exchange_.head.method = method;
     exchange_.head.target = target;
     exchange_.head.authority = "from the fields";
-    return find_handler(service_, exchange_);
+    return find_handler(context_, exchange_);
   }
   std::string allow() const {
     for (const Response::Line& line : exchange_.response.fields()) {
@@ -36,7 +36,7 @@ class ServiceTest : public testing::Test {
 
   Router router_;
   Limits limits_;
-  Service service_{router_, limits_};
+  ServerContext context_{router_, limits_};
   Exchange exchange_;
 };
 
@@ -63,7 +63,7 @@ TEST_F(ServiceTest, AnswersWhatNoHandlerDoes) {
   Router few;
   ASSERT_TRUE(few.add(GET, "/x", [](Request&) { return Response(200); }).has_value());
   ASSERT_TRUE(few.add(POST, "/x", [](Request&) { return Response(200); }).has_value());
-  const Service service{few, limits_};
+  const ServerContext context{few, limits_};
   const std::vector<Row> rows = {
       {GET, "/y", 404},
       {GET, "/x/", 404},
@@ -86,7 +86,7 @@ TEST_F(ServiceTest, AnswersWhatNoHandlerDoes) {
     exchange_.clear();
     exchange_.head.method = row.method;
     exchange_.head.target = row.target;
-    EXPECT_EQ(find_handler(service, exchange_), nullptr) << row.target;
+    EXPECT_EQ(find_handler(context, exchange_), nullptr) << row.target;
     EXPECT_EQ(exchange_.response.status(), row.status) << row.target;
     EXPECT_EQ(allow(), row.allow) << row.target;
   }

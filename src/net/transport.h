@@ -1,7 +1,7 @@
-// Stream: a connection's bytes in order, in both directions, plain or encrypted.
+// Transport: a connection's bytes in order, in both directions, plain or encrypted.
 //
 // One reader and one writer at a time, on the engine's thread. An error ends the connection; the
-// stream may then only be destroyed.
+// transport may then only be destroyed.
 #pragma once
 
 #include <coroutine>
@@ -47,12 +47,12 @@ class [[nodiscard]] Read {
   std::variant<io::ReceiveOp, Task<Outcome>> how_;
 };
 
-class Stream {
+class Transport {
  public:
-  Stream() = default;
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  virtual ~Stream() = default;
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
 
   // Yields at least one received byte, or an empty lease at the end of the peer's data. Fails with
   // ETIMEDOUT if nothing arrives in `timeout_ms` (0: no limit), ECANCELED after cancel_read().
@@ -87,6 +87,6 @@ class Stream {
 // Calls finish(), then reads and drops the peer's data for at most `timeout_ms`, so that the peer
 // can read our last output: a close with unread data sends a reset, which destroys that output
 // (RFC 9112, 9.6).
-Task<void> linger(Stream& stream, std::uint32_t timeout_ms);
+Task<void> linger(Transport& transport, std::uint32_t timeout_ms);
 
 }  // namespace h2server::net

@@ -1,5 +1,5 @@
-// Receiver: input of the native session. Turns bytes into frames and frames into events (RFC 9113,
-// 4 to 6), and answers through the Sender.
+// FrameReceiver: input of the native session. Turns bytes into frames and frames into events (RFC
+// 9113, 4 to 6), and answers through the FrameSender.
 //
 // Content is passed on without copying. Other payloads are buffered if they arrive in parts.
 #pragma once
@@ -14,18 +14,18 @@
 #include "http/h2/flood_guard.h"
 #include "http/h2/flow.h"
 #include "http/h2/frame.h"
+#include "http/h2/frame_sender.h"
 #include "http/h2/hpack/decoder.h"
 #include "http/h2/request_head.h"
-#include "http/h2/sender.h"
 #include "http/h2/streams.h"
 #include "http/h2/window_growth.h"
 
 namespace h2server::http::h2 {
 
-class Receiver {
+class FrameReceiver {
  public:
   // All must outlive the receiver. `windows` may be null.
-  Receiver(const Limits& limits, Streams& streams, Sender& sender, WindowBudget* windows);
+  FrameReceiver(const Limits& limits, Streams& streams, FrameSender& sender, WindowBudget* windows);
 
   void receive(std::string_view bytes, std::int64_t now_ms) noexcept;
   [[nodiscard]] bool next(SessionEvent& event);
@@ -53,7 +53,7 @@ class Receiver {
   // Returns true, once, if the peer has answered the PING of ping_for_drain().
   [[nodiscard]] bool take_pong() noexcept { return std::exchange(ponged_, false); }
 
-  void consume(Transfer* transfer, std::uint32_t bytes);
+  void consume(H2Exchange* exchange, std::uint32_t bytes);
   // Sends a PING whose answer shows that the peer has seen what was sent before.
   void ping_for_drain();
 
@@ -71,7 +71,7 @@ class Receiver {
     fail(code);
     return false;
   }
-  bool punish(Transfer& transfer, ErrorCode code);
+  bool reset_for_violation(H2Exchange& exchange, ErrorCode code);
   // Counts a frame that makes no progress. Fails and returns false if there are too many.
   bool allow_idle_frame();
 
@@ -85,8 +85,8 @@ class Receiver {
   bool on_continuation(std::string_view payload, SessionEvent& event);
   bool on_block(std::string_view block, SessionEvent& event);
   bool on_request(std::string_view block, SessionEvent& event);
-  bool on_trailers(Transfer& transfer, std::string_view block, SessionEvent& event);
-  bool on_stream_end(Transfer& transfer, SessionEvent& event);
+  bool on_trailers(H2Exchange& exchange, std::string_view block, SessionEvent& event);
+  bool on_stream_end(H2Exchange& exchange, SessionEvent& event);
   enum class Decoded : std::uint8_t { good, malformed, failed };
   Decoded decode(std::string_view block, RequestHeadBuilder* builder);
   bool ignore_block(std::string_view block);
@@ -102,11 +102,11 @@ class Receiver {
   void announce(std::uint32_t id, std::uint32_t increment);
   void widen_windows();
   void remember_priority(std::uint32_t id, Priority priority);
-  void recall_priority(Transfer& transfer);
+  void recall_priority(H2Exchange& exchange);
 
   const Limits& limits_;
   Streams& streams_;
-  Sender& sender_;
+  FrameSender& sender_;
   hpack::Decoder decoder_;
   ReceiveWindow window_;  // of the connection
   WindowGrowth growth_;

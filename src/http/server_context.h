@@ -1,4 +1,4 @@
-// Service: what the connections of one worker share, and how they call handlers. One thread.
+// ServerContext: what the connections of one worker share, and how they call handlers. One thread.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace h2server::http {
 
 class WindowBudget;
 
-struct Service {
+struct ServerContext {
   const Router& router;
   const Limits& limits;
   DateCache date{};
@@ -33,7 +33,7 @@ struct Service {
 
 // Parses the target of `exchange.head` and returns the request's handler. Returns null if the
 // server answers itself; `exchange.response` is the answer.
-const Handler* find_handler(const Service& service, Exchange& exchange);
+const Handler* find_handler(const ServerContext& context, Exchange& exchange);
 
 // Call the handler. Only these two turn what it throws into a 500. answer_at_once() does not use
 // the coroutine; it returns nullopt if that is needed.

@@ -1,4 +1,4 @@
-// Transfer: an exchange on an HTTP/2 stream, with the part of the request's body that has arrived
+// H2Exchange: an exchange on an HTTP/2 stream, with the part of the request's body that has arrived
 // and is not read yet, which the flow-control windows bound.
 //
 // Pooled: clear() prepares it for reuse. The session and the connection share it, on one thread.
@@ -15,25 +15,25 @@
 namespace h2server::http::h2 {
 
 class Connection;
-struct Transfer;
+struct H2Exchange;
 
 // The request's body, as read by the handler and by the source of the response's body.
 class IncomingBody final : public BodySource {
  public:
   // Both must outlive the exchange.
-  void bind(Connection& connection, Transfer& transfer) noexcept {
+  void bind(Connection& connection, H2Exchange& exchange) noexcept {
     connection_ = &connection;
-    transfer_ = &transfer;
+    exchange_ = &exchange;
   }
   Task<Result<std::string_view>> read() override;
   std::span<const Field> trailers() const noexcept override;
 
  private:
   Connection* connection_ = nullptr;
-  Transfer* transfer_ = nullptr;
+  H2Exchange* exchange_ = nullptr;
 };
 
-struct Transfer : Exchange {
+struct H2Exchange : Exchange {
   std::uint32_t id = 0;  // of the stream
 
   // Used by the session.
@@ -57,12 +57,12 @@ struct Transfer : Exchange {
   std::uint64_t dropped = 0;         // discarded content, bytes
   coro::Event readable;              // arrived, ended, closed or timed_out changed
   coro::Event taken;                 // the session took what was offered, or the stream closed
-  unsigned running = 0;              // coroutines that use this transfer
+  unsigned running = 0;              // coroutines that use this exchange
   bool reads = false;                // the request's body may still be read
   bool closed = false;               // the stream is closed
   bool unwound = false;              // at the connection's end: its coroutines were notified
-  Transfer* next = nullptr;          // in the connection's list
-  Transfer* previous = nullptr;
+  H2Exchange* next = nullptr;        // in the connection's list
+  H2Exchange* previous = nullptr;
 
   void clear() noexcept {
     Exchange::clear();

@@ -1,4 +1,4 @@
-#include "http/service.h"
+#include "http/server_context.h"
 
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@ Response failed(const std::exception_ptr& failure, const Request& request) noexc
 
 }  // namespace
 
-const Handler* find_handler(const Service& service, Exchange& exchange) {
+const Handler* find_handler(const ServerContext& context, Exchange& exchange) {
   RequestHead& head = exchange.head;
   // Checked before the target, whose form depends on the method: CONNECT has one of its own.
   if (head.method == Method::unknown) {
@@ -51,11 +51,11 @@ const Handler* find_handler(const Service& service, Exchange& exchange) {
     exchange.response = head.method == Method::OPTIONS ? Response(204) : error_response(400);
     return nullptr;
   }
-  const Router::Match match = service.router.find(head.method, head.path, exchange.params);
+  const Router::Match match = context.router.find(head.method, head.path, exchange.params);
   if (match.handler != nullptr) {
     exchange.route = match.pattern;
-    if (service.last_route != nullptr) {
-      service.last_route->store(match.pattern, std::memory_order_relaxed);
+    if (context.last_route != nullptr) {
+      context.last_route->store(match.pattern, std::memory_order_relaxed);
     }
     return match.handler;
   }
@@ -125,7 +125,7 @@ Task<bool> pull(io::Engine& engine, OutgoingBody& body) {
     co_return true;
   }
   const Result<std::string_view> piece = co_await read_source(*body.source());
-  co_return piece && body.offer(*piece);
+  co_return piece&& body.offer(*piece);
 }
 
 }  // namespace h2server::http

@@ -1,4 +1,4 @@
-#include "http/h2/sender.h"
+#include "http/h2/frame_sender.h"
 
 #include <algorithm>
 #include <cstring>
@@ -32,7 +32,7 @@ constexpr FrameHead last_data(std::uint32_t id) noexcept {
 
 // --- frames -----------------------------------------------------------------------------------
 
-void Sender::append_frame(FrameHead head, std::string_view payload) {
+void FrameSender::append_frame(FrameHead head, std::string_view payload) {
   head.size = static_cast<std::uint32_t>(payload.size());
   const std::span<char> room = out_.reserve(frame_head_bytes + payload.size());
   write_frame_head(room.data(), head);
@@ -40,7 +40,7 @@ void Sender::append_frame(FrameHead head, std::string_view payload) {
   out_.commit(room.size());
 }
 
-void Sender::settings() {
+void FrameSender::settings() {
   struct Line {
     Setting setting;
     std::uint32_t value;
@@ -61,59 +61,59 @@ void Sender::settings() {
   append_frame({.type = FrameType::settings}, {payload.data(), payload.size()});
 }
 
-void Sender::acknowledge_settings() {
+void FrameSender::acknowledge_settings() {
   append_frame({.type = FrameType::settings, .flags = flag::ack}, {});
 }
 
-void Sender::ping(std::string_view payload, bool acknowledges) {
+void FrameSender::ping(std::string_view payload, bool acknowledges) {
   append_frame({.type = FrameType::ping, .flags = acknowledges ? flag::ack : std::uint8_t{0}},
                payload);
 }
 
-void Sender::goaway(std::uint32_t last_stream, ErrorCode code) {
+void FrameSender::goaway(std::uint32_t last_stream, ErrorCode code) {
   std::array<char, 8> payload;
   write_u32(payload.data(), last_stream);
   write_u32(payload.data() + 4, static_cast<std::uint32_t>(code));
   append_frame({.type = FrameType::goaway}, {payload.data(), payload.size()});
 }
 
-void Sender::window_update(std::uint32_t id, std::uint32_t increment) {
+void FrameSender::window_update(std::uint32_t id, std::uint32_t increment) {
   std::array<char, 4> payload;
   write_u32(payload.data(), increment);
   append_frame({.type = FrameType::window_update, .stream = id}, {payload.data(), payload.size()});
 }
 
-void Sender::reset(std::uint32_t id, ErrorCode code) {
+void FrameSender::reset(std::uint32_t id, ErrorCode code) {
   std::array<char, 4> payload;
   write_u32(payload.data(), static_cast<std::uint32_t>(code));
   append_frame({.type = FrameType::rst_stream, .stream = id}, {payload.data(), payload.size()});
 }
 
-void Sender::reset(Transfer& transfer, ErrorCode code) {
-  if (transfer.stream.state == Stream::State::closed) return;
-  reset(transfer.id, code);
+void FrameSender::reset(H2Exchange& exchange, ErrorCode code) {
+  if (exchange.stream.state == Stream::State::closed) return;
+  reset(exchange.id, code);
   // RFC 9113, 5.1: only a peer that has not ended its side may have sent more meanwhile.
-  if (transfer.stream.takes_content()) streams_.note_reset(transfer.id);
-  drop(transfer);
+  if (exchange.stream.takes_content()) streams_.note_reset(exchange.id);
+  drop(exchange);
 }
 
-void Sender::drop(Transfer& transfer) {
-  transfer.stream.has_body = false;
-  scheduler_.remove(transfer);
-  streams_.close(transfer);
+void FrameSender::drop(H2Exchange& exchange) {
+  exchange.stream.has_body = false;
+  scheduler_.remove(exchange);
+  streams_.close(exchange);
 }
 
 // --- heads ------------------------------------------------------------------------------------
 
 // Returns true if encoded_ holds this head. Once the peer's table has a file's fields, their
 // encoding is a few bytes and stays the same until the table or the date changes.
-bool Sender::is_encoded(const ResponseHead& head) const noexcept {
+bool FrameSender::is_encoded(const ResponseHead& head) const noexcept {
   return head.prepared_id != 0 && head.prepared_id == encoded_.prepared_id &&
          head.date_s == encoded_.date_s && encoder_.version() == encoded_.version &&
          head.fields.empty();
 }
 
-char* Sender::encode_block(char* to, const ResponseHead& head) {
+char* FrameSender::encode_block(char* to, const ResponseHead& head) {
   if (is_encoded(head)) {
     std::memcpy(to, encoded_.bytes.data(), encoded_.bytes.size());  // a constant size
     return to + encoded_.size;
@@ -134,8 +134,8 @@ char* Sender::encode_block(char* to, const ResponseHead& head) {
 
 // Appends HEADERS with the whole field block if it fits into a frame (RFC 9113, 6.2), and DATA with
 // END_STREAM if there is `content`.
-void Sender::append_block(std::uint32_t id, const ResponseHead& head, bool ends,
-                          std::string_view content) {
+void FrameSender::append_block(std::uint32_t id, const ResponseHead& head, bool ends,
+                               std::string_view content) {
   const std::size_t bound = is_encoded(head) ? sizeof encoded_.bytes : bound_of(head);
   if (bound > frame_bytes_max_) {
     append_large_block(id, head, ends, bound);
@@ -161,8 +161,8 @@ void Sender::append_block(std::uint32_t id, const ResponseHead& head, bool ends,
 }
 
 // Appends HEADERS and CONTINUATIONs (RFC 9113, 6.10), for a field block that may exceed a frame.
-void Sender::append_large_block(std::uint32_t id, const ResponseHead& head, bool ends,
-                                std::size_t bound) {
+void FrameSender::append_large_block(std::uint32_t id, const ResponseHead& head, bool ends,
+                                     std::size_t bound) {
   std::string block(bound, '\0');
   block.resize(static_cast<std::size_t>(encode_block(block.data(), head) - block.data()));
   std::string_view rest = block;
@@ -177,131 +177,131 @@ void Sender::append_large_block(std::uint32_t id, const ResponseHead& head, bool
   } while (!rest.empty());
 }
 
-void Sender::respond(Transfer& transfer, const ResponseHead& head, bool has_body) {
-  Stream& stream = transfer.stream;
+void FrameSender::respond(H2Exchange& exchange, const ResponseHead& head, bool has_body) {
+  Stream& stream = exchange.stream;
   if (!stream.may_send()) return;  // already reset
   ASSERT(!stream.responded);
   stream.responded = true;
-  const std::string_view content = has_body ? content_at_once(transfer) : std::string_view();
-  append_block(transfer.id, head, !has_body, content);
+  const std::string_view content = has_body ? content_at_once(exchange) : std::string_view();
+  append_block(exchange.id, head, !has_body, content);
   if (!has_body) {
-    end_local(transfer);
+    end_local(exchange);
     return;
   }
   stream.has_body = true;
   if (content.empty()) {
-    schedule(transfer);
+    schedule(exchange);
     return;
   }
-  take_window(transfer, content.size());
-  transfer.outgoing.finish();
-  end_local(transfer);
+  take_window(exchange, content.size());
+  exchange.outgoing.finish();
+  end_local(exchange);
 }
 
-void Sender::inform_continue(Transfer& transfer) {
-  if (!transfer.stream.may_send() || transfer.stream.responded) return;
-  append_block(transfer.id, {.fields = {&continue_status, 1}}, false);
+void FrameSender::inform_continue(H2Exchange& exchange) {
+  if (!exchange.stream.may_send() || exchange.stream.responded) return;
+  append_block(exchange.id, {.fields = {&continue_status, 1}}, false);
 }
 
 // --- bodies -----------------------------------------------------------------------------------
 
 // Returns a small body that can leave with its head because no other stream waits to send, or
 // nothing. Most bodies never enter the scheduler.
-std::string_view Sender::content_at_once(const Transfer& transfer) const noexcept {
+std::string_view FrameSender::content_at_once(const H2Exchange& exchange) const noexcept {
   if (scheduler_.first() != nullptr || out_.size() > limits_.copied_bytes_max) return {};
-  return transfer.outgoing.whole(std::min<std::size_t>(
-      {limits_.inline_file_bytes_max, window_.left(), transfer.stream.send.left()}));
+  return exchange.outgoing.whole(std::min<std::size_t>(
+      {limits_.inline_file_bytes_max, window_.left(), exchange.stream.send.left()}));
 }
 
 // Adds the stream to the scheduler if it has something to send and its window allows it.
-void Sender::schedule(Transfer& transfer) {
-  const Stream& stream = transfer.stream;
-  if (!stream.has_body || stream.ready || transfer.stalled) return;
-  if (stream.send.left() == 0 && !transfer.outgoing.finished()) return;
-  scheduler_.add(transfer);
+void FrameSender::schedule(H2Exchange& exchange) {
+  const Stream& stream = exchange.stream;
+  if (!stream.has_body || stream.ready || exchange.stalled) return;
+  if (stream.send.left() == 0 && !exchange.outgoing.finished()) return;
+  scheduler_.add(exchange);
 }
 
-void Sender::body_offered(Transfer& transfer) {
-  transfer.stalled = false;
-  if (transfer.stream.may_send()) schedule(transfer);
+void FrameSender::body_offered(H2Exchange& exchange) {
+  exchange.stalled = false;
+  if (exchange.stream.may_send()) schedule(exchange);
 }
 
-void Sender::produce(std::size_t bytes_max) {
+void FrameSender::produce(std::size_t bytes_max) {
   while (out_.size() < bytes_max) {
-    Transfer* const transfer = scheduler_.first();
-    if (transfer == nullptr || !send_data(*transfer)) return;
+    H2Exchange* const exchange = scheduler_.first();
+    if (exchange == nullptr || !send_data(*exchange)) return;
   }
 }
 
 // Sends one frame of the body, or removes the stream from the scheduler. Returns false if nothing
 // can be sent now.
-bool Sender::send_data(Transfer& transfer) {
-  OutgoingBody& body = transfer.outgoing;
+bool FrameSender::send_data(H2Exchange& exchange) {
+  OutgoingBody& body = exchange.outgoing;
   if (body.finished()) {  // the source's end was offered
-    end_body(transfer);
+    end_body(exchange);
     return true;
   }
   if (window_.left() == 0) return false;
-  const std::uint32_t window = std::min(window_.left(), transfer.stream.send.left());
+  const std::uint32_t window = std::min(window_.left(), exchange.stream.send.left());
   const std::size_t size = body.next_size(std::min(window, frame_bytes_max_));
   if (size == 0) {
-    transfer.stalled = body.next_size(1) == 0;  // waits for content, not for a window
-    scheduler_.remove(transfer);
+    exchange.stalled = body.next_size(1) == 0;  // waits for content, not for a window
+    scheduler_.remove(exchange);
     return true;
   }
   if (body.must_wait(out_, size)) return false;
-  append_data(transfer, size);
+  append_data(exchange, size);
   if (body.is_pulled() && body.next_size(1) == 0) {
-    transfer.stream.taken = true;
-    streams_.tell(transfer);
+    exchange.stream.taken = true;
+    streams_.notify(exchange);
   }
-  if (!transfer.stream.has_body) return true;  // the last frame, or the stream was reset
-  scheduler_.took_turn(transfer);
+  if (!exchange.stream.has_body) return true;  // the last frame, or the stream was reset
+  scheduler_.took_turn(exchange);
   return true;
 }
 
 // Appends a DATA frame. Resets the stream if the body can't be completed.
-void Sender::append_data(Transfer& transfer, std::size_t size) {
-  const bool last = transfer.outgoing.ends_after(size);
+void FrameSender::append_data(H2Exchange& exchange, std::size_t size) {
+  const bool last = exchange.outgoing.ends_after(size);
   std::array<char, frame_head_bytes> head;
   write_frame_head(head.data(), {.size = static_cast<std::uint32_t>(size),
                                  .type = FrameType::data,
                                  .flags = last ? flag::end_stream : std::uint8_t{0},
-                                 .stream = transfer.id});
-  if (!transfer.outgoing.append(out_, {head.data(), head.size()}, size)) {
-    reset(transfer, ErrorCode::internal_error);
+                                 .stream = exchange.id});
+  if (!exchange.outgoing.append(out_, {head.data(), head.size()}, size)) {
+    reset(exchange, ErrorCode::internal_error);
     return;
   }
-  take_window(transfer, size);
-  if (last) end_local(transfer);
+  take_window(exchange, size);
+  if (last) end_local(exchange);
 }
 
-void Sender::take_window(Transfer& transfer, std::size_t size) noexcept {
+void FrameSender::take_window(H2Exchange& exchange, std::size_t size) noexcept {
   window_.take(static_cast<std::uint32_t>(size));
-  transfer.stream.send.take(static_cast<std::uint32_t>(size));
+  exchange.stream.send.take(static_cast<std::uint32_t>(size));
 }
 
 // Ends a streamed body with trailer fields, or with an empty DATA frame.
-void Sender::end_body(Transfer& transfer) {
+void FrameSender::end_body(H2Exchange& exchange) {
   std::vector<Field> trailers;
-  if (BodySource* const source = transfer.outgoing.source()) {
-    trailer_fields(source->trailers(), transfer.arena, trailers);
+  if (BodySource* const source = exchange.outgoing.source()) {
+    trailer_fields(source->trailers(), exchange.arena, trailers);
   }
   if (trailers.empty()) {
-    append_frame(last_data(transfer.id), {});
+    append_frame(last_data(exchange.id), {});
   } else {
-    append_block(transfer.id, {.fields = trailers}, true);
+    append_block(exchange.id, {.fields = trailers}, true);
   }
-  end_local(transfer);
+  end_local(exchange);
 }
 
 // Called when END_STREAM has been sent (RFC 9113, 5.1).
-void Sender::end_local(Transfer& transfer) {
-  Stream& stream = transfer.stream;
-  scheduler_.remove(transfer);
+void FrameSender::end_local(H2Exchange& exchange) {
+  Stream& stream = exchange.stream;
+  scheduler_.remove(exchange);
   stream.has_body = false;
   if (stream.state == Stream::State::half_closed_remote) {
-    streams_.close(transfer);
+    streams_.close(exchange);
   } else {
     stream.state = Stream::State::half_closed_local;
   }
@@ -310,32 +310,32 @@ void Sender::end_local(Transfer& transfer) {
 // --- what the peer allows ---------------------------------------------------------------------
 
 // Larger frames would save little and delay other streams.
-void Sender::set_frame_bytes_max(std::uint32_t bytes) noexcept {
+void FrameSender::set_frame_bytes_max(std::uint32_t bytes) noexcept {
   frame_bytes_max_ = std::min(bytes, default_frame_bytes);
 }
 
-bool Sender::set_initial_window(std::uint32_t bytes) {
+bool FrameSender::set_initial_window(std::uint32_t bytes) {
   const std::int64_t change = std::int64_t{bytes} - initial_window_;
   initial_window_ = bytes;
   bool good = true;
-  streams_.for_each([&](Transfer& transfer) {
-    good = transfer.stream.send.add(change) && good;
-    schedule(transfer);
+  streams_.for_each([&](H2Exchange& exchange) {
+    good = exchange.stream.send.add(change) && good;
+    schedule(exchange);
   });
   return good;
 }
 
-bool Sender::widen(Transfer& transfer, std::uint32_t increment) {
-  if (!transfer.stream.send.add(increment)) return false;
-  schedule(transfer);
+bool FrameSender::widen(H2Exchange& exchange, std::uint32_t increment) {
+  if (!exchange.stream.send.add(increment)) return false;
+  schedule(exchange);
   return true;
 }
 
-void Sender::set_priority(Transfer& transfer, Priority priority) {
-  const bool ready = transfer.stream.ready;
-  if (ready) scheduler_.remove(transfer);
-  transfer.stream.priority = priority;
-  if (ready) scheduler_.add(transfer);
+void FrameSender::set_priority(H2Exchange& exchange, Priority priority) {
+  const bool ready = exchange.stream.ready;
+  if (ready) scheduler_.remove(exchange);
+  exchange.stream.priority = priority;
+  if (ready) scheduler_.add(exchange);
 }
 
 }  // namespace h2server::http::h2

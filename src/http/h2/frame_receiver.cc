@@ -1,4 +1,4 @@
-#include "http/h2/receiver.h"
+#include "http/h2/frame_receiver.h"
 
 #include <algorithm>
 
@@ -17,7 +17,8 @@ void release(std::string& buffer) {
 
 }  // namespace
 
-Receiver::Receiver(const Limits& limits, Streams& streams, Sender& sender, WindowBudget* windows)
+FrameReceiver::FrameReceiver(const Limits& limits, Streams& streams, FrameSender& sender,
+                             WindowBudget* windows)
     : limits_(limits),
       streams_(streams),
       sender_(sender),
@@ -28,25 +29,25 @@ Receiver::Receiver(const Limits& limits, Streams& streams, Sender& sender, Windo
   if (increment > 0) sender.window_update(0, increment);
 }
 
-void Receiver::receive(std::string_view bytes, std::int64_t now_ms) noexcept {
+void FrameReceiver::receive(std::string_view bytes, std::int64_t now_ms) noexcept {
   input_ = bytes;
   guard_.set_time(now_ms);
 }
 
-void Receiver::fail(ErrorCode code) {
+void FrameReceiver::fail(ErrorCode code) {
   if (std::exchange(failed_, true)) return;
   sender_.goaway(last_served(), code);
 }
 
-std::uint32_t Receiver::last_served() const noexcept {
+std::uint32_t FrameReceiver::last_served() const noexcept {
   return std::min(last_served_, streams_.last_id());
 }
 
 // --- bytes ------------------------------------------------------------------------------------
 
-bool Receiver::next(SessionEvent& event) {
+bool FrameReceiver::next(SessionEvent& event) {
   bool more = true;
-  while (more && !failed_ && !streams_.has_told()) {  // queued events come first
+  while (more && !failed_ && !streams_.has_notifications()) {  // queued events come first
     switch (state_) {
       case State::opening:
         more = take_preface();
@@ -73,7 +74,7 @@ bool Receiver::next(SessionEvent& event) {
 }
 
 // Returns `size` contiguous bytes, valid until the next call, or null if they have not all arrived.
-const char* Receiver::take(std::size_t size) {
+const char* FrameReceiver::take(std::size_t size) {
   if (std::exchange(partial_taken_, false)) release(partial_);
   if (partial_.empty() && input_.size() >= size) {
     const char* const first = input_.data();
@@ -88,7 +89,7 @@ const char* Receiver::take(std::size_t size) {
   return partial_.data();
 }
 
-bool Receiver::skip() {
+bool FrameReceiver::skip() {
   const std::size_t part = std::min<std::size_t>(left_, input_.size());
   input_.remove_prefix(part);
   left_ -= static_cast<std::uint32_t>(part);
@@ -98,7 +99,7 @@ bool Receiver::skip() {
 }
 
 // RFC 9113, 3.4.
-bool Receiver::take_preface() {
+bool FrameReceiver::take_preface() {
   const std::string_view wanted = preface.substr(partial_.size());
   const std::string_view got = input_.substr(0, wanted.size());
   if (!wanted.starts_with(got)) return fail_for(ErrorCode::protocol_error);
@@ -107,7 +108,7 @@ bool Receiver::take_preface() {
   return true;
 }
 
-bool Receiver::take_head() {
+bool FrameReceiver::take_head() {
   if (input_.empty()) {
     if (std::exchange(partial_taken_, false)) release(partial_);
     return false;
@@ -119,7 +120,7 @@ bool Receiver::take_head() {
   return begin_frame();
 }
 
-bool Receiver::begin_frame() {
+bool FrameReceiver::begin_frame() {
   // RFC 9113, 3.4: the client begins with SETTINGS.
   if (!settled_ && (frame_.type != FrameType::settings || frame_.has(flag::ack))) {
     return fail_for(ErrorCode::protocol_error);
@@ -141,11 +142,11 @@ bool Receiver::begin_frame() {
   return true;
 }
 
-bool Receiver::allow_idle_frame() {
+bool FrameReceiver::allow_idle_frame() {
   return guard_.allow_idle_frame() || fail_for(ErrorCode::enhance_your_calm);
 }
 
-bool Receiver::take_payload(SessionEvent& event) {
+bool FrameReceiver::take_payload(SessionEvent& event) {
   const char* const bytes = take(frame_.size);
   if (bytes == nullptr) return false;
   state_ = State::head;
@@ -159,29 +160,29 @@ bool Receiver::take_payload(SessionEvent& event) {
 // --- DATA (RFC 9113, 6.1) ---------------------------------------------------------------------
 
 // The whole payload counts for flow control, including padding, even on closed streams (6.9).
-bool Receiver::begin_data() {
+bool FrameReceiver::begin_data() {
   if (frame_.stream == 0) return fail_for(ErrorCode::protocol_error);
   if (!window_.take(frame_.size)) return fail_for(ErrorCode::flow_control_error);
-  Transfer* transfer = streams_.find(frame_.stream);
-  if (transfer == nullptr) {
+  H2Exchange* exchange = streams_.find(frame_.stream);
+  if (exchange == nullptr) {
     const Streams::Past past = streams_.past(frame_.stream);
     const bool beyond = frame_.stream > last_served_;
-    if (past == Streams::Past::idle || past == Streams::Past::passed_over) {
+    if (past == Streams::Past::idle || past == Streams::Past::skipped) {
       return fail_for(ErrorCode::protocol_error);
     }
     if (past == Streams::Past::ended && !beyond) return fail_for(ErrorCode::stream_closed);
-  } else if (!transfer->stream.takes_content()) {
+  } else if (!exchange->stream.takes_content()) {
     return fail_for(ErrorCode::stream_closed);
-  } else if (!transfer->stream.receive.take(frame_.size)) {
-    if (!punish(*transfer, ErrorCode::flow_control_error)) return false;
-    transfer = nullptr;
+  } else if (!exchange->stream.receive.take(frame_.size)) {
+    if (!reset_for_violation(*exchange, ErrorCode::flow_control_error)) return false;
+    exchange = nullptr;
   }
   const bool padded = frame_.has(flag::padded);
   if (padded && frame_.size == 0) return fail_for(ErrorCode::frame_size_error);
   if (frame_.size == 0 && !frame_.has(flag::end_stream) && !allow_idle_frame()) return false;
   left_ = frame_.size;
   padding_ = 0;
-  if (transfer == nullptr) {
+  if (exchange == nullptr) {
     consume(nullptr, frame_.size);
     state_ = State::skipping;
   } else {
@@ -193,7 +194,7 @@ bool Receiver::begin_data() {
 
 // Returns true if there is an event. Otherwise the frame is complete if the state is `head`, or
 // bytes are missing.
-bool Receiver::take_content(SessionEvent& event) {
+bool FrameReceiver::take_content(SessionEvent& event) {
   if (state_ == State::padding) {  // the padding's size comes first
     const char* const size = take(1);
     if (size == nullptr) return false;
@@ -203,8 +204,8 @@ bool Receiver::take_content(SessionEvent& event) {
     consume(streams_.find(frame_.stream), padding_ + 1);
     state_ = State::content;
   }
-  Transfer* const transfer = streams_.find(frame_.stream);
-  if (transfer == nullptr) {  // we have reset it since the frame began
+  H2Exchange* const exchange = streams_.find(frame_.stream);
+  if (exchange == nullptr) {  // we have reset it since the frame began
     consume(nullptr, left_);
     left_ += padding_;
     state_ = State::skipping;
@@ -216,34 +217,34 @@ bool Receiver::take_content(SessionEvent& event) {
     if (part.empty()) return false;
     input_.remove_prefix(part.size());
     left_ -= static_cast<std::uint32_t>(part.size());
-    Stream& stream = transfer->stream;
+    Stream& stream = exchange->stream;
     if (stream.sized && part.size() > stream.content_left) {  // 8.1.1
       consume(nullptr, static_cast<std::uint32_t>(part.size()));
-      return punish(*transfer, ErrorCode::protocol_error) && take_content(event);
+      return reset_for_violation(*exchange, ErrorCode::protocol_error) && take_content(event);
     }
     stream.content_left -= stream.sized ? part.size() : 0;
-    event = {SessionEvent::Kind::data, transfer, part};
+    event = {SessionEvent::Kind::data, exchange, part};
     return true;
   }
   left_ = std::exchange(padding_, 0);
   state_ = State::skipping;
   const bool ends = frame_.has(flag::end_stream);
   skip();
-  return ends && on_stream_end(*transfer, event);
+  return ends && on_stream_end(*exchange, event);
 }
 
 // Handles END_STREAM: the request is complete if its content has the declared length.
-bool Receiver::on_stream_end(Transfer& transfer, SessionEvent& event) {
-  Stream& stream = transfer.stream;
+bool FrameReceiver::on_stream_end(H2Exchange& exchange, SessionEvent& event) {
+  Stream& stream = exchange.stream;
   if (stream.sized && stream.content_left > 0) {
     stream.state = Stream::State::half_closed_remote;  // the peer may send no more
-    punish(transfer, ErrorCode::protocol_error);
+    reset_for_violation(exchange, ErrorCode::protocol_error);
     return false;
   }
-  transfer.ended = true;
-  event = {SessionEvent::Kind::ended, &transfer};
+  exchange.ended = true;
+  event = {SessionEvent::Kind::ended, &exchange};
   if (stream.state == Stream::State::half_closed_local) {
-    sender_.drop(transfer);  // already answered: the event `closed` suffices
+    sender_.drop(exchange);  // already answered: the event `closed` suffices
     return false;
   }
   stream.state = Stream::State::half_closed_remote;
@@ -252,22 +253,22 @@ bool Receiver::on_stream_end(Transfer& transfer, SessionEvent& event) {
 
 // Resets a stream for an error of the peer. This counts like a reset by the peer: CVE-2025-8671.
 // Returns false if the session failed.
-bool Receiver::punish(Transfer& transfer, ErrorCode code) {
-  sender_.reset(transfer, code);
+bool FrameReceiver::reset_for_violation(H2Exchange& exchange, ErrorCode code) {
+  sender_.reset(exchange, code);
   return guard_.allow_reset() || fail_for(ErrorCode::enhance_your_calm);
 }
 
-void Receiver::consume(Transfer* transfer, std::uint32_t bytes) {
+void FrameReceiver::consume(H2Exchange* exchange, std::uint32_t bytes) {
   if (const std::uint32_t increment = window_.give_back(bytes)) announce(0, increment);
-  if (transfer == nullptr || !transfer->stream.takes_content()) return;
-  if (const std::uint32_t increment = transfer->stream.receive.give_back(bytes)) {
-    announce(transfer->id, increment);
+  if (exchange == nullptr || !exchange->stream.takes_content()) return;
+  if (const std::uint32_t increment = exchange->stream.receive.give_back(bytes)) {
+    announce(exchange->id, increment);
   }
 }
 
 // --- field blocks (RFC 9113, 6.2 and 6.10) ----------------------------------------------------
 
-bool Receiver::on_headers(std::string_view payload, SessionEvent& event) {
+bool FrameReceiver::on_headers(std::string_view payload, SessionEvent& event) {
   // 5.1.1: clients open streams with odd identifiers.
   if (frame_.stream % 2 == 0) return fail_for(ErrorCode::protocol_error);
   std::size_t padding = 0;
@@ -292,26 +293,26 @@ bool Receiver::on_headers(std::string_view payload, SessionEvent& event) {
   return false;
 }
 
-bool Receiver::on_continuation(std::string_view payload, SessionEvent& event) {
+bool FrameReceiver::on_continuation(std::string_view payload, SessionEvent& event) {
   const bool too_many = ++continuations_ > limits_.continuations_max;
   if (too_many || block_.size() + payload.size() > 2 * limits_.head_bytes_max) {
     return fail_for(ErrorCode::enhance_your_calm);
   }
   block_.append(payload);
   if (!frame_.has(flag::end_headers)) return false;
-  const bool told = on_block(block_, event);
+  const bool has_event = on_block(block_, event);
   release(block_);
-  return told;
+  return has_event;
 }
 
 // Decodes every block, even for a stream that is ignored: later blocks depend on it (4.3).
-bool Receiver::on_block(std::string_view block, SessionEvent& event) {
+bool FrameReceiver::on_block(std::string_view block, SessionEvent& event) {
   const std::uint32_t id = std::exchange(block_stream_, 0);
-  if (Transfer* const transfer = streams_.find(id)) return on_trailers(*transfer, block, event);
+  if (H2Exchange* const exchange = streams_.find(id)) return on_trailers(*exchange, block, event);
   switch (streams_.past(id)) {
     case Streams::Past::idle:
       break;
-    case Streams::Past::passed_over:
+    case Streams::Past::skipped:
       return fail_for(ErrorCode::protocol_error);
     case Streams::Past::ended:
       if (id <= last_served_) return fail_for(ErrorCode::stream_closed);
@@ -333,60 +334,60 @@ bool Receiver::on_block(std::string_view block, SessionEvent& event) {
   return on_request(block, event);
 }
 
-bool Receiver::ignore_block(std::string_view block) {
+bool FrameReceiver::ignore_block(std::string_view block) {
   decode(block, nullptr);
   return allow_idle_frame() && false;
 }
 
-bool Receiver::on_request(std::string_view block, SessionEvent& event) {
-  Transfer& transfer = streams_.open(frame_.stream);
-  Stream& stream = transfer.stream;
-  transfer.head.version = Version::http_2;
+bool FrameReceiver::on_request(std::string_view block, SessionEvent& event) {
+  H2Exchange& exchange = streams_.open(frame_.stream);
+  Stream& stream = exchange.stream;
+  exchange.head.version = Version::http_2;
   stream.send = SendWindow(sender_.initial_window());
   stream.receive = ReceiveWindow(static_cast<std::uint32_t>(limits_.stream_window_bytes));
   RequestHeadBuilder builder(limits_);
-  builder.begin_head(transfer);
+  builder.begin_head(exchange);
   const Decoded decoded = decode(block, &builder);
   if (decoded == Decoded::failed) {
-    streams_.close(transfer);
+    streams_.close(exchange);
     return false;
   }
-  const std::optional<std::uint64_t> length = transfer.head.content_length;
+  const std::optional<std::uint64_t> length = exchange.head.content_length;
   stream.sized = length.has_value();
   stream.content_left = length.value_or(0);
   if (decoded == Decoded::malformed || (block_ends_stream_ && stream.content_left > 0)) {
-    punish(transfer, ErrorCode::protocol_error);
+    reset_for_violation(exchange, ErrorCode::protocol_error);
     return false;
   }
-  if (!priorities_.empty()) recall_priority(transfer);
+  if (!priorities_.empty()) recall_priority(exchange);
   if (block_ends_stream_) {
     stream.state = Stream::State::half_closed_remote;
-    transfer.ended = true;
+    exchange.ended = true;
   }
   const bool is_small = stream.sized && stream.content_left <=
                                             static_cast<std::uint64_t>(limits_.stream_window_bytes);
-  if (!transfer.ended && !is_small) {  // it began with the window of our SETTINGS
+  if (!exchange.ended && !is_small) {  // it began with the window of our SETTINGS
     const std::uint32_t increment = stream.receive.grow_to(growth_.stream_bytes());
-    if (increment > 0) sender_.window_update(transfer.id, increment);
+    if (increment > 0) sender_.window_update(exchange.id, increment);
   }
   stream.announced = true;
-  event = {SessionEvent::Kind::request, &transfer};
+  event = {SessionEvent::Kind::request, &exchange};
   return true;
 }
 
-bool Receiver::on_trailers(Transfer& transfer, std::string_view block, SessionEvent& event) {
-  if (!transfer.stream.takes_content()) return fail_for(ErrorCode::stream_closed);
+bool FrameReceiver::on_trailers(H2Exchange& exchange, std::string_view block, SessionEvent& event) {
+  if (!exchange.stream.takes_content()) return fail_for(ErrorCode::stream_closed);
   RequestHeadBuilder builder(limits_);
-  builder.begin_trailers(transfer);
+  builder.begin_trailers(exchange);
   const Decoded decoded = decode(block, &builder);
   if (decoded == Decoded::failed) return false;
   // RFC 9113, 8.1: trailers end the request.
-  if (decoded == Decoded::good && block_ends_stream_) return on_stream_end(transfer, event);
-  punish(transfer, ErrorCode::protocol_error);
+  if (decoded == Decoded::good && block_ends_stream_) return on_stream_end(exchange, event);
+  reset_for_violation(exchange, ErrorCode::protocol_error);
   return false;
 }
 
-Receiver::Decoded Receiver::decode(std::string_view block, RequestHeadBuilder* builder) {
+FrameReceiver::Decoded FrameReceiver::decode(std::string_view block, RequestHeadBuilder* builder) {
   decoder_.begin(block);
   hpack::FieldLine line;
   for (;;) {
@@ -398,7 +399,7 @@ Receiver::Decoded Receiver::decode(std::string_view block, RequestHeadBuilder* b
         fail(ErrorCode::enhance_your_calm);
         return Decoded::failed;
       case hpack::Decoder::Verdict::end:
-        return builder == nullptr || builder->conclude() ? Decoded::good : Decoded::malformed;
+        return builder == nullptr || builder->validate() ? Decoded::good : Decoded::malformed;
       case hpack::Decoder::Verdict::malformed:
         fail(ErrorCode::compression_error);
         return Decoded::failed;

@@ -1,4 +1,4 @@
-#include "net/tcp_stream.h"
+#include "net/tcp_transport.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -66,11 +66,12 @@ base::Fd file_of(const std::string& content) {
   return file;
 }
 
-class TcpStreamTest : public io::EngineFixture, public testing::WithParamInterface<io::EngineKind> {
+class TcpTransportTest : public io::EngineFixture,
+                         public testing::WithParamInterface<io::EngineKind> {
  protected:
-  TcpStreamTest() : EngineFixture(io::open_engine(GetParam()).value()) {
+  TcpTransportTest() : EngineFixture(io::open_engine(GetParam()).value()) {
     Connection made = connect_over_loopback();
-    stream_.emplace(*engine_, std::move(made.server));
+    transport_.emplace(*engine_, std::move(made.server));
     client_ = std::move(made.client);
   }
 
@@ -85,20 +86,20 @@ class TcpStreamTest : public io::EngineFixture, public testing::WithParamInterfa
       bytes.append("head");
       bytes.append_mapped(content, descriptor, 0, nullptr);
       bytes.append("end");
-      const Result<void> written = co_await stream_->write(bytes, pace);
+      const Result<void> written = co_await transport_->write(bytes, pace);
       if (!written) error = written.error().code;
-      stream_.reset();
+      transport_.reset();
     };
     run(writes());
     reader.join();
     return error;
   }
 
-  std::optional<TcpStream> stream_;
+  std::optional<TcpTransport> transport_;
   base::Fd client_;
 };
 
-TEST_P(TcpStreamTest, SendsAFileBetweenOtherBytes) {
+TEST_P(TcpTransportTest, SendsAFileBetweenOtherBytes) {
   const std::string content = pattern(7'000'000);
   const base::Fd file = file_of(content);
   std::string received;
@@ -106,7 +107,7 @@ TEST_P(TcpStreamTest, SendsAFileBetweenOtherBytes) {
   EXPECT_TRUE(received == "head" + content + "end");
 }
 
-TEST_P(TcpStreamTest, SendsTheBytesThemselvesWhereTheFileCannotBe) {
+TEST_P(TcpTransportTest, SendsTheBytesThemselvesWhereTheFileCannotBe) {
   const std::string content = pattern(1'000'000);
   const base::Fd unfit(::eventfd(0, EFD_CLOEXEC));
   std::string received;
@@ -114,7 +115,7 @@ TEST_P(TcpStreamTest, SendsTheBytesThemselvesWhereTheFileCannotBe) {
   EXPECT_TRUE(received == "head" + content + "end");
 }
 
-TEST_P(TcpStreamTest, AFileThatHasShrunkIsAnError) {
+TEST_P(TcpTransportTest, AFileThatHasShrunkIsAnError) {
   const std::string content = pattern(1'000'000);
   const base::Fd file = file_of(content.substr(0, 500'000));
   std::string received;
@@ -122,7 +123,7 @@ TEST_P(TcpStreamTest, AFileThatHasShrunkIsAnError) {
   EXPECT_TRUE(received == "head" + content.substr(0, 500'000));
 }
 
-TEST_P(TcpStreamTest, APeerThatLeavesAFileIsAnErrorAndNoSignal) {
+TEST_P(TcpTransportTest, APeerThatLeavesAFileIsAnErrorAndNoSignal) {
   const std::string content = pattern(50'000'000);
   const base::Fd file = file_of(content);
   client_.close();
@@ -131,44 +132,44 @@ TEST_P(TcpStreamTest, APeerThatLeavesAFileIsAnErrorAndNoSignal) {
     base::BufferChain bytes;
     base::Pace pace = base::Pace::deadline(timeout_ms);
     bytes.append_mapped(content, file.get(), 0, nullptr);
-    const Result<void> written = co_await stream_->write(bytes, pace);
+    const Result<void> written = co_await transport_->write(bytes, pace);
     error = written ? 0 : written.error().code;
   };
   run(writes());
   EXPECT_TRUE(error == EPIPE || error == ECONNRESET) << error;
-  stream_.reset();
+  transport_.reset();
 }
 
-TEST_P(TcpStreamTest, KnowsWhatThePeerHas) {
+TEST_P(TcpTransportTest, KnowsWhatThePeerHas) {
   std::vector<bool> answers;
   const auto writes = [&]() -> Task<void> {
     base::BufferChain bytes;
     base::Pace pace = base::Pace::deadline(timeout_ms);
     bytes.append("all of this arrives");
-    const Result<void> written = co_await stream_->write(bytes, pace);
+    const Result<void> written = co_await transport_->write(bytes, pace);
     EXPECT_TRUE(written.has_value());
-    const bool small = co_await stream_->acknowledged(0, timeout_ms);
+    const bool small = co_await transport_->acknowledged(0, timeout_ms);
     answers.push_back(small);
     // More than the peer's buffer holds, less than the server's socket buffer holds.
     bytes.append(pattern(1'000'000));
     pace = base::Pace::deadline(100);
-    static_cast<void>(co_await stream_->write(bytes, pace));
-    const bool all = co_await stream_->acknowledged(0, 100);
+    static_cast<void>(co_await transport_->write(bytes, pace));
+    const bool all = co_await transport_->acknowledged(0, 100);
     answers.push_back(all);
-    const bool enough = co_await stream_->acknowledged(10'000'000, 100);
+    const bool enough = co_await transport_->acknowledged(10'000'000, 100);
     answers.push_back(enough);
     const struct linger reset{1, 0};
     ::setsockopt(client_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     client_.close();
-    const bool gone = co_await stream_->acknowledged(0, timeout_ms);
+    const bool gone = co_await transport_->acknowledged(0, timeout_ms);
     answers.push_back(gone);
   };
   run(writes());
   EXPECT_EQ(answers, std::vector<bool>({true, false, true, false}));
-  stream_.reset();
+  transport_.reset();
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, TcpStreamTest, testing::ValuesIn(io::engines_here()),
+INSTANTIATE_TEST_SUITE_P(Engines, TcpTransportTest, testing::ValuesIn(io::engines_here()),
                          io::engine_name);
 
 }  // namespace

@@ -1,13 +1,13 @@
-// TcpStream: a TCP connection as a Stream.
+// TcpTransport: a TCP connection as a Transport.
 #pragma once
 
-#include "net/stream.h"
+#include "net/transport.h"
 
 namespace h2server::net {
 
-class TcpStream final : public Stream {
+class TcpTransport final : public Transport {
  public:
-  TcpStream(io::Engine& engine, base::Fd connection) noexcept
+  TcpTransport(io::Engine& engine, base::Fd connection) noexcept
       : socket_(engine, std::move(connection)) {}
 
   Read read(std::uint32_t timeout_ms) override { return {socket_, timeout_ms}; }

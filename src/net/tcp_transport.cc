@@ -1,4 +1,4 @@
-#include "net/tcp_stream.h"
+#include "net/tcp_transport.h"
 
 #include <linux/sockios.h>
 #include <poll.h>
@@ -10,7 +10,7 @@
 
 namespace h2server::net {
 
-Task<Result<void>> TcpStream::write(base::BufferChain& bytes, base::Pace& pace) {
+Task<Result<void>> TcpTransport::write(base::BufferChain& bytes, base::Pace& pace) {
   std::array<iovec, 32> pieces;
   while (!bytes.empty()) {
     const bool by_file = sends_files_ && socket_.engine().sends_files();
@@ -34,7 +34,7 @@ Task<Result<void>> TcpStream::write(base::BufferChain& bytes, base::Pace& pace) 
 
 // Polls, because nothing notifies of acknowledgements. Usually there is nothing to wait for: enough
 // bytes follow those of a file that may change (see OutgoingBody).
-Task<bool> TcpStream::acknowledged(std::size_t bytes_left, std::uint32_t timeout_ms) {
+Task<bool> TcpTransport::acknowledged(std::size_t bytes_left, std::uint32_t timeout_ms) {
   constexpr std::uint32_t pause_ms = 1;  // rounded up to the timers' precision
   std::int64_t until_ms = engine().now_ms() + timeout_ms;
   int least = -1;
@@ -55,18 +55,18 @@ Task<bool> TcpStream::acknowledged(std::size_t bytes_left, std::uint32_t timeout
   }
 }
 
-bool TcpStream::has_unread() const noexcept {
+bool TcpTransport::has_unread() const noexcept {
   int bytes = 0;
   return ::ioctl(socket_.fd(), FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
-Task<void> TcpStream::finish(std::uint32_t) {
+Task<void> TcpTransport::finish(std::uint32_t) {
   // ENOTCONN: the peer has reset the connection already.
   ::shutdown(socket_.fd(), SHUT_WR);
   co_return;
 }
 
-void TcpStream::cancel_read() {
+void TcpTransport::cancel_read() {
   if (io::Op* const receive = socket_.state.reader) receive->cancel();
 }
 

@@ -1,5 +1,5 @@
-// Sender: output of the native session. Control frames and heads are queued in the order of the
-// calls. produce() adds the bodies of responses as priorities and windows allow.
+// FrameSender: output of the native session. Control frames and heads are queued in the order of
+// the calls. produce() adds the bodies of responses as priorities and windows allow.
 //
 // Does no I/O: the connection takes output().
 #pragma once
@@ -18,10 +18,11 @@
 
 namespace h2server::http::h2 {
 
-class Sender {
+class FrameSender {
  public:
   // Both must outlive the sender.
-  Sender(const Limits& limits, Streams& streams) noexcept : limits_(limits), streams_(streams) {}
+  FrameSender(const Limits& limits, Streams& streams) noexcept
+      : limits_(limits), streams_(streams) {}
 
   [[nodiscard]] base::BufferChain& output() noexcept { return out_; }
   // Returns true if more than unread_bytes_max is unsent: the peer does not read.
@@ -34,13 +35,13 @@ class Sender {
   void window_update(std::uint32_t id, std::uint32_t increment);
   // Resets a stream that is not alive.
   void reset(std::uint32_t id, ErrorCode code);
-  void reset(Transfer& transfer, ErrorCode code);
+  void reset(H2Exchange& exchange, ErrorCode code);
   // Closes the stream without sending a frame.
-  void drop(Transfer& transfer);
+  void drop(H2Exchange& exchange);
 
-  void respond(Transfer& transfer, const ResponseHead& head, bool has_body);
-  void inform_continue(Transfer& transfer);
-  void body_offered(Transfer& transfer);
+  void respond(H2Exchange& exchange, const ResponseHead& head, bool has_body);
+  void inform_continue(H2Exchange& exchange);
+  void body_offered(H2Exchange& exchange);
   void produce(std::size_t bytes_max);
 
   // The peer's SETTINGS, WINDOW_UPDATE and priorities. set_initial_window() and widen() return
@@ -50,10 +51,10 @@ class Sender {
   [[nodiscard]] bool set_initial_window(std::uint32_t bytes);
   [[nodiscard]] std::uint32_t initial_window() const noexcept { return initial_window_; }
   [[nodiscard]] bool widen(std::uint32_t increment) noexcept { return window_.add(increment); }
-  [[nodiscard]] bool widen(Transfer& transfer, std::uint32_t increment);
-  void set_priority(Transfer& transfer, Priority priority);
-  [[nodiscard]] bool awaits_window(const Transfer& transfer) const noexcept {
-    return transfer.stream.has_body && transfer.stream.send.left() == 0;
+  [[nodiscard]] bool widen(H2Exchange& exchange, std::uint32_t increment);
+  void set_priority(H2Exchange& exchange, Priority priority);
+  [[nodiscard]] bool awaits_window(const H2Exchange& exchange) const noexcept {
+    return exchange.stream.has_body && exchange.stream.send.left() == 0;
   }
   [[nodiscard]] bool awaits_window() const noexcept { return window_.left() == 0; }
 
@@ -75,13 +76,13 @@ class Sender {
   char* encode_block(char* to, const ResponseHead& head);
   [[nodiscard]] bool is_encoded(const ResponseHead& head) const noexcept;
 
-  void schedule(Transfer& transfer);
-  [[nodiscard]] std::string_view content_at_once(const Transfer& transfer) const noexcept;
-  bool send_data(Transfer& transfer);
-  void take_window(Transfer& transfer, std::size_t size) noexcept;
-  void append_data(Transfer& transfer, std::size_t size);
-  void end_body(Transfer& transfer);
-  void end_local(Transfer& transfer);
+  void schedule(H2Exchange& exchange);
+  [[nodiscard]] std::string_view content_at_once(const H2Exchange& exchange) const noexcept;
+  bool send_data(H2Exchange& exchange);
+  void take_window(H2Exchange& exchange, std::size_t size) noexcept;
+  void append_data(H2Exchange& exchange, std::size_t size);
+  void end_body(H2Exchange& exchange);
+  void end_local(H2Exchange& exchange);
 
   const Limits& limits_;
   Streams& streams_;

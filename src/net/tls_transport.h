@@ -1,4 +1,4 @@
-// TlsStream: TLS over a TCP connection as a Stream (OpenSSL, server side).
+// TlsTransport: TLS over a TCP connection as a Transport (OpenSSL, server side).
 //
 // OpenSSL does no I/O here. It reads from the engine's lease and writes to a chain that one send
 // passes to the kernel, so all responses of a turn leave together.
@@ -8,18 +8,18 @@
 #include <string_view>
 
 #include "coro/event.h"
-#include "net/tcp_stream.h"
+#include "net/tcp_transport.h"
 #include "net/tls_context.h"
 
 struct ssl_st;
 
 namespace h2server::net {
 
-class TlsStream final : public Stream {
+class TlsTransport final : public Transport {
  public:
-  // `context` must outlive the stream.
-  TlsStream(io::Engine& engine, base::Fd connection, const TlsContext& context);
-  ~TlsStream() override;
+  // `context` must outlive the transport.
+  TlsTransport(io::Engine& engine, base::Fd connection, const TlsContext& context);
+  ~TlsTransport() override;
 
   // Must complete before any other call. After a TLS error, sends the alert and gives the peer up
   // to `linger_ms` to read it. Later reads do the same if they can't decrypt the peer's data.
@@ -48,7 +48,7 @@ class TlsStream final : public Stream {
 
   enum class Ending : std::uint8_t { none, closed /* by close_notify */, broken };
 
-  TcpStream tcp_;
+  TcpTransport tcp_;
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
   io::Lease lease_;                      // received ciphertext
   std::string_view input_;               // part of lease_ that OpenSSL has not read
