@@ -95,7 +95,7 @@ class Server {
         alive_.insert(exchange);
         unanswered_.insert(exchange->id);
         describe(*exchange, one);
-        one.ended = exchange->ended;
+        one.ended = exchange->session.ended;
         return;
       case SessionEvent::Kind::data:
         one.content += event.bytes;
@@ -103,10 +103,10 @@ class Server {
         return;
       case SessionEvent::Kind::ended:
         one.ended = true;
-        for (const Field& field : exchange->trailers) append(one.trailers, field);
+        for (const Field& field : exchange->session.trailers) append(one.trailers, field);
         return;
       case SessionEvent::Kind::closed:
-        one.closed = exchange->closed = true;
+        one.closed = exchange->handling.closed = true;
         alive_.erase(exchange);
         release(exchange);
         return;
@@ -124,8 +124,8 @@ class Server {
     one.target = head.target;
     append(one.head, {":authority", head.authority});
     one.head += head.content_length ? std::to_string(*head.content_length) + "\n" : "";
-    if (exchange.head_too_large) one.head += "too large\n";
-    if (exchange.owes_continue) one.head += "expects\n";
+    if (exchange.session.head_too_large) one.head += "too large\n";
+    if (exchange.session.owes_continue) one.head += "expects\n";
     for (const Field& field : head.fields) append(one.head, field);
   }
 

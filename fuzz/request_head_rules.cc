@@ -120,14 +120,14 @@ bool build(RequestHeadBuilder& builder, H2Exchange& exchange, const Lines& lines
 
 void require_sound(const H2Exchange& exchange, const Lines& lines, const Limits& limits,
                    bool trailers) {
-  const Fields& fields = trailers ? exchange.trailers : exchange.head.fields;
+  const Fields& fields = trailers ? exchange.session.trailers : exchange.head.fields;
   require(fields.size() <= limits.fields_max, "as many fields as the limit at most");
   require(bytes_of(fields) <= limits.head_bytes_max, "as many bytes as the limit at most");
   require_sound_lines(lines);
-  require_same_fields(fields, lines, !exchange.head_too_large, trailers);
+  require_same_fields(fields, lines, !exchange.session.head_too_large, trailers);
   if (trailers) {
     require(std::ranges::none_of(lines, is_pseudo), "trailers have no pseudo-fields");
-  } else if (!exchange.head_too_large) {
+  } else if (!exchange.session.head_too_large) {
     require_sound_pseudo(exchange.head, lines);
     require_sound_length(exchange.head, lines);
   }
@@ -141,7 +141,7 @@ void check_section(const Lines& lines, const Limits& limits, bool trailers) {
   // A reused builder keeps no state of the section before.
   H2Exchange second;
   require(build(builder, second, lines, trailers) == good, "a builder can be used again");
-  require(second.head_too_large == exchange.head_too_large, "with the same limits");
+  require(second.session.head_too_large == exchange.session.head_too_large, "with the same limits");
 }
 
 }  // namespace

@@ -22,9 +22,9 @@ namespace h2server::app {
 namespace {
 
 constexpr const char* footer =
-    "Routes: GET /... the root; with --upload-dir also GET /files (a page with a form),\n"
+    "Routes: GET /... serves the root. With --upload-dir also GET /files (a page with a form),\n"
     "GET /files/NAME and POST /files (multipart/form-data).\n"
-    "A configuration file holds the long names: threads = 4";
+    "A configuration file uses the long option names: threads = 4";
 
 constexpr const char* threads_option = "--threads";
 constexpr const char* scheme_option = "--scheme";
@@ -77,30 +77,30 @@ void declare_schemes(CLI::App& app, ServerOptions& server, std::optional<ServerS
   std::map<std::string, std::optional<ServerScheme>> schemes{{"help", std::nullopt}};
   for (const auto& [name, one] : scheme_names()) schemes.emplace(name, one);
   add_choice(app, scheme_option, scheme, schemes,
-             "Who accepts and who serves; help prints the table");
+             "How connections are accepted and served; help lists all");
   add_choice(app, engine_option, server.io, engine_names(),
              "I/O engine: auto, epoll, io_uring or blocking");
   app.add_option("--connections-max", server.connections_max,
-                 "Connections at once [by descriptors; with a thread each 512]")
+                 "Maximum open connections [by descriptors; 512 with a thread each]")
       ->type_name("NUM")
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--connections-per-address", server.connections_per_address_max,
-                 "Connections at once from one address [half]")
+                 "Maximum open connections from one address [half of all]")
       ->type_name("NUM")
       ->check(CLI::Range(1, 1'000'000));
   app.add_option(queue_option, server.queue_size,
-                 "With buffered-pool: connections that wait for a thread")
+                 "buffered-pool: connections that may wait for a thread")
       ->type_name("NUM")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
   app.add_option_function<std::string>(
          when_full_option,
          [&server](const std::string& choice) { server.refuse_when_full = choice == "refuse"; },
-         "With buffered-pool: when full, wait or refuse [wait]")
+         "buffered-pool: wait or refuse when the queue is full [wait]")
       ->type_name("NAME")
       ->check(CLI::IsMember({"wait", "refuse"}).description(""));
   app.add_option("--requests-per-connection", server.limits.requests_per_connection,
-                 "Close a connection after so many; 0: never")
+                 "Close a connection after this many requests; 0: never")
       ->type_name("NUM")
       ->check(CLI::Range(std::int64_t{0}, requests_max))
       ->capture_default_str();
@@ -134,20 +134,20 @@ std::string write_as_bytes(std::string& text) {
 // Options on uploads. A unit is optional in sizes: 500k, 2GiB.
 void declare_uploads(CLI::App& app, Options& options) {
   app.add_option("--upload-dir", options.upload_directory,
-                 "Take uploads into this directory, which is made when missing")
+                 "Store uploads in this directory; created if missing")
       ->type_name("DIR");
   app.add_flag(overwrite_option, options.uploads.overwrite,
-               "An upload replaces an existing file instead of failing with 409");
+               "Replace existing files instead of failing with 409");
   const CLI::Validator size(write_as_bytes, "");
   const auto add_size = [&](const char* name, auto& value, const char* description) {
     app.add_option(name, value, description)->type_name("SIZE")->transform(size);
   };
   add_size(file_size_option, options.uploads.file_bytes_max,
-           "Largest file that is taken: 500k, 2GiB; 0: any [0]");
+           "Largest file to accept: 500k, 2GiB; 0: no limit [0]");
   add_size(total_size_option, options.uploads.directory_bytes_max,
-           "Most that all uploaded files may have together; 0: any [0]");
+           "Maximum total size of uploaded files; 0: no limit [0]");
   add_size(reserve_option, options.uploads.reserve_bytes,
-           "Space on the disk that stays free [1GiB, at most a twentieth]");
+           "Disk space to keep free [1GiB, at most a twentieth]");
 }
 
 void declare(CLI::App& app, Options& options, std::optional<ServerScheme>& scheme) {
@@ -159,7 +159,7 @@ void declare(CLI::App& app, Options& options, std::optional<ServerScheme>& schem
       ->type_name("NUM")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
-  app.add_option("--host", server.host, "Name or address to listen on; all when not given")
+  app.add_option("--host", server.host, "Name or address to listen on [all addresses]")
       ->type_name("HOST");
   app.add_option(std::string("-c,") + certificate_option, server.certificate_file,
                  "TLS certificate chain, PEM")
@@ -169,16 +169,16 @@ void declare(CLI::App& app, Options& options, std::optional<ServerScheme>& schem
       ->type_name("FILE")
       ->capture_default_str();
   app.add_flag("--self-signed", options.self_signed,
-               "Make a self-signed certificate when --cert and --key do not exist");
+               "Make a self-signed certificate if --cert and --key do not exist");
   app.add_flag("--h2c", server.cleartext,
                "No TLS: HTTP/1.1 and HTTP/2 with prior knowledge on one port");
   declare_uploads(app, options);
   declare_schemes(app, server, scheme);
   app.add_flag_callback(
       sendfile_option, [&server] { server.limits.send_file_bytes_min = send_file_bytes_min; },
-      "Large files by sendfile over plain HTTP/1.1, if nobody changes them");
+      "Send large files by sendfile over plain HTTP/1.1; they must not change");
   add_choice(app, "--h2", server.http2, http2_names(),
-             "HTTP/2 by our own engine (native) or by libnghttp2 (nghttp2)");
+             "HTTP/2 implementation: native or nghttp2 (libnghttp2)");
   app.set_config("--config", "", "Read options from a TOML file")->type_name("FILE");
   app.allow_config_extras(false);
   app.set_version_flag("--version", "h2server " H2SERVER_VERSION);

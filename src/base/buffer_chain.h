@@ -15,9 +15,14 @@
 #include <utility>
 #include <vector>
 
-#include "base/file_range.h"
-
 namespace h2server::base {
+
+// FileRange: a part of a file that the kernel can read on its own. Does not own the descriptor.
+struct FileRange {
+  int descriptor = -1;
+  std::uint64_t offset = 0;
+  std::size_t size = 0;  // bytes; 0: no file
+};
 
 class BufferChain {
  public:

@@ -15,8 +15,10 @@
 #include "content/multipart.h"
 #include "content/upload_directory.h"
 #include "content/upload_file.h"
+#include "h2server/request.h"
 #include "h2server/response.h"
 #include "h2server/result.h"
+#include "h2server/task.h"
 #include "h2server/uploads.h"
 
 namespace h2server::content {
@@ -75,6 +77,14 @@ class UploadReceiver {
   std::vector<UploadFile> files_;
   bool in_file_ = false;  // the current part is the last of files_
 };
+
+// Reads an upload request and writes its files without making other connections wait for the disk.
+// Received bytes are gathered and handed over in batches. The client is not read from meanwhile, so
+// a slow disk causes backpressure (over HTTP/2 the stream's window closes).
+//
+// Same as the public function of that name. Removes an incomplete upload before it returns, also
+// when the server stops.
+Task<Stored> store_uploads(Request& request, UploadPlace place, UploadOptions options);
 
 // Returns a plain-text error response.
 Response refuse_upload(int status, std::string_view text);

@@ -11,7 +11,7 @@
 #include "content/file_name.h"
 #include "content/listing.h"
 #include "content/static_files.h"
-#include "content/store_uploads.h"
+#include "content/upload_receiver.h"
 #include "coro/event.h"
 #include "file/calls.h"
 #include "file/content.h"

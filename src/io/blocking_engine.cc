@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
-#include "io/send_file.h"
+#include "io/socket_calls.h"
 
 namespace h2server::io {
 
@@ -73,36 +73,16 @@ int BlockingEngine::perform(Op& op) {
 // blocking or non-blocking.
 int BlockingEngine::attempt(Op& op) {
   if (op.kind == Op::Kind::receive) return attempt_receive(static_cast<ReceiveOp&>(op));
-  SendOp& send = static_cast<SendOp&>(op);
-  if (send.file.size > 0) return send_file(op.socket->fd(), send.file);
-  const int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (send.more ? MSG_MORE : 0);
-  ssize_t count;
-  do {
-    count = ::sendmsg(op.socket->fd(), &send.message, flags);
-  } while (count < 0 && errno == EINTR);
-  // EPIPE and ECONNRESET: the peer left. EFAULT: a mapped file shrank under the bytes.
-  return count < 0 ? -errno : static_cast<int>(count);
+  return send_now(static_cast<SendOp&>(op));
 }
 
 // A receive that did not fill its buffer emptied the socket, so the next one waits first.
 int BlockingEngine::attempt_receive(ReceiveOp& op) {
   Socket::State& state = op.socket->state;
   if (!state.readable) return -EAGAIN;
-  op.lease = borrow();
-  const std::span<char> room = op.lease.room();
-  ssize_t count;
-  do {
-    count = ::recv(op.socket->fd(), room.data(), room.size(), MSG_DONTWAIT);
-  } while (count < 0 && errno == EINTR);
-  const int error = errno;
-  if (count <= 0) {
-    op.lease.end();
-    // ECONNRESET, ETIMEDOUT, EHOSTUNREACH...: the connection is gone.
-    return count == 0 ? 0 : -error;
-  }
-  op.lease.set_size(static_cast<std::size_t>(count));
-  state.readable = static_cast<std::size_t>(count) == room.size();
-  return static_cast<int>(count);
+  const int result = receive_now(*this, op);
+  if (result > 0) state.readable = static_cast<std::size_t>(result) == op.lease.room().size();
+  return result;
 }
 
 // --- waiting ----------------------------------------------------------------------------------

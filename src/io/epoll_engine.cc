@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
-#include "io/send_file.h"
+#include "io/socket_calls.h"
 
 namespace h2server::io {
 
@@ -145,46 +145,20 @@ bool EpollEngine::attempt_accept(Op& op) {
 bool EpollEngine::attempt_receive(ReceiveOp& op) {
   Socket& socket = *op.socket;
   if (!socket.state.readable) return false;
-  op.lease = borrow();
-  const std::span<char> room = op.lease.room();
-  ssize_t count;
-  do {
-    count = ::recv(socket.fd(), room.data(), room.size(), MSG_DONTWAIT);
-  } while (count < 0 && errno == EINTR);
-  if (count > 0) {
-    op.lease.set_size(static_cast<std::size_t>(count));
-    op.state.result = static_cast<int>(count);
-    if (static_cast<std::size_t>(count) < room.size() && !socket.state.ended)
-      socket.state.readable = false;
-    return true;
-  }
-  op.lease.end();
-  if (count == 0) {
-    op.state.result = 0;
-    return true;
-  }
-  if (errno == EAGAIN) {
+  const int result = receive_now(*this, op);
+  if (result == -EAGAIN) {
     socket.state.readable = false;
     return false;
   }
-  op.state.result = -errno;  // ECONNRESET, ETIMEDOUT, EHOSTUNREACH...: the connection is gone
+  const bool emptied = result > 0 && static_cast<std::size_t>(result) < buffer_bytes();
+  if (emptied && !socket.state.ended) socket.state.readable = false;
+  op.state.result = result;
   return true;
 }
 
 bool EpollEngine::attempt_send(SendOp& op) {
-  if (op.file.size > 0) {
-    op.state.result = send_file(op.socket->fd(), op.file);
-    return op.state.result != -EAGAIN;
-  }
-  const int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (op.more ? MSG_MORE : 0);
-  ssize_t count;
-  do {
-    count = ::sendmsg(op.socket->fd(), &op.message, flags);
-  } while (count < 0 && errno == EINTR);
-  if (count < 0 && errno == EAGAIN) return false;
-  // EPIPE and ECONNRESET: the peer left. EFAULT: a mapped file shrank under the bytes.
-  op.state.result = count < 0 ? -errno : static_cast<int>(count);
-  return true;
+  op.state.result = send_now(op);
+  return op.state.result != -EAGAIN;
 }
 
 // --- the loop ---------------------------------------------------------------------------------

@@ -13,7 +13,7 @@
 #include <array>
 #include <cerrno>
 
-#include "io/send_file.h"
+#include "io/socket_calls.h"
 
 namespace h2server::io {
 
@@ -257,22 +257,8 @@ UringSlot& UringEngine::slot_of(Socket& socket, Op::Kind kind) {
 // cancelled (4 us of a short connection's 29 us).
 bool UringEngine::receive_at_once(ReceiveOp& op) {
   if (!std::exchange(op.socket->state.readable, false)) return false;
-  op.lease = borrow();
-  const std::span<char> room = op.lease.room();
-  ssize_t count;
-  do {
-    count = ::recv(op.socket->fd(), room.data(), room.size(), MSG_DONTWAIT);
-  } while (count < 0 && errno == EINTR);
-  const int error = errno;
-  if (count > 0) {
-    op.lease.set_size(static_cast<std::size_t>(count));
-  } else {
-    op.lease.end();
-    if (count < 0 && error == EAGAIN) return false;
-  }
-  // ECONNRESET, ETIMEDOUT, EHOSTUNREACH...: the connection is gone.
-  op.state.result = count < 0 ? -error : static_cast<int>(count);
-  return true;
+  op.state.result = receive_now(*this, op);
+  return op.state.result != -EAGAIN;
 }
 
 bool UringEngine::begin_multishot(Op& op) {

@@ -2,14 +2,26 @@
 
 #include <cerrno>
 
+#include "base/log.h"
+
 namespace h2server::server {
 
 namespace {
 
-constexpr std::uint32_t room_pause_ms = 1;  // the precision of the timers
-constexpr std::uint32_t shed_pause_ms = 5;  // for a close; with none idle: 200 tries a second
+constexpr std::uint32_t room_pause_ms = 1;      // the precision of the timers
+constexpr std::uint32_t shed_pause_ms = 5;      // for a close; with none idle: 200 tries a second
+constexpr std::int64_t report_gap_ms = 10'000;  // between two log lines
 
 }  // namespace
+
+void ResourceExhaustion::report(const Error& error, std::int64_t now_ms) {
+  if (now_ms < report_from_ms_) return;
+  // EAGAIN comes from fork and pthread_create only.
+  base::log_warning(
+      "{}: new connections wait; raise the limit of {}", error.message(),
+      error.code == EAGAIN ? "processes and threads (ulimit -u)" : "open files (ulimit -n)");
+  report_from_ms_ = now_ms + report_gap_ms;
+}
 
 AcceptLoop::AcceptLoop(io::Engine& engine, base::Fd listener, std::function<bool(base::Fd&)> take,
                        std::function<void()> shed)

@@ -1,14 +1,29 @@
 // AcceptLoop: accepts connections from one listener on an engine. One thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "base/fd.h"
+#include "h2server/result.h"
 #include "h2server/task.h"
 #include "io/engine.h"
-#include "server/shortage.h"
 
 namespace h2server::server {
+
+// ResourceExhaustion: for code that accepts connections when the system has no descriptor, memory,
+// thread or process left. The code warns the operator, pauses and retries; open connections are
+// still served.
+class ResourceExhaustion {
+ public:
+  static constexpr std::uint32_t pause_ms = 100;  // before a retry
+
+  // Logs a warning, at most once in 10 seconds.
+  void report(const Error& error, std::int64_t now_ms);
+
+ private:
+  std::int64_t report_from_ms_ = 0;
+};
 
 class AcceptLoop {
  public:

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "server/shortage.h"
+#include "server/accept_loop.h"
 
 namespace h2server::server {
 

@@ -82,6 +82,16 @@ Result<std::vector<base::Fd>, std::string> Scheme::listen(const net::ListenOptio
   return sockets;
 }
 
+Result<std::vector<base::Fd>, std::string> Scheme::listen(const net::ListenOptions& options,
+                                                          StopSignal& stop) {
+  Result<std::vector<base::Fd>, std::string> sockets = listen(options);
+  if (!sockets) return sockets;
+  Result<StopSignal> signal = StopSignal::open();
+  if (!signal) return std::unexpected(signal.error().message());
+  stop = *std::move(signal);
+  return sockets;
+}
+
 std::span<const SchemeKind> scheme_kinds() noexcept { return kinds; }
 
 const SchemeKind& kind_of(ServerScheme scheme) noexcept {

@@ -12,6 +12,7 @@
 #include "h2server/result.h"
 #include "net/listener.h"
 #include "server/context.h"
+#include "server/stop_signal.h"
 
 namespace h2server::server {
 
@@ -55,6 +56,9 @@ class Scheme {
  protected:
   // Opens the listeners. The first call notes the addresses.
   Result<std::vector<base::Fd>, std::string> listen(const net::ListenOptions& options);
+  // The same for a scheme that blocks: opens the signal, too, by which it is stopped.
+  Result<std::vector<base::Fd>, std::string> listen(const net::ListenOptions& options,
+                                                    StopSignal& stop);
 
  private:
   std::vector<Address> addresses_;

@@ -130,7 +130,7 @@ struct Server::State {
 
   void print_report() const;
   bool wait_for_stop(const sigset_t& signals) const;
-  bool join_unless_hurried(Server& server, const sigset_t& signals) const;
+  bool join_until_second_signal(Server& server, const sigset_t& signals) const;
   void end(bool all_ended);
   void check_usable() const;
 };
@@ -157,7 +157,7 @@ bool Server::State::wait_for_stop(const sigset_t& signals) const {
 
 // Waits until the server has ended; another signal cancels what still runs. Returns false if it
 // gave up.
-bool Server::State::join_unless_hurried(Server& server, const sigset_t& signals) const {
+bool Server::State::join_until_second_signal(Server& server, const sigset_t& signals) const {
   std::atomic<bool> ended{false};
   std::thread second;
   try {
@@ -310,7 +310,7 @@ Result<void, std::string> Server::run(const std::function<void()>& started) {
   }
   const bool asked = state_->wait_for_stop(signals);
   stop();
-  const bool all_ended = state_->join_unless_hurried(*this, while_stopping);
+  const bool all_ended = state_->join_until_second_signal(*this, while_stopping);
   state_->end(all_ended);
   if (!all_ended) return std::unexpected(std::string("stopped without what was left behind"));
   if (!asked) return std::unexpected(std::string("connections can't be accepted any more"));

@@ -86,7 +86,7 @@ TEST(Trailers, OfARequestOfHttp2) {
       ASSERT_TRUE(host.receive(h2::opening() + h2::post(1)));
       ASSERT_TRUE(host.receive(h2::headers(1, h2::block(row.lines))));
       ASSERT_TRUE(host.has(1));
-      EXPECT_EQ(text_of(host.exchange(1).trailers), row.seen);
+      EXPECT_EQ(text_of(host.exchange(1).session.trailers), row.seen);
     }
   }
 }

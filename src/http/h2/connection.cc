@@ -56,8 +56,9 @@ void Connection::shed() {
 }
 
 void Connection::name_unfinished(std::vector<std::string>& names) const {
-  for (const H2Exchange* exchange = first_; exchange != nullptr; exchange = exchange->next) {
-    if (exchange->running > 0) names.push_back(describe(*exchange));
+  for (const H2Exchange* exchange = first_; exchange != nullptr;
+       exchange = exchange->handling.next) {
+    if (exchange->handling.running > 0) names.push_back(describe(*exchange));
   }
 }
 
@@ -130,12 +131,12 @@ void Connection::close_all() {
   receiving_ = true;
   // Mark all first: a notified handler may resume another one, which must not use the session
   // either.
-  for (H2Exchange* exchange = first_; exchange != nullptr; exchange = exchange->next) {
-    exchange->closed = true;
+  for (H2Exchange* exchange = first_; exchange != nullptr; exchange = exchange->handling.next) {
+    exchange->handling.closed = true;
   }
   for (H2Exchange* exchange = first_; exchange != nullptr;) {
-    if (std::exchange(exchange->unwound, true)) {
-      exchange = exchange->next;
+    if (std::exchange(exchange->handling.unwound, true)) {
+      exchange = exchange->handling.next;
       continue;
     }
     close(*exchange);
@@ -256,22 +257,23 @@ void Connection::check_transfers(std::int64_t elapsed_ms) {
                         .for_window = !writing_now_,
                         // The server chooses which stream sends, so progress of any body counts.
                         .for_connection_window = session_->awaits_window() && !has_sent()};
-  for (H2Exchange* exchange = first_; exchange != nullptr; exchange = exchange->next) {
-    if (!exchange->closed && !keeps_pace(*exchange, waiting)) exchange->overdue = true;
+  for (H2Exchange* exchange = first_; exchange != nullptr; exchange = exchange->handling.next) {
+    if (!exchange->handling.closed && !keeps_pace(*exchange, waiting))
+      exchange->pace.overdue = true;
   }
   for (H2Exchange* exchange = first_; exchange != nullptr;) {
-    if (exchange->closed || !std::exchange(exchange->overdue, false)) {
-      exchange = exchange->next;
+    if (exchange->handling.closed || !std::exchange(exchange->pace.overdue, false)) {
+      exchange = exchange->handling.next;
       continue;
     }
-    if (exchange->readable.awaited()) {
+    if (exchange->handling.readable.awaited()) {
       const Limits& limits = context_.limits;
-      exchange->timed_out = true;
-      exchange->receiving = base::Pace(limits.body_idle_ms_max, limits.bytes_per_s_min);
-      exchange->readable.set();
+      exchange->pace.timed_out = true;
+      exchange->pace.receiving = base::Pace(limits.body_idle_ms_max, limits.bytes_per_s_min);
+      exchange->handling.readable.set();
     } else {
       // RFC 9113, 8.1: NO_ERROR if the response is complete.
-      const bool answered = exchange->running == 0 && exchange->outgoing.finished();
+      const bool answered = exchange->handling.running == 0 && exchange->outgoing.finished();
       session_->reset(*exchange, answered ? ErrorCode::no_error : ErrorCode::cancel);
     }
     exchange = first_;  // restart: a resumed handler may release others
@@ -280,28 +282,30 @@ void Connection::check_transfers(std::int64_t elapsed_ms) {
 
 // Returns true if any body has made progress since the last check.
 bool Connection::has_sent() const noexcept {
-  for (const H2Exchange* exchange = first_; exchange != nullptr; exchange = exchange->next) {
-    if (exchange->outgoing.appended() > exchange->sent_bytes) return true;
+  for (const H2Exchange* exchange = first_; exchange != nullptr;
+       exchange = exchange->handling.next) {
+    if (exchange->outgoing.appended() > exchange->pace.sent_bytes) return true;
   }
   return false;
 }
 
 // Returns false if the client is too slow on this stream.
 bool Connection::keeps_pace(H2Exchange& exchange, const Waiting& waiting) {
-  const std::uint64_t received = std::exchange(exchange.received_bytes, 0);
+  const std::uint64_t received = std::exchange(exchange.pace.received_bytes, 0);
   const OutgoingBody& outgoing = exchange.outgoing;
-  const std::uint64_t sent = outgoing.appended() - exchange.sent_bytes;
-  exchange.sent_bytes = outgoing.appended();
-  const bool answered = exchange.running == 0 && outgoing.finished();  // its request continues
-  const bool receives = waiting.for_content && (answered || exchange.readable.awaited());
+  const std::uint64_t sent = outgoing.appended() - exchange.pace.sent_bytes;
+  exchange.pace.sent_bytes = outgoing.appended();
+  const bool answered =
+      exchange.handling.running == 0 && outgoing.finished();  // its request continues
+  const bool receives = waiting.for_content && (answered || exchange.handling.readable.awaited());
   // A streamed body may have nothing to send.
   const bool sends = waiting.for_window && outgoing.next_size(1) > 0 &&
                      (waiting.for_connection_window || session_->awaits_window(exchange));
   // The bytes may have moved at any time since the last check, so they are credited first.
-  bool keeps = exchange.receiving.moved(0, received);
-  keeps = exchange.sending.moved(0, sent) && keeps;
-  if (receives) keeps = exchange.receiving.moved(waiting.elapsed_ms, 0) && keeps;
-  if (sends) keeps = exchange.sending.moved(waiting.elapsed_ms, 0) && keeps;
+  bool keeps = exchange.pace.receiving.moved(0, received);
+  keeps = exchange.pace.sending.moved(0, sent) && keeps;
+  if (receives) keeps = exchange.pace.receiving.moved(waiting.elapsed_ms, 0) && keeps;
+  if (sends) keeps = exchange.pace.sending.moved(waiting.elapsed_ms, 0) && keeps;
   return keeps;
 }
 
@@ -317,13 +321,13 @@ void Connection::handle(const SessionEvent& event) {
       keep(exchange, event.bytes);
       return;
     case SessionEvent::Kind::ended:
-      exchange.readable.set();
+      exchange.handling.readable.set();
       return;
     case SessionEvent::Kind::closed:
       close(exchange);
       return;
     case SessionEvent::Kind::body_taken:
-      exchange.taken.set();
+      exchange.handling.taken.set();
       return;
   }
 }
@@ -342,7 +346,7 @@ void Connection::begin(H2Exchange& exchange) {
     return;
   }
   if (requests_ == requests_max) session_->end_after(exchange);
-  if (exchange.head_too_large) {
+  if (exchange.session.head_too_large) {
     exchange.response = error_response(431);
     respond(exchange);
     return;
@@ -354,8 +358,8 @@ void Connection::begin(H2Exchange& exchange) {
     Request& request = exchange.request.emplace(head, exchange.params, &exchange.incoming);
     std::optional<Response> response = answer_at_once(*handler, request);
     if (!response) {
-      exchange.reads = true;
-      ++exchange.running;
+      exchange.handling.reads = true;
+      ++exchange.handling.running;
       tasks_.start(answer(exchange, *handler));
       return;
     }
@@ -363,8 +367,8 @@ void Connection::begin(H2Exchange& exchange) {
   }
   respond(exchange);
   if (exchange.outgoing.is_pulled()) {
-    exchange.reads = exchange.outgoing.source() != nullptr;
-    ++exchange.running;
+    exchange.handling.reads = exchange.outgoing.source() != nullptr;
+    ++exchange.handling.running;
     tasks_.start(produce(exchange));
   }
 }
@@ -379,22 +383,22 @@ void Connection::admit(H2Exchange& exchange) {
   ++alive_;
   ++requests_;
   if (context_.streams != nullptr) context_.streams->up();
-  exchange.next = first_;
-  if (first_ != nullptr) first_->previous = &exchange;
+  exchange.handling.next = first_;
+  if (first_ != nullptr) first_->handling.previous = &exchange;
   first_ = &exchange;
-  exchange.receiving = base::Pace(limits.body_idle_ms_max, limits.bytes_per_s_min);
-  exchange.sending = base::Pace(limits.send_idle_ms_max, limits.bytes_per_s_min);
+  exchange.pace.receiving = base::Pace(limits.body_idle_ms_max, limits.bytes_per_s_min);
+  exchange.pace.sending = base::Pace(limits.send_idle_ms_max, limits.bytes_per_s_min);
 }
 
 void Connection::keep(H2Exchange& exchange, std::string_view bytes) {
-  exchange.received_bytes += bytes.size();
-  if (!exchange.reads || exchange.closed) {
+  exchange.pace.received_bytes += bytes.size();
+  if (!exchange.handling.reads || exchange.handling.closed) {
     drop(exchange, bytes.size());
     return;
   }
-  exchange.owes_continue = false;
-  exchange.arrived.append(bytes);
-  exchange.readable.set();
+  exchange.session.owes_continue = false;
+  exchange.handling.arrived.append(bytes);
+  exchange.handling.readable.set();
 }
 
 // Discards content that is not read. Resets the stream if there is much of it, which RFC 9113, 8.1
@@ -402,29 +406,33 @@ void Connection::keep(H2Exchange& exchange, std::string_view bytes) {
 void Connection::drop(H2Exchange& exchange, std::size_t bytes) {
   session_->consume(exchange, bytes);
   want_write();  // a WINDOW_UPDATE may be due
-  exchange.dropped += bytes;
-  const bool answered = exchange.running == 0 && exchange.outgoing.finished();
-  if (exchange.closed || !answered || exchange.dropped <= context_.limits.drain_bytes_max) return;
+  exchange.handling.dropped += bytes;
+  const bool answered = exchange.handling.running == 0 && exchange.outgoing.finished();
+  if (exchange.handling.closed || !answered ||
+      exchange.handling.dropped <= context_.limits.drain_bytes_max)
+    return;
   session_->reset(exchange, ErrorCode::no_error);
 }
 
 void Connection::close(H2Exchange& exchange) {
-  exchange.closed = true;
-  ++exchange.running;  // keeps the exchange alive while its waiters run
-  exchange.readable.set();
-  exchange.taken.set();
-  --exchange.running;
+  exchange.handling.closed = true;
+  ++exchange.handling.running;  // keeps the exchange alive while its waiters run
+  exchange.handling.readable.set();
+  exchange.handling.taken.set();
+  --exchange.handling.running;
   release_if_done(exchange);
 }
 
 void Connection::release_if_done(H2Exchange& exchange) {
-  if (exchange.running > 0 || !exchange.closed) return;
-  if (!exchange.arrived.empty()) {
-    session_->consume(exchange, exchange.arrived.size());
+  if (exchange.handling.running > 0 || !exchange.handling.closed) return;
+  if (!exchange.handling.arrived.empty()) {
+    session_->consume(exchange, exchange.handling.arrived.size());
     want_write();
   }
-  (exchange.previous != nullptr ? exchange.previous->next : first_) = exchange.next;
-  if (exchange.next != nullptr) exchange.next->previous = exchange.previous;
+  (exchange.handling.previous != nullptr ? exchange.handling.previous->handling.next : first_) =
+      exchange.handling.next;
+  if (exchange.handling.next != nullptr)
+    exchange.handling.next->handling.previous = exchange.handling.previous;
   --alive_;
   if (alive_ == 0) active_ms_ = quiet_from_ms_ = transport_.engine().now_ms();
   if (context_.streams != nullptr) context_.streams->down();
@@ -437,7 +445,7 @@ void Connection::release_if_done(H2Exchange& exchange) {
 Task<void> Connection::answer(H2Exchange& exchange, const Handler& handler) {
   Response response = co_await call_coroutine(*handler.coroutine(), *exchange.request);
   exchange.response = std::move(response);
-  if (!exchange.closed) respond(exchange);
+  if (!exchange.handling.closed) respond(exchange);
   // The source of the response's body may still read the request's body.
   if (exchange.outgoing.source() == nullptr) stop_reading(exchange);
   co_await produce(exchange);
@@ -446,13 +454,13 @@ Task<void> Connection::answer(H2Exchange& exchange, const Handler& handler) {
 // Offers the session the response's body if it must be pulled, then releases the exchange.
 Task<void> Connection::produce(H2Exchange& exchange) {
   OutgoingBody& outgoing = exchange.outgoing;
-  while (!exchange.closed && outgoing.is_pulled() && !outgoing.finished()) {
+  while (!exchange.handling.closed && outgoing.is_pulled() && !outgoing.finished()) {
     if (outgoing.next_size(1) > 0) {
-      co_await exchange.taken.wait();
+      co_await exchange.handling.taken.wait();
       continue;
     }
     const bool pulled = co_await pull(transport_.engine(), outgoing);
-    if (exchange.closed) break;
+    if (exchange.handling.closed) break;
     if (pulled) {
       session_->body_offered(exchange);
     } else {
@@ -461,14 +469,14 @@ Task<void> Connection::produce(H2Exchange& exchange) {
     want_write();
     if (!pulled) break;
   }
-  if (exchange.reads) stop_reading(exchange);
-  --exchange.running;
+  if (exchange.handling.reads) stop_reading(exchange);
+  --exchange.handling.running;
   release_if_done(exchange);
 }
 
 void Connection::respond(H2Exchange& exchange) {
   Response& response = exchange.response;
-  exchange.owes_continue = false;  // RFC 9110, 10.1.1: 100 comes before the final response
+  exchange.session.owes_continue = false;  // RFC 9110, 10.1.1: 100 comes before the final response
   const bool has_body = exchange.head.method != Method::HEAD &&
                         may_have_content(response.status()) && response.size() != 0;
   thread_local std::vector<Field> fields;  // reused; the session has read it at return
@@ -486,40 +494,40 @@ void Connection::respond(H2Exchange& exchange) {
 
 // Ends reading of the request's body. Discards what is unread.
 void Connection::stop_reading(H2Exchange& exchange) {
-  exchange.reads = false;
-  const std::size_t unread = exchange.arrived.size();
-  exchange.arrived.clear();
-  exchange.lent = 0;
+  exchange.handling.reads = false;
+  const std::size_t unread = exchange.handling.arrived.size();
+  exchange.handling.arrived.clear();
+  exchange.handling.lent = 0;
   if (unread > 0) drop(exchange, unread);
 }
 
 Task<Result<std::string_view>> Connection::read_body(H2Exchange& exchange) {
-  if (exchange.lent > 0) {
-    session_->consume(exchange, exchange.lent);
-    exchange.arrived.consume(std::exchange(exchange.lent, 0));
+  if (exchange.handling.lent > 0) {
+    session_->consume(exchange, exchange.handling.lent);
+    exchange.handling.arrived.consume(std::exchange(exchange.handling.lent, 0));
     want_write();
   }
   for (;;) {
-    if (!exchange.arrived.empty()) {
-      const std::string_view piece = exchange.arrived.front();
-      exchange.lent = piece.size();
+    if (!exchange.handling.arrived.empty()) {
+      const std::string_view piece = exchange.handling.arrived.front();
+      exchange.handling.lent = piece.size();
       co_return piece;
     }
-    if (exchange.ended) co_return std::string_view();
-    if (exchange.closed) co_return std::unexpected(Error{ECONNRESET, "request body"});
-    if (exchange.timed_out) co_return std::unexpected(Error{ETIMEDOUT, "request body"});
-    if (std::exchange(exchange.owes_continue, false)) {
+    if (exchange.session.ended) co_return std::string_view();
+    if (exchange.handling.closed) co_return std::unexpected(Error{ECONNRESET, "request body"});
+    if (exchange.pace.timed_out) co_return std::unexpected(Error{ETIMEDOUT, "request body"});
+    if (std::exchange(exchange.session.owes_continue, false)) {
       session_->inform_continue(exchange);
       want_write();
     }
-    co_await exchange.readable.wait();
+    co_await exchange.handling.readable.wait();
   }
 }
 
 Task<Result<std::string_view>> IncomingBody::read() { return connection_->read_body(*exchange_); }
 
 std::span<const Field> IncomingBody::trailers() const noexcept {
-  return {exchange_->trailers.begin(), exchange_->trailers.end()};
+  return {exchange_->session.trailers.begin(), exchange_->session.trailers.end()};
 }
 
 }  // namespace h2server::http::h2

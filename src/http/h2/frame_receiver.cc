@@ -241,7 +241,7 @@ bool FrameReceiver::on_stream_end(H2Exchange& exchange, SessionEvent& event) {
     reset_for_violation(exchange, ErrorCode::protocol_error);
     return false;
   }
-  exchange.ended = true;
+  exchange.session.ended = true;
   event = {SessionEvent::Kind::ended, &exchange};
   if (stream.state == Stream::State::half_closed_local) {
     sender_.drop(exchange);  // already answered: the event `closed` suffices
@@ -362,11 +362,11 @@ bool FrameReceiver::on_request(std::string_view block, SessionEvent& event) {
   if (!priorities_.empty()) recall_priority(exchange);
   if (block_ends_stream_) {
     stream.state = Stream::State::half_closed_remote;
-    exchange.ended = true;
+    exchange.session.ended = true;
   }
   const bool is_small = stream.sized && stream.content_left <=
                                             static_cast<std::uint64_t>(limits_.stream_window_bytes);
-  if (!exchange.ended && !is_small) {  // it began with the window of our SETTINGS
+  if (!exchange.session.ended && !is_small) {  // it began with the window of our SETTINGS
     const std::uint32_t increment = stream.receive.grow_to(growth_.stream_bytes());
     if (increment > 0) sender_.window_update(exchange.id, increment);
   }

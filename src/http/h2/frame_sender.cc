@@ -216,13 +216,13 @@ std::string_view FrameSender::content_at_once(const H2Exchange& exchange) const 
 // Adds the stream to the scheduler if it has something to send and its window allows it.
 void FrameSender::schedule(H2Exchange& exchange) {
   const Stream& stream = exchange.stream;
-  if (!stream.has_body || stream.ready || exchange.stalled) return;
+  if (!stream.has_body || stream.ready || exchange.session.stalled) return;
   if (stream.send.left() == 0 && !exchange.outgoing.finished()) return;
   scheduler_.add(exchange);
 }
 
 void FrameSender::body_offered(H2Exchange& exchange) {
-  exchange.stalled = false;
+  exchange.session.stalled = false;
   if (exchange.stream.may_send()) schedule(exchange);
 }
 
@@ -245,16 +245,13 @@ bool FrameSender::send_data(H2Exchange& exchange) {
   const std::uint32_t window = std::min(window_.left(), exchange.stream.send.left());
   const std::size_t size = body.next_size(std::min(window, frame_bytes_max_));
   if (size == 0) {
-    exchange.stalled = body.next_size(1) == 0;  // waits for content, not for a window
+    exchange.session.stalled = body.next_size(1) == 0;  // waits for content, not for a window
     scheduler_.remove(exchange);
     return true;
   }
   if (body.must_wait(out_, size)) return false;
   append_data(exchange, size);
-  if (body.is_pulled() && body.next_size(1) == 0) {
-    exchange.stream.taken = true;
-    streams_.notify(exchange);
-  }
+  if (body.is_pulled() && body.next_size(1) == 0) streams_.notify(exchange);
   if (!exchange.stream.has_body) return true;  // the last frame, or the stream was reset
   scheduler_.took_turn(exchange);
   return true;

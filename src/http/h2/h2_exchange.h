@@ -33,51 +33,69 @@ class IncomingBody final : public BodySource {
   H2Exchange* exchange_ = nullptr;
 };
 
+// The parts have different owners, which alone write to them.
 struct H2Exchange : Exchange {
+  // Either session.
+  struct SessionPart {
+    Fields trailers;              // of the request
+    bool head_too_large = false;  // fields were dropped
+    bool ended = false;           // the request is complete
+    bool owes_continue = false;   // the client waits for 100 (RFC 9110, 10.1.1)
+    bool stalled = false;         // the session waits for body_offered()
+
+    void clear() noexcept {
+      trailers.clear();
+      head_too_large = ended = owes_continue = stalled = false;
+    }
+  };
+  // The connection, as it watches the client's pace.
+  struct Pacing {
+    base::Pace receiving{0, 1};        // of the request's body, while it is awaited
+    base::Pace sending{0, 1};          // of the response's body, while it waits for a window
+    std::uint64_t received_bytes = 0;  // since the last check
+    std::uint64_t sent_bytes = 0;      // of the response's body, at the last check
+    bool overdue = false;              // the client is below the minimum pace
+    bool timed_out = false;            // reading the request's body fails with ETIMEDOUT
+  };
+  // The connection, as it runs handlers and passes bodies.
+  struct Handling {
+    base::BufferChain arrived;   // content not consumed yet
+    std::size_t lent = 0;        // first bytes of arrived, which the handler is reading
+    std::uint64_t dropped = 0;   // discarded content, bytes
+    coro::Event readable;        // arrived, ended, closed or timed_out changed
+    coro::Event taken;           // the session took what was offered, or the stream closed
+    unsigned running = 0;        // coroutines that use this exchange
+    bool reads = false;          // the request's body may still be read
+    bool closed = false;         // the stream is closed
+    bool unwound = false;        // at the connection's end: its coroutines were notified
+    H2Exchange* next = nullptr;  // in the connection's list
+    H2Exchange* previous = nullptr;
+
+    void clear() noexcept {
+      arrived.clear();
+      lent = 0;
+      dropped = 0;
+      readable.clear();
+      taken.clear();
+      reads = closed = unwound = false;
+      next = previous = nullptr;
+    }
+  };
+
   std::uint32_t id = 0;  // of the stream
-
-  // Used by the session.
-  Fields trailers;              // of the request
-  bool head_too_large = false;  // fields were dropped
-  bool ended = false;           // the request is complete
-  bool owes_continue = false;   // the client waits for 100 (RFC 9110, 10.1.1)
-  bool stalled = false;         // the session waits for body_offered()
-  Stream stream;                // used by the native session
-
-  // Used by the connection.
+  SessionPart session;
+  Stream stream;  // the native session's
   IncomingBody incoming;
-  base::Pace receiving{0, 1};        // of the request's body, while it is awaited
-  base::Pace sending{0, 1};          // of the response's body, while it waits for a window
-  std::uint64_t received_bytes = 0;  // since the last pace check
-  std::uint64_t sent_bytes = 0;      // of the response's body, at the last pace check
-  bool overdue = false;              // the client is below the minimum pace
-  bool timed_out = false;            // reading the request's body fails with ETIMEDOUT
-  base::BufferChain arrived;         // content not consumed yet
-  std::size_t lent = 0;              // first bytes of arrived, which the handler is reading
-  std::uint64_t dropped = 0;         // discarded content, bytes
-  coro::Event readable;              // arrived, ended, closed or timed_out changed
-  coro::Event taken;                 // the session took what was offered, or the stream closed
-  unsigned running = 0;              // coroutines that use this exchange
-  bool reads = false;                // the request's body may still be read
-  bool closed = false;               // the stream is closed
-  bool unwound = false;              // at the connection's end: its coroutines were notified
-  H2Exchange* next = nullptr;        // in the connection's list
-  H2Exchange* previous = nullptr;
+  Pacing pace;
+  Handling handling;
 
   void clear() noexcept {
     Exchange::clear();
     id = 0;
-    trailers.clear();
-    head_too_large = ended = stalled = false;
+    session.clear();
     stream = Stream();
-    arrived.clear();
-    lent = 0;
-    dropped = 0;
-    readable.clear();
-    taken.clear();
-    reads = closed = unwound = owes_continue = overdue = timed_out = false;
-    received_bytes = sent_bytes = 0;
-    next = previous = nullptr;
+    pace = Pacing();
+    handling.clear();
   }
 };
 

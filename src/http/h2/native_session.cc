@@ -1,4 +1,4 @@
-#include "http/h2/native_session.h"
+#include "http/h2/session.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // In place of nghttp2_session.cc in a build without libnghttp2.
-#include "http/h2/nghttp2_session.h"
+#include "http/h2/session.h"
 
 namespace h2server::http::h2 {
 

@@ -1,4 +1,4 @@
-#include "http/h2/nghttp2_session.h"
+#include "http/h2/session.h"
 
 #include <nghttp2/nghttp2.h>
 
@@ -185,7 +185,7 @@ struct Nghttp2Session::Callbacks {
     const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
       std::erase(me.incomplete_, exchange);
-      exchange->ended = ends;
+      exchange->session.ended = ends;
       me.add_event(SessionEvent::Kind::request, exchange);
     } else if (ends) {
       me.add_event(SessionEvent::Kind::ended, exchange);
@@ -246,7 +246,7 @@ struct Nghttp2Session::Callbacks {
     }
     const std::size_t size = exchange.outgoing.next_size(bytes_max);
     if (size == 0) {
-      exchange.stalled = true;
+      exchange.session.stalled = true;
       return NGHTTP2_ERR_DEFERRED;
     }
     *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
@@ -403,7 +403,7 @@ bool Nghttp2Session::next(SessionEvent& event) {
     return false;
   }
   event = events_[delivered_++];
-  if (event.kind == SessionEvent::Kind::ended) event.exchange->ended = true;
+  if (event.kind == SessionEvent::Kind::ended) event.exchange->session.ended = true;
   return true;
 }
 
@@ -467,12 +467,12 @@ void Nghttp2Session::inform_continue(H2Exchange& exchange) {
 }
 
 void Nghttp2Session::body_offered(H2Exchange& exchange) {
-  if (!std::exchange(exchange.stalled, false)) return;
+  if (!std::exchange(exchange.session.stalled, false)) return;
   check(nghttp2_session_resume_data(session_.get(), static_cast<std::int32_t>(exchange.id)));
 }
 
 void Nghttp2Session::consume(H2Exchange& exchange, std::size_t bytes) {
-  if (exchange.closed) {
+  if (exchange.handling.closed) {
     check(nghttp2_session_consume_connection(session_.get(), bytes));
     return;
   }
@@ -493,7 +493,7 @@ bool Nghttp2Session::may_receive() const noexcept {
 }
 
 void Nghttp2Session::reset(H2Exchange& exchange, ErrorCode code) {
-  if (!exchange.closed) own_resets_.push_back(static_cast<std::int32_t>(exchange.id));
+  if (!exchange.handling.closed) own_resets_.push_back(static_cast<std::int32_t>(exchange.id));
   check(nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE,
                                   static_cast<std::int32_t>(exchange.id),
                                   static_cast<std::uint32_t>(code)));

@@ -47,15 +47,15 @@ bool RequestHeadBuilder::judge(const FieldLine& line) {
   if (hpack::is_pseudo(line.token)) {
     if (trailers_ || regular_) return false;  // 8.1, 8.3
     if (fits) return add_pseudo(line);
-    exchange_->head_too_large = true;
+    exchange_->session.head_too_large = true;
     return true;
   }
   regular_ = true;
   if (line.token != Token::none && !note_regular(line)) return false;
   if (trailers_ && !may_trail(line.name)) return true;
-  Fields& fields = trailers_ ? exchange_->trailers : exchange_->head.fields;
+  Fields& fields = trailers_ ? exchange_->session.trailers : exchange_->head.fields;
   if (!fits || fields.size() == limits_.fields_max) {
-    exchange_->head_too_large = true;
+    exchange_->session.head_too_large = true;
     return true;
   }
   const std::string_view value = keep(line.value, line.is_static);
@@ -121,13 +121,13 @@ bool RequestHeadBuilder::note_regular(const FieldLine& line) {
 // RFC 9110, 10.1.1: a list. Other expectations may be ignored.
 void RequestHeadBuilder::note_expect(std::string_view value) {
   for_each_element(value, [this](std::string_view expectation) {
-    exchange_->owes_continue |= equals_ignoring_case(expectation, "100-continue");
+    exchange_->session.owes_continue |= equals_ignoring_case(expectation, "100-continue");
   });
 }
 
 bool RequestHeadBuilder::validate() noexcept {
   if (malformed_) return false;
-  if (trailers_ || exchange_->head_too_large) return true;
+  if (trailers_ || exchange_->session.head_too_large) return true;
   RequestHead& head = exchange_->head;
   const bool authority = (seen_ & (seen_authority | seen_host)) != 0;
   if (head.method_name == "CONNECT") {  // RFC 9113, 8.5

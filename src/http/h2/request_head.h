@@ -1,5 +1,5 @@
-// RequestHeadBuilder: collects the field lines of a request into an exchange and validates them (RFC
-// 9113, 8.2 and 8.3). The caller decodes them.
+// RequestHeadBuilder: collects the field lines of a request into an exchange and validates them
+// (RFC 9113, 8.2 and 8.3). The caller decodes them.
 #pragma once
 
 #include <cstddef>

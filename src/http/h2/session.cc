@@ -1,8 +1,5 @@
 #include "http/h2/session.h"
 
-#include "http/h2/native_session.h"
-#include "http/h2/nghttp2_session.h"
-
 namespace h2server::http::h2 {
 
 bool is_built_in(Http2Implementation implementation) noexcept {

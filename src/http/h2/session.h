@@ -29,9 +29,9 @@ namespace h2server::http::h2 {
 
 struct SessionEvent {
   enum class Kind : std::uint8_t {
-    request,     // the head is complete; with exchange.ended, the whole request
+    request,     // the head is complete; with exchange.session.ended, the whole request
     data,        // `bytes` of content, which the caller must consume() later
-    ended,       // the request is complete, with exchange.trailers
+    ended,       // the request is complete, with exchange.session.trailers
     closed,      // the stream is closed; the last event of its exchange
     body_taken,  // all that was available of the response's body has been taken
   };
@@ -112,5 +112,17 @@ class Session {
                                                     const Limits& limits,
                                                     base::Pool<H2Exchange>& exchanges,
                                                     WindowBudget* windows = nullptr);
+
+// For make_session(): native_session.cc, and nghttp2_session.cc or nghttp2_absent.cc.
+// All must outlive the session. If `windows` is null, receive windows do not grow.
+std::unique_ptr<Session> make_native_session(const Limits& limits,
+                                             base::Pool<H2Exchange>& exchanges,
+                                             WindowBudget* windows);
+// False in a build without libnghttp2 (CMake's H2SERVER_NGHTTP2); then the function returns null.
+extern const bool has_nghttp2;
+
+// `limits` and `exchanges` must outlive the session.
+std::unique_ptr<Session> make_nghttp2_session(const Limits& limits,
+                                              base::Pool<H2Exchange>& exchanges);
 
 }  // namespace h2server::http::h2

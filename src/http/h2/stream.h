@@ -31,7 +31,6 @@ struct Stream {
   bool has_body = false;   // DATA of the response is still to be sent
   bool responded = false;  // the response's head has been queued
   bool ready = false;      // in the scheduler
-  bool taken = false;      // an event `body_taken` is pending
   bool queued = false;     // in the queue of pending events
   bool sized = false;      // the request has a Content-Length
   Priority priority = unsaid_priority;

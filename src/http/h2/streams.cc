@@ -72,7 +72,6 @@ bool Streams::next_notification(SessionEvent& event) noexcept {
   if (first_notified_ == nullptr) last_notified_ = nullptr;
   exchange.stream.queued = false;
   const bool closed = exchange.stream.state == Stream::State::closed;
-  exchange.stream.taken = false;
   event = {closed ? SessionEvent::Kind::closed : SessionEvent::Kind::body_taken, &exchange};
   return true;
 }

@@ -10,11 +10,8 @@ BufferedPoolScheme::BufferedPoolScheme(const SharedContext& shared, const Scheme
 BufferedPoolScheme::~BufferedPoolScheme() = default;
 
 Result<void, std::string> BufferedPoolScheme::start() {
-  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen);
+  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen, stop_);
   if (!sockets) return std::unexpected(sockets.error());
-  Result<StopSignal> stop_signal = StopSignal::open();
-  if (!stop_signal) return std::unexpected(stop_signal.error().message());
-  stop_ = *std::move(stop_signal);
   listeners_.emplace(*std::move(sockets), stop_.interrupts().drain);
   pool_.emplace(shared_, stop_, [this] { return queue_.pop(); });
   Result<void, std::string> started = pool_->start(options_.workers);

@@ -19,13 +19,10 @@ ProcessPerConnectionScheme::ProcessPerConnectionScheme(const SharedContext& shar
 ProcessPerConnectionScheme::~ProcessPerConnectionScheme() = default;
 
 Result<void, std::string> ProcessPerConnectionScheme::start() {
-  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen);
+  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen, stop_);
   if (!sockets) return std::unexpected(sockets.error());
-  Result<StopSignal> stop_signal = StopSignal::open();
-  if (!stop_signal) return std::unexpected(stop_signal.error().message());
   Result<ProcessCounters> counters = ProcessCounters::make(options_.connections_max);
   if (!counters) return std::unexpected(counters.error().message());
-  stop_ = *std::move(stop_signal);
   counters_ = *std::move(counters);
   process_ = ::fork();
   if (process_ < 0) {  // EAGAIN, ENOMEM

@@ -19,11 +19,8 @@ ThreadPerConnectionScheme::ThreadPerConnectionScheme(const SharedContext& shared
 ThreadPerConnectionScheme::~ThreadPerConnectionScheme() = default;
 
 Result<void, std::string> ThreadPerConnectionScheme::start() {
-  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen);
+  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen, stop_);
   if (!sockets) return std::unexpected(sockets.error());
-  Result<StopSignal> stop_signal = StopSignal::open();
-  if (!stop_signal) return std::unexpected(stop_signal.error().message());
-  stop_ = *std::move(stop_signal);
   listeners_.emplace(*std::move(sockets), stop_.interrupts().drain);
   Result<BlockingThread> thread = BlockingThread::start([this] { accept(); });
   if (!thread) return std::unexpected("can't start a thread: " + thread.error().message());

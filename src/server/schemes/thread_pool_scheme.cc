@@ -8,11 +8,8 @@ ThreadPoolScheme::ThreadPoolScheme(const SharedContext& shared, const SchemeOpti
 ThreadPoolScheme::~ThreadPoolScheme() = default;
 
 Result<void, std::string> ThreadPoolScheme::start() {
-  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen);
+  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen, stop_);
   if (!sockets) return std::unexpected(sockets.error());
-  Result<StopSignal> stop_signal = StopSignal::open();
-  if (!stop_signal) return std::unexpected(stop_signal.error().message());
-  stop_ = *std::move(stop_signal);
   listeners_.emplace(*std::move(sockets), stop_.interrupts().drain);
   pool_.emplace(shared_, stop_, [this] { return accept(); });
   Result<void, std::string> started = pool_->start(options_.workers);

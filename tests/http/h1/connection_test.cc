@@ -12,117 +12,10 @@
 #include "coro/event.h"
 #include "coro/task_group.h"
 #include "http/echo_source.h"
+#include "http/fake_transport.h"
 
 namespace h2server::http::h1 {
 namespace {
-
-// Provides the time and buffers; does no I/O.
-class FakeEngine final : public io::Engine {
- public:
-  std::int64_t ms = 1'000'000;
-
-  bool start(io::Op&) override { return false; }
-  void cancel(io::Op&) override {}
-  void cancel_all() override {}
-  void run() override {}
-  void stop() noexcept override {}
-  void wake() noexcept override {}
-  io::Lease borrow() override {
-    return {*this, std::make_unique<char[]>(buffer_bytes).release(), buffer_bytes};
-  }
-  void take_back(char* buffer) noexcept override { std::unique_ptr<char[]> owned(buffer); }
-  std::int64_t now_ms() const noexcept override { return ms; }
-  std::int64_t unix_seconds() const noexcept override { return 784111777; }
-
- private:
-  static constexpr std::size_t buffer_bytes = 64 * 1024;
-  void forget(io::Socket&) noexcept override {}
-};
-
-// Reads return what the test passes to arrive(), end() and fail(); each write is recorded.
-class FakeTransport final : public net::Transport {
- public:
-  explicit FakeTransport(FakeEngine& engine) : engine_(engine) {}
-
-  void arrive(std::string_view bytes) { add({std::string(bytes), 0}); }
-  void end() { add({}); }
-  void fail(int error) { add({{}, error}); }
-  // Resets the stream for another connection.
-  void forget_end() {
-    reads_.clear();
-    finished = false;
-  }
-  void cancel_read() override {
-    if (arrived_.awaited()) fail(ECANCELED);
-  }
-
-  net::Read read(std::uint32_t timeout_ms) override { return wait(timeout_ms); }
-  Task<Result<void>> write(base::BufferChain& bytes, base::Pace&) override {
-    if (write_error != 0) co_return std::unexpected(Error{write_error, "write"});
-    writes.emplace_back();
-    while (!bytes.empty()) {
-      writes.back() += bytes.front();
-      bytes.consume(bytes.front().size());
-    }
-    co_return {};
-  }
-  Task<void> finish(std::uint32_t) override {
-    finished = true;
-    co_return;
-  }
-  bool bytes_go_to_kernel() const noexcept override { return true; }
-  io::Engine& engine() const noexcept override { return engine_; }
-  void move_to(io::Engine&) noexcept override {}
-
-  std::vector<std::string> writes;
-  std::vector<std::uint32_t> timeouts;  // of reads, in ms
-  int write_error = 0;
-  bool finished = false;
-
- private:
-  Task<Result<io::Lease>> wait(std::uint32_t timeout_ms) {
-    timeouts.push_back(timeout_ms);
-    if (reads_.empty()) co_await arrived_.wait();
-    const Read read = reads_.front();
-    if (!read.bytes.empty() || read.error != 0) reads_.pop_front();
-    if (read.error != 0) co_return std::unexpected(Error{read.error, "read"});
-    io::Lease lease = engine_.borrow();
-    std::ranges::copy(read.bytes, lease.room().begin());
-    lease.set_size(read.bytes.size());
-    co_return std::move(lease);
-  }
-
-  struct Read {
-    std::string bytes;  // empty without an error: end of stream, for all later reads
-    int error = 0;
-  };
-  void add(Read read) {
-    reads_.push_back(std::move(read));
-    if (arrived_.awaited()) arrived_.set();
-  }
-
-  FakeEngine& engine_;
-  std::deque<Read> reads_;
-  coro::Event arrived_;
-};
-
-class Pieces final : public BodySource {
- public:
-  explicit Pieces(std::vector<std::string> pieces, std::vector<Field> trailers = {})
-      : pieces_(std::move(pieces)), trailers_(std::move(trailers)) {}
-  Task<Result<std::string_view>> read() override {
-    if (next_ == pieces_.size()) co_return std::string_view();
-    if (pieces_[next_] == "throw") throw std::runtime_error("source");
-    if (pieces_[next_] == "fail") co_return std::unexpected(Error{EIO, "source"});
-    co_return std::string_view(pieces_[next_++]);
-  }
-  std::span<const Field> trailers() const noexcept override { return trailers_; }
-
- private:
-  std::vector<std::string> pieces_;
-  std::vector<Field> trailers_;
-  std::size_t next_ = 0;
-};
 
 Response streamed(std::vector<std::string> pieces, std::optional<std::uint64_t> size = {}) {
   return {std::make_unique<Pieces>(std::move(pieces)), "text/plain; charset=utf-8", size};
@@ -326,7 +219,7 @@ TEST_F(H1Connection, ReadsOnAfterARefusalSoThatThePeerCanReadIt) {
   EXPECT_TRUE(transport_.finished && !over());
   transport_.arrive("more of it");
   EXPECT_EQ(transport_.timeouts.back(), limits_.linger_ms_max);
-  engine_.ms += limits_.linger_ms_max;
+  engine_.time_ms += limits_.linger_ms_max;
   transport_.arrive("and more");
   EXPECT_TRUE(over());
   EXPECT_EQ(transport_.writes.size(), 1U);
@@ -381,10 +274,10 @@ TEST_F(H1Connection, GivesAHeadOneDeadlineHoweverItComes) {
   EXPECT_EQ(transport_.timeouts.back(), limits_.idle_ms_max);
   transport_.arrive("GET ");
   EXPECT_EQ(transport_.timeouts.back(), limits_.head_ms_max);
-  engine_.ms += 10'000;
+  engine_.time_ms += 10'000;
   transport_.arrive("/hello");
   EXPECT_EQ(transport_.timeouts.back(), limits_.head_ms_max - 10'000);
-  engine_.ms += 10'000;
+  engine_.time_ms += 10'000;
   transport_.arrive(" ");
   EXPECT_TRUE(written().starts_with("HTTP/1.1 408 Request Timeout\r\n")) << written();
   EXPECT_TRUE(transport_.finished);
@@ -394,7 +287,7 @@ TEST_F(H1Connection, GivesAHeadOneDeadlineHoweverItComes) {
 TEST_F(H1Connection, GivesTheNextHeadADeadlineOfItsOwn) {
   open();
   transport_.arrive("GET ");
-  engine_.ms += 10'000;
+  engine_.time_ms += 10'000;
   transport_.arrive("/hello HTTP/1.1\r\nHost: a\r\n\r\nGET");
   EXPECT_EQ(written(), ok("hello"));
   EXPECT_EQ(transport_.timeouts.back(), limits_.head_ms_max);
@@ -720,11 +613,11 @@ TEST_F(H1Connection, AnUploadThatDribblesFails) {
   open();
   transport_.arrive(post("/echo", "Content-Length: 10\r\n", ""));
   EXPECT_EQ(transport_.timeouts.back(), limits_.body_idle_ms_max);
-  engine_.ms += 59'000;
+  engine_.time_ms += 59'000;
   transport_.arrive("x");
   EXPECT_EQ(body_error_, 0);
   EXPECT_LT(transport_.timeouts.back(), 2000U);
-  engine_.ms += 59'000;
+  engine_.time_ms += 59'000;
   transport_.arrive("x");
   EXPECT_EQ(body_error_, ETIMEDOUT);
   EXPECT_NE(written().find(closes), std::string::npos);
@@ -738,7 +631,7 @@ TEST_F(H1Connection, AnUploadThatKeepsUpGoesOn) {
   transport_.arrive(
       post("/echo", "Content-Length: " + std::to_string(20 * minute.size()) + "\r\n", ""));
   for (int i = 0; i < 20; ++i) {
-    engine_.ms += 59'000;
+    engine_.time_ms += 59'000;
     transport_.arrive(minute);
   }
   EXPECT_EQ(body_error_, 0);

@@ -52,8 +52,8 @@ TEST_P(H2ConnectionBodies, AStreamThatGoesWrongIsReset) {
       {{"abc", "fail"}, {}}, {{"abc", "throw"}, {}}, {{"abc", "de"}, 4}, {{"abc"}, 4}};
   std::size_t row = 0;
   add(GET, "/streamed", [&](Request&) {
-    return Response(std::make_unique<Pieces>(rows[row].first, source_reads_), "text/plain",
-                    rows[row].second);
+    return Response(std::make_unique<Pieces>(rows[row].first, std::vector<Field>(), &source_reads_),
+                    "text/plain", rows[row].second);
   });
   open();
   for (; row < rows.size(); ++row) {

@@ -110,7 +110,7 @@ void SessionHost::note(const SessionEvent& event) {
       break;
     case Kind::closed:
       log += " closed";
-      one->closed = true;
+      one->handling.closed = true;
       if (keeps) break;
       alive.erase(one);
       release(one);

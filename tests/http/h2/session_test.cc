@@ -85,9 +85,9 @@ TEST_P(H2Session, SaysWhichHeadsAreTooLarge) {
   const std::int32_t many =
       client_.request("GET", "/", {{"b", ""}, {"c", ""}, {"d", ""}, {"e", ""}, {"f", ""}});
   settle();
-  EXPECT_FALSE(host_.exchange(fits).head_too_large);
-  EXPECT_TRUE(host_.exchange(large).head_too_large);
-  EXPECT_TRUE(host_.exchange(many).head_too_large);
+  EXPECT_FALSE(host_.exchange(fits).session.head_too_large);
+  EXPECT_TRUE(host_.exchange(large).session.head_too_large);
+  EXPECT_TRUE(host_.exchange(many).session.head_too_large);
   EXPECT_EQ(host_.exchange(many).head.fields.size(), 4U);
 }
 
@@ -319,8 +319,8 @@ TEST_P(H2Session, SendsTrailersAndReceivesThem) {
   settle();
   const H2Exchange& exchange = host_.exchange(1);
   EXPECT_EQ(host_.log, "1 POST /\n1 data\n1 ended\n");
-  EXPECT_EQ(exchange.trailers.size(), 2U);
-  EXPECT_EQ(exchange.trailers.find("v"), "w");
+  EXPECT_EQ(exchange.session.trailers.size(), 2U);
+  EXPECT_EQ(exchange.session.trailers.find("v"), "w");
   host_.respond(1, Response(std::make_unique<Source>(), "text/plain"));
   ASSERT_TRUE(host_.exchange(1).outgoing.offer("abc").has_value());
   host_.session->body_offered(host_.exchange(1));

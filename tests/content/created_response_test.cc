@@ -1,4 +1,4 @@
-#include "content/json.h"
+#include "h2server/uploads.h"
 
 #include <gtest/gtest.h>
 
@@ -6,14 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "h2server/uploads.h"
-
 namespace h2server::content {
 namespace {
 
 using namespace std::string_literals;
 
-TEST(Json, Strings) {
+TEST(CreatedResponse, NamesAreJsonStrings) {
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"", R"("")"},
       {"plain.txt", R"("plain.txt")"},
@@ -27,10 +25,13 @@ TEST(Json, Strings) {
       {"\x7f", "\"\x7f\""},
       {"\xc3\xa9\xf0\x9f\x98\x80", "\"\xc3\xa9\xf0\x9f\x98\x80\""},
   };
-  for (const auto& [text, expected] : rows) EXPECT_EQ(json_string(text), expected);
+  for (const auto& [name, expected] : rows) {
+    const Response response = created_response({{name, 7}});
+    EXPECT_EQ(std::get<std::string>(response.body()), "[{\"name\":" + expected + ",\"size\":7}]\n");
+  }
 }
 
-TEST(Json, CreatedResponse) {
+TEST(CreatedResponse, ListsTheFiles) {
   struct Row {
     std::vector<StoredFile> files;
     std::string body;

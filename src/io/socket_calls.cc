@@ -1,4 +1,4 @@
-#include "io/send_file.h"
+#include "io/socket_calls.h"
 
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <span>
+
+#include "io/engine.h"
 
 namespace h2server::io {
 
@@ -53,6 +56,32 @@ int send_file(int socket, const base::FileRange& part) noexcept {
   ::ioctl(socket, FIONBIO, &waits_never);
   if (count > 0) return static_cast<int>(count);
   return count == 0 ? -ENODATA : result_of(error);
+}
+
+int receive_now(Engine& engine, ReceiveOp& op) {
+  op.lease = engine.borrow();
+  const std::span<char> room = op.lease.room();
+  ssize_t count;
+  do {
+    count = ::recv(op.socket->fd(), room.data(), room.size(), MSG_DONTWAIT);
+  } while (count < 0 && errno == EINTR);
+  const int error = errno;
+  if (count > 0) {
+    op.lease.set_size(static_cast<std::size_t>(count));
+    return static_cast<int>(count);
+  }
+  op.lease.end();
+  return count == 0 ? 0 : -error;
+}
+
+int send_now(SendOp& op) noexcept {
+  if (op.file.size > 0) return send_file(op.socket->fd(), op.file);
+  const int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (op.more ? MSG_MORE : 0);
+  ssize_t count;
+  do {
+    count = ::sendmsg(op.socket->fd(), &op.message, flags);
+  } while (count < 0 && errno == EINTR);
+  return count < 0 ? -errno : static_cast<int>(count);
 }
 
 }  // namespace h2server::io
