@@ -1,4 +1,4 @@
-"""The measured system: the environment card and the data of the binaries."""
+"""The measured system: its environment and the data of the binaries."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The report: a self-contained HTML file, its plots as SVG files, and all runs as CSV."""
+"""The report: a self-contained HTML file, a Markdown page with SVG files, and all runs as CSV."""
 
 import csv
 import dataclasses
@@ -9,12 +9,15 @@ import traceback
 import jinja2
 import markupsafe
 
-from harness import cells, drawing, findings, plots, seeds, spread, tables
+from harness import cells, drawing, findings, markdown, plots, seeds, spread, tables
 from harness.results import UNITS
 
 # A word and a sign each, so that the meaning does not depend on colour.
 BADGES = {"win": "▲ win", "loss": "▼ loss", "even": "= even", "note": "• note"}
+_PART_NAMES = {"ours": "here", "ratio": "× floor", "seed": "seed"}
 _HASH_DIGITS = 12
+_ROWS_OPEN = 12  # the Markdown page folds longer tables
+_TEMPLATES = {"report.html": "report.html.j2", "README.md": "report.md.j2"}
 
 
 @dataclasses.dataclass
@@ -35,7 +38,10 @@ class _Part:
 
 
 def write(results, folder, definitions):
-    """Writes report.html, runs.csv and plots/*.svg into `folder`. Returns the path of report.html.
+    """Writes report.html, README.md, runs.csv and plots/*.svg into `folder`.
+
+    README.md shows the plots, so that it renders where the folder is committed. Returns the path of
+    report.html, which needs no other file.
 
     `definitions` is {experiment's name: object with .title, .question, .figures (of plots.py) and
     .findings, a function of the Experiment that returns a list of Finding}. An experiment without a
@@ -50,9 +56,9 @@ def write(results, folder, definitions):
         parts.append(_part(experiment, histograms, identity, definitions.get(experiment.name)))
     _write_plots(folder / "plots", parts)
     _write_runs(folder / "runs.csv", results)
-    page = folder / "report.html"
-    page.write_text(_render(results, parts), encoding="utf-8")
-    return page
+    for name, template in _TEMPLATES.items():
+        (folder / name).write_text(_render(template, results, parts), encoding="utf-8")
+    return folder / "report.html"
 
 
 def _slug(name):
@@ -153,17 +159,22 @@ def _field(run, measure):
     return value if spread.measured([value]) else ""
 
 
-def _render(results, parts):
+def _render(template, results, parts):
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent), autoescape=True,
-        trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+        loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent),
+        autoescape=template == _TEMPLATES["report.html"],
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined)
     environment.filters["svg"] = markupsafe.Markup  # drawing.py escapes its output
+    environment.filters["md"] = markdown.text
+    environment.filters["code"] = markdown.code
+    environment.filters["code_cell"] = markdown.code_cell
     every = [found for part in parts for found in part.findings]
-    return environment.get_template("report.html.j2").render(
-        results=results, parts=parts, badges=BADGES,
+    return environment.get_template(template).render(
+        results=results, parts=parts, badges=BADGES, part_names=_PART_NAMES,
         counts=[(kind, sum(found.kind == kind for found in every)) for kind in findings.KINDS],
         done=sum(part.done for part in parts),
         planned=sum(part.experiment.planned for part in parts),
-        hash_digits=_HASH_DIGITS, rounds_min=spread.ROUNDS_MIN,
+        hash_digits=_HASH_DIGITS, rows_open=_ROWS_OPEN, rounds_min=spread.ROUNDS_MIN,
         by_chance={rounds: round(1 / spread.by_chance(rounds, rounds)) for rounds in (3, 5, 10)},
         client_bound=cells.CLIENT_BOUND)

@@ -1,8 +1,12 @@
-"""The report, from canned data: content, valid HTML, no network access, reproducible bytes."""
+"""The report, from canned data: content, valid HTML and Markdown, no network, reproducible bytes.
+
+Also that the report in docs/lab is the one of the results there.
+"""
 
 import collections
 import copy
 import csv
+import html
 import html.parser
 import re
 import subprocess
@@ -11,8 +15,9 @@ from xml.etree import ElementTree
 import pytest
 
 import canned
-from harness import drawing, plots, report, results, tables
+from harness import drawing, experiments, markdown, plots, report, results, tables
 
+COMMITTED = canned.LAB.parent / "docs/lab"
 VOID = {"meta", "link", "br", "hr", "img", "input", "path", "use"}  # the SVG's are self-closing
 
 
@@ -53,6 +58,34 @@ class Page(html.parser.HTMLParser):
         return re.sub(r"[ \n]+", " ", " ".join(self.words))
 
 
+def html_tables(text):
+    """Returns the body of each table: a list of rows, each a list of texts."""
+    return [[[_plain(html.unescape(re.sub(r"<[^>]*>", "", field)))
+              for field in re.findall(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", row)]
+             for row in re.findall(r"<tr\b[^>]*>(.*?)</tr>", body, re.DOTALL)]
+            for body in re.findall(r"<tbody>(.*?)</tbody>", text, re.DOTALL)]
+
+
+def markdown_tables(text):
+    """As html_tables(). Fails where a row has not as many fields as its table's head."""
+    found = []
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        head, rule, *rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in block.splitlines()]
+        assert all(re.fullmatch(r" ---:? ", field) for field in rule), block
+        assert {len(row) for row in rows} == {len(rule)} == {len(head)}, block
+        found.append([[_plain(re.sub(r"\\(.)|`", r"\1", field)) for field in row] for row in rows])
+    return found
+
+
+def _plain(field):
+    """The Markdown page has ranges in brackets."""
+    return re.sub(r"[()]", "", field).strip()
+
+
+def pictures_of(text):
+    return re.findall(r"!\[[^\n]*\]\(([^()\n]+)\)", text)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
@@ -63,6 +96,11 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(folder):
     return Page((folder / "report.html").read_text())
+
+
+@pytest.fixture(scope="module")
+def readme(folder):
+    return (folder / "README.md").read_text()
 
 
 def page_of(measured, tmp_path, definitions=None):
@@ -162,7 +200,8 @@ def test_all_runs_are_in_the_csv(folder):
 
 def test_equal_data_gives_equal_bytes(folder, tmp_path):
     report.write(canned.whole(), tmp_path, canned.definitions())
-    names = ["report.html", "runs.csv", *(f"plots/{p.name}" for p in (folder / "plots").iterdir())]
+    names = ["report.html", "README.md", "runs.csv",
+             *(f"plots/{p.name}" for p in (folder / "plots").iterdir())]
     for name in names:
         assert (folder / name).read_bytes() == (tmp_path / name).read_bytes(), name
 
@@ -263,3 +302,80 @@ def test_the_program_writes_a_report_again(tmp_path):
                           capture_output=True, text=True)
     assert done.stdout.strip() == str(tmp_path / "report.html")
     assert "h2server" in (tmp_path / "report.html").read_text()
+
+
+def test_the_markdown_page_has_every_table(folder, readme):
+    expected = html_tables((folder / "report.html").read_text())
+    found = markdown_tables(readme)
+    assert len(expected) == 2 and all(expected)
+    assert [table for table in found if table in expected] == expected
+    assert ["governor", "performance"] in found[0]  # the environment, no table in the HTML
+
+
+def test_the_markdown_page_shows_every_plot(folder, readme):
+    assert sorted(pictures_of(readme)) == sorted(
+        f"plots/{file.name}" for file in (folder / "plots").iterdir())
+
+
+def test_the_links_of_the_markdown_page_have_targets(readme):
+    targets = re.findall(r'<a id="([^"]+)"></a>', readme)
+    assert len(targets) == len(set(targets)) == 6
+    assert set(re.findall(r"\]\(#([^)]+)\)", readme)) == set(targets)
+
+
+def test_the_markdown_page_has_what_the_html_has(readme):
+    text = re.sub(r"\\(.)", r"\1", readme)
+    for words in ("Interrupted: 38 of 66 runs were done", "▲ win: 1, ▼ loss: 0",
+                  "h2server needs 0.71 × (0.66–0.75) the CPU per request of nginx",
+                  "*What it does not show:* Latency.", "| nghttpd † |", "Seed: H2 Server",
+                  "Which server needs the least?", "`lab/run peers --rounds 5`",
+                  "**caddy**: not installed", "What the paper found"):
+        assert words in text
+
+
+def test_the_markdown_page_escapes_names(readme):
+    assert 'Sizes \\<script\\>"\\&' in readme
+    assert "![CPU \\<\\&\\> \\$x\\$]" in readme
+    assert "kernel | 6.1 \\<test\\>" in readme
+    tags = set(re.findall(r"(?<!\\)</?(\w+)", re.sub(r"`[^`\n]*`", "", readme)))
+    assert tags <= {"a", "br", "details", "summary"}
+
+
+@pytest.mark.parametrize("given, escaped", [
+    ("a_b _c_ *d*", r"a_b \_c\_ \*d\*"), ("a|b\nc", r"a\|b c"), ("96\u202f154", "96\u202f154"),
+    ("[x](y) `z` \\ $m$ ~n~", r"\[x\](y) \`z\` \\ \$m\$ \~n\~")])
+def test_markdown_escapes_signs(given, escaped):
+    assert markdown.text(given) == escaped
+
+
+@pytest.mark.parametrize("given, span", [
+    ("a *b*", "`a *b*`"), ("a `b`", "`` a `b` ``"), ("", ""), ("a|b", r"`a\|b`")])
+def test_markdown_code_in_a_table(given, span):
+    assert markdown.code_cell(given) == span
+
+
+def test_the_markdown_page_folds_long_tables(tmp_path):
+    runs = [canned.run({"server": f"server {number}"}, 0, cpu_us=1.0) for number in range(13)]
+    measured = results.Results("quick", "2026-01-02", experiments=[
+        results.Experiment("many", "lab/run many", 13, runs),
+        results.Experiment("few", "lab/run few", 12, runs[:12])])
+    report.write(measured, tmp_path, {})
+    text = (tmp_path / "README.md").read_text()
+    assert text.count("<details>") == text.count("</details>") == 1
+    assert "<details>\n<summary>13 rows</summary>\n\n| server |" in text
+
+
+def test_the_committed_page_names_only_files_that_exist():
+    text = (COMMITTED / "README.md").read_text()
+    assert pictures_of(text)
+    for target in re.findall(r"\]\(([^()#\n][^()\n]*)\)", text):
+        assert (COMMITTED / target).is_file(), target
+
+
+def test_the_committed_page_is_the_one_of_the_committed_results(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing, "draw", lambda *_: "<svg/>")
+    report.write(results.load(COMMITTED), tmp_path, experiments.ALL)
+    assert (tmp_path / "README.md").read_text() == (COMMITTED / "README.md").read_text(), (
+        "lab/report docs/lab writes it again")
+    assert sorted(file.name for file in (tmp_path / "plots").iterdir()) == sorted(
+        file.name for file in (COMMITTED / "plots").iterdir())

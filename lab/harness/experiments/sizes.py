@@ -66,7 +66,7 @@ def _findings(experiment):
 
 _NOTE = ("The load changes with the size: 100 connections with 100 streams up to 100 kB, then 4 streams; "
          "of 10 MB 50 connections ask twice. h2server's system calls are those of the engine that the "
-         "environment card names: engines has both.")
+         "environment names: engines has both.")
 
 
 def _lines(protocol):

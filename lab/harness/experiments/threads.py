@@ -28,7 +28,7 @@ def _findings(experiment):
             found.append(compare_cells(
                 experiment, "cpu_us", {**one, "scheme": "acceptor"}, {**one, "scheme": "reuseport"},
                 f"{threads} {'thread' if threads == 1 else 'threads'}, {protocol}, {SMALL}",
-                "More processors than the environment card says the servers had.",
+                "More processors than the servers had.",
                 ("An acceptor that hands over", "a listener for each worker"),
             ))
     return found
