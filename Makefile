@@ -18,7 +18,7 @@ FUZZERS ?= h2_session h1 multipart target fields
 help:
 	@echo 'make run           install what is missing, build, serve www/ on https://localhost:8443'
 	@echo '                   (otherwise: make run PORT=9000 ARGS="--threads 4")'
-	@echo 'make test          install what is missing, build, run every test'
+	@echo 'make test          install what is missing, build, run the tests'
 	@echo 'make lab           measure the server beside others (some experiments: make lab ARGS="idle sizes")'
 	@echo 'make fuzz          libFuzzer on each of FUZZERS for FUZZ_SECONDS (60); takes clang++-19'
 	@echo 'make build         build everything (PRESET=release|debug|asan|tsan|clang|fuzz)'

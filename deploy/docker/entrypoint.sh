@@ -31,8 +31,8 @@ case ${RUN_MODE:-h2} in
 esac
 require_number PORT "$port" 1 65535
 
-threads=${THREADS:-$(nproc)}
-require_number THREADS "$threads" 1 1024
+threads=${THREADS:-auto}
+if [ "$threads" != auto ]; then require_number THREADS "$threads" 1 1024; fi
 
 if [ "${1:-}" = health ]; then
   # Any status counts: a site without an index page is healthy.

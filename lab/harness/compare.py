@@ -125,7 +125,7 @@ def _chance(found):
     few = sum(change.ratio.rounds < spread.ROUNDS_MIN for change in found)
     lines = ["", f"Of equal servers, about {spread.number(expected)} would differ so by chance."]
     if few:
-        lines.append(f"{few} have fewer than {spread.ROUNDS_MIN} rounds: nothing is told of them.")
+        lines.append(f"{few} have fewer than {spread.ROUNDS_MIN} rounds: they are not compared.")
     return lines if found else []
 
 
@@ -149,7 +149,7 @@ def main(arguments=None):
                         help=f"of results.py; {','.join(MEASURES)} otherwise")
     parser.add_argument("--threshold", type=float, default=0.0, metavar="SHARE",
                         help="leave out changes that are smaller: 0.05 is 5 %%")
-    parser.add_argument("--all", action="store_true", help="show what does not differ, too")
+    parser.add_argument("--all", action="store_true", help="show values that do not differ, too")
     options = parser.parse_args(arguments)
     for name in options.measures:
         if name not in results.UNITS:

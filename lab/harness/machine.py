@@ -88,8 +88,8 @@ def environment(lab):
         "system": release,
         "processor": _first(r"^model name\s*:(.*)", "/proc/cpuinfo") or platform.machine(),
         "processors": f"{os.cpu_count()}; servers on {lab.server_cpus}, load on {lab.load_cpus}",
-        "governor": ", ".join(sorted(governors)) or "not told (a virtual machine?)",
-        "virtualisation": _said("systemd-detect-virt") or "not told",
+        "governor": ", ".join(sorted(governors)) or "unknown (a virtual machine?)",
+        "virtualisation": _said("systemd-detect-virt") or "unknown",
         "memory": f"{memory_kib / 2**20:.1f} GiB",
         "load when it began": " ".join(_read("/proc/loadavg").split()[:3]),
         "engine of h2server": lab.engine,
@@ -117,7 +117,7 @@ def engine_of(lab):
             found = next((line for line in lines if line.strip().startswith("engine")), "")
         finally:
             server.terminate()
-    return found.strip().removeprefix("engine").strip() or "not told"
+    return found.strip().removeprefix("engine").strip() or "unknown"
 
 
 def can_trace():

@@ -50,7 +50,7 @@ def _parser():
     )
     add = parser.add_argument
     add("experiments", nargs="*", metavar="EXPERIMENT", help=f"of {', '.join(experiments.ALL)}")
-    add("--list", action="store_true", help="tell which experiments there are, and how large")
+    add("--list", action="store_true", help="list the experiments and their sizes")
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--quick", dest="mode", action="store_const", const="quick",
                        help="fewer cells and shorter runs: minutes, not an hour")
@@ -62,7 +62,7 @@ def _parser():
         help="where the report goes (default: build/lab/TIME); what a folder holds of other "
              "experiments stays in it")
     add("--build", type=pathlib.Path, default=_BUILD, metavar="DIR",
-        help="where our binaries are (default: build/release)")
+        help="the folder with the built binaries (default: build/release)")
     near, far = machine.default_cpus()
     add("--server-cpus", default=near, metavar="LIST",
         help=f"the servers' processors (here: {near})")
@@ -73,7 +73,7 @@ def _parser():
         help="one more server beside the peers, by its command line with {port}, {root}, {work}, "
              "{threads}, {cert} and {key}; without {key} it is asked in cleartext")
     add("--install", action="store_true", help="install missing peers and load generators first")
-    add("--seed", type=int, default=None, metavar="N", help="of the order of the runs")
+    add("--seed", type=int, default=None, metavar="N", help="seed of the order of the runs")
     parser.set_defaults(mode="full")
     return parser
 

@@ -26,7 +26,7 @@ class H1Protocol final : public Protocol {
   void fail(ErrorKind error) override;
 
  private:
-  void conclude(ErrorKind error);
+  void validate(ErrorKind error);
 
   RequestPlan& plan_;
   ProtocolUser& user_;
@@ -73,11 +73,11 @@ ErrorKind H1Protocol::receive(std::string_view bytes) {
   over_ = early || !response_.keeps_connection();
   // Bytes after the response were sent before the next request.
   if (!bytes.empty()) return ErrorKind::malformed;
-  conclude(early ? ErrorKind::early : ErrorKind::none);
+  validate(early ? ErrorKind::early : ErrorKind::none);
   return ErrorKind::none;
 }
 
-void H1Protocol::conclude(ErrorKind error) {
+void H1Protocol::validate(ErrorKind error) {
   busy_ = false;
   user_.on_outcome(exchange_, {.error = error,
                                .status = response_.status(),
@@ -92,13 +92,13 @@ ErrorKind H1Protocol::end() {
   if (response_.end() != H1Response::Verdict::complete) {
     return begun ? ErrorKind::truncated : ErrorKind::closed;
   }
-  conclude(upload_.left() > 0 ? ErrorKind::early : ErrorKind::none);
+  validate(upload_.left() > 0 ? ErrorKind::early : ErrorKind::none);
   return ErrorKind::none;
 }
 
 void H1Protocol::fail(ErrorKind error) {
   over_ = true;
-  if (busy_) conclude(error);
+  if (busy_) validate(error);
 }
 
 }  // namespace

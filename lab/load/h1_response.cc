@@ -66,20 +66,20 @@ bool H1Response::take_head(std::string_view& bytes) {
   }
   const std::size_t size = end + head_end.size();
   bytes.remove_prefix(size - held);
-  if (!understand_head(head.substr(0, end + line_end.size()))) state_ = State::malformed;
+  if (!interpret_head(head.substr(0, end + line_end.size()))) state_ = State::malformed;
   head_.clear();
   return state_ != State::malformed;
 }
 
 // Every line of `head` ends with CRLF.
-bool H1Response::understand_head(std::string_view head) {
+bool H1Response::interpret_head(std::string_view head) {
   std::size_t end = head.find(line_end);
-  if (!understand_status_line(head.substr(0, end))) return false;
+  if (!interpret_status_line(head.substr(0, end))) return false;
   Fields fields;
   for (head.remove_prefix(end + line_end.size()); !head.empty();
        head.remove_prefix(end + line_end.size())) {
     end = head.find(line_end);
-    if (!understand_field(head.substr(0, end), fields)) return false;
+    if (!interpret_field(head.substr(0, end), fields)) return false;
   }
   if (fields.chunked && fields.has_length) return false;  // RFC 9112, 6.3
   if (status_ >= 100 && status_ < 200) {
@@ -92,7 +92,7 @@ bool H1Response::understand_head(std::string_view head) {
 }
 
 // RFC 9112, 4: HTTP-version SP status-code SP [ reason-phrase ]
-bool H1Response::understand_status_line(std::string_view line) {
+bool H1Response::interpret_status_line(std::string_view line) {
   if (!line.starts_with("HTTP/1.") || line.size() < 13) return false;
   if (line[7] != '0' && line[7] != '1') return false;
   minor_version_1_ = line[7] == '1';
@@ -102,17 +102,17 @@ bool H1Response::understand_status_line(std::string_view line) {
   return std::ranges::all_of(line.substr(13), http::is_field_value_character);
 }
 
-bool H1Response::understand_field(std::string_view line, Fields& fields) {
+bool H1Response::interpret_field(std::string_view line, Fields& fields) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return false;
   const std::string_view name = line.substr(0, colon);
   const std::string_view value = http::trim(line.substr(colon + 1));
   if (!http::is_token(name)) return false;
   if (!std::ranges::all_of(value, http::is_field_value_character)) return false;
-  return understand_value(name, value, fields);
+  return interpret_value(name, value, fields);
 }
 
-bool H1Response::understand_value(std::string_view name, std::string_view value, Fields& fields) {
+bool H1Response::interpret_value(std::string_view name, std::string_view value, Fields& fields) {
   if (http::equals_ignoring_case(name, "content-length")) {
     const auto length = http::parse_decimal(value);
     if (!length || fields.has_length) return false;

@@ -46,10 +46,10 @@ class H1Response {
   static constexpr std::size_t head_bytes_max = 64 * 1024;  // more than any server here sends
 
   bool take_head(std::string_view& bytes);
-  bool understand_head(std::string_view head);
-  bool understand_status_line(std::string_view line);
-  static bool understand_field(std::string_view line, Fields& fields);
-  static bool understand_value(std::string_view name, std::string_view value, Fields& fields);
+  bool interpret_head(std::string_view head);
+  bool interpret_status_line(std::string_view line);
+  static bool interpret_field(std::string_view line, Fields& fields);
+  static bool interpret_value(std::string_view name, std::string_view value, Fields& fields);
   void begin_body(const Fields& fields) noexcept;
   void take_body(std::string_view& bytes) noexcept;
 

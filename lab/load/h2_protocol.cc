@@ -60,7 +60,7 @@ class H2Protocol final : public Protocol {
   static int send_upload(nghttp2_session* session, nghttp2_frame* frame, const std::uint8_t* head,
                          std::size_t size, nghttp2_data_source* source, void* self);
 
-  void conclude(Slot& slot, ErrorKind error);
+  void validate(Slot& slot, ErrorKind error);
 
   RequestPlan& plan_;
   ProtocolUser& user_;
@@ -199,11 +199,11 @@ void H2Protocol::fail(ErrorKind error) {
     if (!slot.busy) continue;
     // A response that has begun is truncated, not missing.
     const bool begun = slot.status != 0 && error == ErrorKind::closed;
-    conclude(slot, begun ? ErrorKind::truncated : error);
+    validate(slot, begun ? ErrorKind::truncated : error);
   }
 }
 
-void H2Protocol::conclude(Slot& slot, ErrorKind error) {
+void H2Protocol::validate(Slot& slot, ErrorKind error) {
   slot.busy = false;
   free_.push_back(&slot);
   const Exchange exchange = slot.exchange;
@@ -264,7 +264,7 @@ int H2Protocol::on_close(nghttp2_session* session, std::int32_t stream, std::uin
   } else if (slot->upload.left() > 0) {
     error = ErrorKind::early;
   }
-  protocol.conclude(*slot, error);
+  protocol.validate(*slot, error);
   return 0;
 }
 

@@ -17,26 +17,26 @@ void declare_target(CLI::App& app, Options& options, std::string& protocol) {
   app.add_option("--protocol", protocol, "h1 or h2")
       ->check(CLI::IsMember({"h1", "h2"}))
       ->capture_default_str();
-  app.add_flag("--tls", options.tls, "By TLS, with ALPN; certificates are not verified");
+  app.add_flag("--tls", options.tls, "Use TLS with ALPN; certificates are not verified");
   app.add_option("--window-bits", options.window_bits, "HTTP/2: windows of 2^N - 1 bytes")
       ->check(CLI::Range(16, 31))
       ->capture_default_str();
-  app.add_option("--expect-status", options.status, "Any other is an error")
+  app.add_option("--expect-status", options.status, "Expected status; any other is an error")
       ->check(CLI::Range(200, 599))
       ->capture_default_str();
   app.add_option("--expect-bytes", options.body_bytes,
-                 "Size of the response's body; any other is an error");
-  app.add_option("--timeout-s", options.timeout_s, "Seconds without a byte until an error")
+                 "Expected size of the response's body; any other is an error");
+  app.add_option("--timeout-s", options.timeout_s, "Fail after this many seconds without a byte")
       ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str();
   app.add_option("--hgrm", options.hgrm_file, "Also write HdrHistogram's percentile distribution");
 }
 
 void declare_load(CLI::App& app, Options& options) {
-  app.add_option("--connections", options.connections, "Connections at once")
+  app.add_option("--connections", options.connections, "Concurrent connections")
       ->check(CLI::Range(1U, connections_max))
       ->capture_default_str();
-  app.add_option("--streams", options.streams, "HTTP/2: requests at once on a connection")
+  app.add_option("--streams", options.streams, "HTTP/2: concurrent requests per connection")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   app.add_option("--method", options.method, "GET, HEAD, POST or PUT")
@@ -50,38 +50,38 @@ void declare_load(CLI::App& app, Options& options) {
 
 void declare_closed(CLI::App& app, Options& options) {
   declare_load(app, options);
-  app.add_option("--requests", options.requests, "In all")
+  app.add_option("--requests", options.requests, "Total requests")
       ->required()
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
   app.add_option("--weights", options.weights,
-                 "8,1,1,1: the share of connection i in the requests is weight i mod n")
+                 "8,1,1,1: connection i sends a share of the requests by weight i mod n")
       ->delimiter(',')
       ->check(CLI::Range(0, 1'000'000));
 }
 
 void declare_open(CLI::App& app, Options& options) {
   declare_load(app, options);
-  app.add_option("--rate", options.pace.rate, "Requests a second")
+  app.add_option("--rate", options.pace.rate, "Requests per second")
       ->required()
       ->check(CLI::Range(0.001, rate_max));
-  app.add_option("--seconds", options.pace.seconds, "That are measured")
+  app.add_option("--seconds", options.pace.seconds, "Measured time")
       ->required()
       ->check(CLI::Range(0.001, 86400.0));
-  app.add_option("--warmup-seconds", options.pace.warmup_seconds, "Before, not measured")
+  app.add_option("--warmup-seconds", options.pace.warmup_seconds, "Time before the measurement")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
   app.add_flag("--close", options.closes,
-               "HTTP/1.1: a connection for each request, opened when that is due");
+               "HTTP/1.1: a connection for each request, opened when it is due");
 }
 
 void declare_exchange(CLI::App& app, Options& options) {
-  app.add_option("--clients", options.clients, "At once")
+  app.add_option("--clients", options.clients, "Concurrent clients")
       ->required()
       ->check(CLI::Range(1U, connections_max));
-  app.add_option("--connections", options.connections_each, "Of each client, one after the other")
+  app.add_option("--connections", options.connections_each, "Connections per client, in sequence")
       ->required()
       ->check(CLI::PositiveNumber);
-  app.add_option("--messages", options.messages, "On each connection, one after the other")
+  app.add_option("--messages", options.messages, "Messages per connection, in sequence")
       ->required()
       ->check(CLI::PositiveNumber);
   app.add_option("--message-bytes", options.message_bytes, "Size of a request")
@@ -90,17 +90,17 @@ void declare_exchange(CLI::App& app, Options& options) {
 }
 
 void declare_churn(CLI::App& app, Options& options) {
-  app.add_option("--connections", options.requests, "In all, with a request each")
+  app.add_option("--connections", options.requests, "Total connections, with one request each")
       ->required()
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
-  app.add_option("--concurrency", options.concurrency, "At once")
+  app.add_option("--concurrency", options.concurrency, "Concurrent connections")
       ->check(CLI::Range(1U, connections_max))
       ->capture_default_str();
-  app.add_flag("--linger-rst", options.resets, "Close by RST");
+  app.add_flag("--linger-rst", options.resets, "Close with RST");
 }
 
 void declare_idle(CLI::App& app, Options& options) {
-  app.add_option("--connections", options.connections, "To hold")
+  app.add_option("--connections", options.connections, "Connections to hold open")
       ->required()
       ->check(CLI::Range(1U, connections_max));
 }

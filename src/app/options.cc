@@ -120,7 +120,7 @@ std::string write_as_bytes(std::string& text) {
   constexpr std::string_view prefixes = "kmgt";
   const std::size_t power = unit.empty() ? 0 : prefixes.find(unit) + 1;
   if (!counted || unit.size() > 1 || (!unit.empty() && power == 0) || (binary && unit.empty())) {
-    return fmt::format("{} is no size: 500, 500k, 2G and 2GiB are", text);
+    return fmt::format("{} is not a size; use, for example, 500, 500k, 2G or 2GiB", text);
   }
   for (std::size_t i = 0; i < power; ++i) {
     if (__builtin_mul_overflow(bytes, binary ? 1024U : 1000U, &bytes)) {
@@ -190,8 +190,10 @@ Stop wrong(std::string text) { return {2, std::move(text)}; }
 // Returns true if `file` lies below `directory`, so that serving `directory` would expose it.
 bool lies_below(const std::string& file, const std::string& directory) {
   std::error_code failure;
-  const auto inner = std::filesystem::weakly_canonical(file, failure);
-  const auto outer = std::filesystem::weakly_canonical(directory, failure);
+  // Made absolute first: a relative path whose first part does not exist would stay relative.
+  const auto inner = std::filesystem::weakly_canonical(std::filesystem::absolute(file), failure);
+  const auto outer =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(directory), failure);
   const auto relative = inner.lexically_relative(outer);
   return !failure && !relative.empty() && *relative.begin() != "..";
 }
@@ -252,7 +254,7 @@ Result<void, Stop> check(const Options& options) {
   std::error_code failure;
   if (!std::filesystem::is_directory(server.root, failure)) {
     const bool missing = !failure || failure == std::errc::no_such_file_or_directory;
-    const std::string reason = missing ? "it is no directory" : failure.message();
+    const std::string reason = missing ? "it is not a directory" : failure.message();
     return std::unexpected(wrong(
         fmt::format("can't serve the root {}: {}; name another with --root", server.root, reason)));
   }
@@ -279,7 +281,7 @@ Result<void, Stop> check(const Options& options) {
 }  // namespace
 
 Stop overlapping(const Options& options) {
-  return wrong(fmt::format("the root {} and the upload directory {} lie one in the other, so that "
+  return wrong(fmt::format("the root {} and the upload directory {} overlap, so that "
                            "uploads would be served as pages of the site; name another with "
                            "--upload-dir",
                            options.server.root, options.upload_directory));
@@ -302,7 +304,7 @@ Result<Options, Stop> parse_options(int argc, char** argv) {
     std::string text = error.what();
     constexpr std::string_view known = "INI was not able to parse ";
     if (text.starts_with(known)) {
-      text = "the configuration file names no option: " + text.substr(known.size());
+      text = "unknown option in the configuration file: " + text.substr(known.size());
     }
     return std::unexpected(wrong(text + "; see h2server --help"));
   } catch (const CLI::Error& error) {

@@ -47,7 +47,7 @@ Task<Response> download(std::shared_ptr<const file::Folder> folder, Request& req
 // unchanged, for a second at most, since files may grow without changing the directory.
 struct KeptPage {
   std::string base;
-  file::Version version;
+  file::FileVersion version;
   std::int64_t made_ms = 0;
   FileRef page;
   bool making = false;
@@ -71,7 +71,7 @@ class MakingPage {
 FileRef fresh_page(int directory, const std::string& base) {
   if (kept.page == nullptr || kept.base != base) return nullptr;
   if (base::monotonic_ms() - kept.made_ms >= fresh_ms) return nullptr;
-  const std::optional<file::Version> version = file::version_of(directory);
+  const std::optional<file::FileVersion> version = file::version_of(directory);
   return version == kept.version && file::is_settled(kept.version) ? kept.page : nullptr;
 }
 
@@ -85,7 +85,7 @@ Response page_response(const FileRef& page) {
 // The error is an errno value.
 Task<Result<FileRef, int>> make_page(int directory, std::string base) {
   const std::int64_t now_ms = base::monotonic_ms();
-  const std::optional<file::Version> version = file::version_of(directory);
+  const std::optional<file::FileVersion> version = file::version_of(directory);
   if (!version) co_return std::unexpected(errno);
   const auto work = [directory, &base] { return listing_page(directory, base); };
   std::optional<Result<std::string, int>> text =
@@ -125,7 +125,7 @@ Handler upload_listing(std::shared_ptr<const file::Folder> folder, std::string b
 }
 
 Handler upload_download(std::shared_ptr<const file::Folder> folder) {
-  // No attempt: this folder's cache never has a fresh entry (see its limits).
+  // No attempt: this folder's cache never has a fresh entry (fresh_ms is 0).
   return Handler(
       [folder = std::move(folder)](Request& request) { return download(folder, request); });
 }

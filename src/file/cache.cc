@@ -1,6 +1,7 @@
 #include "file/cache.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -20,7 +21,7 @@ namespace h2server::file {
 namespace {
 
 // Returns null if the file changed while it was read, or can't be read.
-Task<std::unique_ptr<const Content>> hold(io::Engine* engine, const Version& version,
+Task<std::unique_ptr<const Content>> hold(io::Engine* engine, const FileVersion& version,
                                           int descriptor) {
   const auto size = static_cast<std::size_t>(version.size);
   auto bytes = std::make_unique_for_overwrite<char[]>(size);
@@ -80,12 +81,14 @@ std::size_t default_mapped_max() {
 
 }  // namespace
 
-bool CacheEntry::is_fresh(std::int64_t now_ms) const noexcept {
-  if (dropped.load(std::memory_order_acquire)) return false;
+bool CacheEntry::is_current(std::int64_t now_ms) const noexcept {
   if (now_ms - checked_ms.load(std::memory_order_relaxed) >= folder.fresh_ms()) return false;
-  // A mapping shows a change at once, so it must be noticed at once: the head is still to be sent.
+  // A change of a mapped file changes its bytes at once, so the head must not describe the old
+  // ones.
   return lookup.file == nullptr || lookup.file->content().unchanged();
 }
+
+void Cache::take_spare_descriptor() { take_spare(); }
 
 Cache::Cache(const CacheLimits& limits) : limits_(limits) {
   if (limits_.mapped_max == 0) limits_.mapped_max = default_mapped_max();
@@ -97,8 +100,22 @@ Cache::~Cache() {
 
 Cache& Cache::of_process() {
   // Never destroyed: threads that a server left behind may still use it.
-  static Cache& cache = *std::make_unique<Cache>().release();
+  static Cache& cache = []() -> Cache& {
+    ::pthread_atfork(lock_for_fork, unlock_after_fork, reset_in_child);
+    return *std::make_unique<Cache>().release();
+  }();
   return cache;
+}
+
+// A child process must not inherit the lock from a thread that it does not have.
+void Cache::lock_for_fork() noexcept { of_process().mutex_.lock(); }
+void Cache::unlock_after_fork() noexcept { of_process().mutex_.unlock(); }
+
+// The child has none of the workers, and nobody who loads.
+void Cache::reset_in_child() noexcept {
+  of_process().indexes_.clear();
+  of_process().loading_.clear();
+  of_process().mutex_.unlock();
 }
 
 std::size_t Cache::bytes() const {
@@ -114,50 +131,67 @@ std::size_t Cache::entries() const {
 // --- looking up -------------------------------------------------------------------------------
 
 Cache::Entry Cache::known(const Folder& folder, std::string_view path, std::int64_t now_ms) {
-  const std::lock_guard lock(mutex_);
-  return fresh_entry({&folder, path}, now_ms);
+  Entry entry;
+  {
+    const std::lock_guard lock(mutex_);
+    entry = find_entry({&folder, path});
+  }
+  return entry != nullptr && entry->is_fresh(now_ms) ? entry : nullptr;
 }
 
-Cache::Entry Cache::fresh_entry(const CacheKey& key, std::int64_t now_ms) {
+Cache::Entry Cache::find_entry(const CacheKey& key) {
   const auto found = places_.find(key);
   if (found == places_.end()) return nullptr;
   entries_.splice(entries_.begin(), entries_, found->second);
-  const Entry& entry = *found->second;
-  return entry->is_fresh(now_ms) ? entry : nullptr;
+  return *found->second;
 }
 
 Task<Cache::Entry> Cache::find(io::Engine* engine, const Folder& folder, std::string path,
                                std::int64_t now_ms) {
-  const CacheKey key{&folder, path};
-  // Without a loop nobody can be waited for: the load may be this thread's own.
-  CacheIndex* const index =
-      engine != nullptr && engine->has_loop() ? &CacheIndex::of(*engine, *this) : nullptr;
-  Waiter waiter;
-  {
-    const std::lock_guard lock(mutex_);
-    if (Entry fresh = fresh_entry(key, now_ms)) co_return fresh;
-    if (index != nullptr) {
-      const auto [loading, first] = loading_.try_emplace(key);
-      if (!first) {
-        waiter.home = index;
-        loading->second.push_back(&waiter);
-      }
-    }
-  }
-  if (waiter.home != nullptr) {
-    co_await waiter.found.wait();
-    // A mapped file may have been opened before a change that preceded this lookup.
-    const FileRef& file = waiter.entry->lookup.file;
-    if (file == nullptr || file->content().unchanged()) co_return std::move(waiter.entry);
+  CacheIndex* const index = engine != nullptr ? CacheIndex::of(*engine, *this) : nullptr;
+  if (index == nullptr) {
+    if (Entry fresh = known(folder, path, now_ms)) co_return fresh;
     Entry entry = co_await load_entry(engine, folder, std::move(path), now_ms);
     co_return entry;
   }
+  const CacheKey key{&folder, path};
+  Waiter waiter(*index);
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const Entry entry = find_entry(key);
+    if (entry != nullptr && entry->is_fresh(now_ms)) co_return entry;
+    const auto [loading, inserted] = loading_.try_emplace(key);
+    first = inserted;
+    if (!first) loading->second.push_back(&waiter);
+  }
+  if (!first) {
+    co_await wait_for_load(key, waiter);
+    // A load that began before this lookup may have missed a change that preceded it.
+    const Entry& entry = waiter.entry;
+    const bool failed = entry != nullptr && entry->lookup.kind == Lookup::Kind::failed;
+    const bool served = failed || (entry != nullptr && entry->is_current(now_ms));
+    if (served) co_return std::move(waiter.entry);
+  }
   Entry entry = co_await load_entry(engine, folder, path, now_ms);
-  if (index != nullptr) answer_waiters(key, entry, *index);
+  if (first) answer_waiters(key, entry, *index);
   co_return entry;
 }
 
-// Each waiter is resumed on its own thread.
+Task<void> Cache::wait_for_load(CacheKey key, Waiter& waiter) {
+  io::SleepOp limit(waiter.home.engine(), wait_ms_max);
+  waiter.limit = &limit;
+  co_await limit;  // cancelled by the answer
+  waiter.limit = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto loading = loading_.find(key);
+    if (loading != loading_.end() && std::erase(loading->second, &waiter) > 0) co_return;
+  }
+  co_await waiter.answered.wait();  // the answer is there, or on its way
+}
+
+// Each waiter is resumed on its own thread. Once delivered to another one, it may be gone.
 void Cache::answer_waiters(const CacheKey& key, const Entry& entry, CacheIndex& index) {
   std::vector<Waiter*> waiters;
   {
@@ -166,22 +200,23 @@ void Cache::answer_waiters(const CacheKey& key, const Entry& entry, CacheIndex& 
     waiters = std::move(loading->second);
     loading_.erase(loading);
   }
-  for (Waiter* const waiter : waiters) {
-    waiter->entry = entry;
-    if (waiter->home != &index) waiter->home->deliver(*waiter);
-  }
-  std::erase_if(waiters, [&](const Waiter* waiter) { return waiter->home != &index; });
-  for (Waiter* const waiter : waiters) waiter->found.set();
+  for (Waiter* const waiter : waiters) waiter->entry = entry;
+  const auto others = std::ranges::partition(
+      waiters, [&](const Waiter* waiter) { return &waiter->home == &index; });
+  for (Waiter* const waiter : others) waiter->home.deliver(*waiter);
+  waiters.erase(others.begin(), others.end());
+  for (Waiter* const waiter : waiters) CacheIndex::resume(*waiter);
 }
 
 void Cache::forget(const Folder& folder) {
+  std::vector<Entry> dropped;
   const std::lock_guard lock(mutex_);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const auto next = std::next(entry);
     if (&(*entry)->folder == &folder) drop(entry);
     entry = next;
   }
-  wake_indexes();
+  dropped = take_dropped();
 }
 
 // --- loading ----------------------------------------------------------------------------------
@@ -200,10 +235,11 @@ Task<Cache::Entry> Cache::load_entry(io::Engine* engine, const Folder& folder, s
   const bool failed = loaded.lookup.kind == Lookup::Kind::failed;
   auto entry = std::make_shared<const CacheEntry>(folder, std::move(path), std::move(loaded.lookup),
                                                   loaded.settled, now_ms, failed);
+  std::vector<Entry> dropped;
   const std::lock_guard lock(mutex_);
-  Entry kept_entry = update(std::move(entry));
-  wake_indexes();
-  co_return kept_entry;
+  Entry current = update(std::move(entry));
+  dropped = take_dropped();
+  co_return current;
 }
 
 Task<Cache::Loaded> Cache::load(io::Engine* engine, const Folder& folder, std::string path,
@@ -240,7 +276,7 @@ Task<Cache::Loaded> Cache::load_once(io::Engine* engine, const Folder& folder,
     loaded.lookup.kind = S_ISDIR(status.st_mode) ? Lookup::Kind::directory : Lookup::Kind::absent;
     co_return loaded;
   }
-  const std::optional<Version> version = version_of(opened->get());
+  const std::optional<FileVersion> version = version_of(opened->get());
   if (!version) co_return loaded;
   if (kept != nullptr && kept->content().version() == *version) {
     loaded.lookup = {Lookup::Kind::file, std::move(kept)};
@@ -261,20 +297,24 @@ Task<Cache::Loaded> Cache::load_once(io::Engine* engine, const Folder& folder,
 
 // --- keeping ----------------------------------------------------------------------------------
 
-// Returns the entry to use: the one there is, if the file system has not changed, or `entry`. A
-// failure is not kept, because a retry may succeed, and neither is what exceeds the whole budget.
+// Returns the entry to use: the one there is, if the file system has not changed or a later check
+// made it, or `entry`. A failure is not kept, because a retry may succeed, and neither is what
+// exceeds the whole budget.
 Cache::Entry Cache::update(Entry entry) {
+  if (entry->dropped.load()) return entry;
   const auto found = places_.find({&entry->folder, entry->path});
   if (found != places_.end()) {
     const Entry& present = *found->second;
+    const std::int64_t checked_ms = entry->checked_ms.load();
+    if (present->checked_ms.load() > checked_ms) return present;
     if (present->lookup.kind == entry->lookup.kind && present->lookup.file == entry->lookup.file) {
-      present->checked_ms.store(entry->checked_ms.load(), std::memory_order_relaxed);
+      present->checked_ms.store(checked_ms, std::memory_order_relaxed);
       return present;
     }
     drop(found->second);
   }
   const std::size_t bytes = cost(*entry);
-  if (entry->dropped.load() || bytes > limits_.bytes_max) {
+  if (bytes > limits_.bytes_max) {
     entry->dropped.store(true);
     return entry;
   }
@@ -286,42 +326,47 @@ Cache::Entry Cache::update(Entry entry) {
   return entry;
 }
 
-// Evicts the least recently used entries. Once it evicts, it makes room for a sixteenth of what may
-// be kept, since every eviction makes the workers look through their indexes.
 void Cache::make_room(std::size_t bytes, bool mapped) {
-  const bool full = entries_.size() >= limits_.entries_max || bytes_ + bytes > limits_.bytes_max;
-  const std::size_t entries_target = limits_.entries_max - limits_.entries_max / 16;
-  const std::size_t bytes_target = limits_.bytes_max - limits_.bytes_max / 16;
-  while (full && !entries_.empty() &&
-         (entries_.size() >= entries_target || bytes_ + bytes > bytes_target)) {
-    drop(std::prev(entries_.end()));
+  while (!entries_.empty() &&
+         (entries_.size() >= limits_.entries_max || bytes_ + bytes > limits_.bytes_max)) {
+    drop(victim(false));
   }
-  if (!mapped || mapped_ < limits_.mapped_max) return;
-  const std::size_t mapped_target = limits_.mapped_max - limits_.mapped_max / 16;
-  for (auto entry = entries_.end(); entry != entries_.begin() && mapped_ >= mapped_target;) {
-    const auto previous = std::prev(entry);
-    if (is_mapped(**previous)) {
-      drop(previous);
-    } else {
-      entry = previous;
-    }
+  while (mapped && mapped_ > 0 && mapped_ >= limits_.mapped_max) drop(victim(true));
+}
+
+// The least recently used entry. One that an index has used since it was last looked at gets a
+// second chance: it moves to the front.
+Cache::Entries::iterator Cache::victim(bool mapped) {
+  for (auto entry = std::prev(entries_.end());;) {
+    const bool suits = !mapped || is_mapped(**entry);
+    if (suits && !(*entry)->used.exchange(false, std::memory_order_relaxed)) return entry;
+    const bool at_front = entry == entries_.begin();
+    const auto previous = at_front ? std::prev(entries_.end()) : std::prev(entry);
+    if (suits) entries_.splice(entries_.begin(), entries_, entry);
+    entry = previous;
   }
 }
 
 void Cache::drop(Entries::iterator entry) {
-  const CacheEntry& dropped = **entry;
-  mapped_ -= is_mapped(dropped) ? 1 : 0;
-  bytes_ -= cost(dropped);
-  dropped.dropped.store(true, std::memory_order_release);
-  indexed_dropped_ = indexed_dropped_ || entry->use_count() > 1;
-  places_.erase({&dropped.folder, dropped.path});
+  const CacheEntry& one = **entry;
+  mapped_ -= is_mapped(one) ? 1 : 0;
+  bytes_ -= cost(one);
+  one.dropped.store(true, std::memory_order_release);
+  places_.erase({&one.folder, one.path});
+  dropped_.push_back(std::move(*entry));
   entries_.erase(entry);
 }
 
 // An idle worker would otherwise keep the memory of dropped entries.
-void Cache::wake_indexes() {
-  if (!std::exchange(indexed_dropped_, false)) return;
-  for (CacheIndex* const index : indexes_) index->ask_to_sweep();
+std::vector<Cache::Entry> Cache::take_dropped() {
+  std::vector<Entry> indexed;
+  for (const Entry& entry : dropped_) {
+    if (entry.use_count() > 1) indexed.push_back(entry);
+  }
+  if (!indexed.empty()) {
+    for (CacheIndex* const index : indexes_) index->release(indexed);
+  }
+  return std::exchange(dropped_, {});
 }
 
 }  // namespace h2server::file

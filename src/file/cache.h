@@ -2,10 +2,10 @@
 //
 // Small files are held in memory, larger ones are mapped; missing files are remembered too. An
 // entry is compared with the file system when a lookup finds it older than its folder allows. A
-// file that several workers ask for at once is loaded once. A FileRef keeps its file alive after
-// eviction.
+// FileRef keeps its file alive after eviction. A forked process has a copy of its own.
 //
-// Workers with an event loop have a CacheIndex in front of it, so a hit takes no lock.
+// Workers with an event loop have a CacheIndex in front of it, so a hit takes no lock, and a file
+// that several of them ask for at once is loaded once. Other threads take the lock and load alone.
 #pragma once
 
 #include <atomic>
@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/keyed_hash.h"
 #include "coro/event.h"
 #include "h2server/file.h"
 #include "h2server/task.h"
@@ -53,7 +54,11 @@ struct Lookup {
 // A lookup that workers share. Only the atomics change.
 struct CacheEntry {
   // Returns true if the entry may still be used at `now_ms`.
-  [[nodiscard]] bool is_fresh(std::int64_t now_ms) const noexcept;
+  [[nodiscard]] bool is_fresh(std::int64_t now_ms) const noexcept {
+    return !dropped.load(std::memory_order_acquire) && is_current(now_ms);
+  }
+  // The same for one who has just been given the entry, which need not be in the cache.
+  [[nodiscard]] bool is_current(std::int64_t now_ms) const noexcept;
 
   const Folder& folder;
   const std::string path;
@@ -63,6 +68,7 @@ struct CacheEntry {
   const bool settled;
   mutable std::atomic<std::int64_t> checked_ms;
   mutable std::atomic<bool> dropped{false};  // by the cache; then an index must not use it
+  mutable std::atomic<bool> used{false};     // by an index, since the cache last looked
 };
 
 // Names an entry. The path belongs to the entry.
@@ -73,8 +79,9 @@ struct CacheKey {
   bool operator==(const CacheKey&) const = default;
 };
 struct CacheKeyHash {
-  std::size_t operator()(const CacheKey& key) const noexcept {
-    return std::hash<std::string_view>()(key.path) ^ std::hash<const void*>()(key.folder);
+  // Not noexcept, so that containers keep the hashes instead of computing them again.
+  std::size_t operator()(const CacheKey& key) const {
+    return base::keyed_hash(key.path) + std::hash<const void*>()(key.folder);
   }
 };
 
@@ -82,12 +89,18 @@ class Cache {
  public:
   using Entry = std::shared_ptr<const CacheEntry>;
 
-  // Waits in find(), in whose frame it lives, for another one's load.
+  // Waits in find(), in whose frame it lives, for a load of another coroutine.
   struct Waiter {
-    coro::Event found;
-    Entry entry;
-    CacheIndex* home = nullptr;  // of the waiting worker
+    explicit Waiter(CacheIndex& own) noexcept : home(own) {}
+
+    CacheIndex& home;  // of the waiting worker
+    Entry entry;       // once answered
+    // The rest belongs to the worker's thread.
+    io::SleepOp* limit = nullptr;  // while it waits at most that long
+    coro::Event answered;
   };
+  // A load that takes longer, as on a worker whose handler blocks, is not waited for.
+  static constexpr std::uint32_t wait_ms_max = 100;
 
   explicit Cache(const CacheLimits& limits = {});
   Cache(const Cache&) = delete;
@@ -100,8 +113,11 @@ class Cache {
   // Returns the fresh entry for `path`, which is relative to the folder, or null. Does not look at
   // the file system. `now_ms` is monotonic.
   Entry known(const Folder& folder, std::string_view path, std::int64_t now_ms);
-  // Loads or checks the file unless its entry is fresh. If `engine` is null, blocks on the disk.
+  // Loads or checks the file unless its entry is fresh. Workers with an index do that once for all.
+  // If `engine` is null, blocks on the disk.
   Task<Entry> find(io::Engine* engine, const Folder& folder, std::string path, std::int64_t now_ms);
+  // Makes this thread keep a descriptor with which it can open a file when there is no other left.
+  static void take_spare_descriptor();
   // Drops all entries of a folder that is about to be destroyed.
   void forget(const Folder& folder);
 
@@ -111,7 +127,11 @@ class Cache {
 
  private:
   friend class CacheIndex;
-  using Entries = std::list<Entry>;  // most recently used first
+  static void lock_for_fork() noexcept;
+  static void unlock_after_fork() noexcept;
+  static void reset_in_child() noexcept;
+  // Most recently used first. A hit of an index does not count as a use, but each check does.
+  using Entries = std::list<Entry>;
 
   // What the file system has. `lookup.file` is `kept` if that is still the current version.
   struct Loaded {
@@ -124,14 +144,19 @@ class Cache {
   Task<Loaded> load(io::Engine* engine, const Folder& folder, std::string path, FileRef kept);
   Task<Loaded> load_once(io::Engine* engine, const Folder& folder, const std::string& path,
                          FileRef kept);
+  // Waits until the waiter has its entry, or withdraws it if that takes too long.
+  Task<void> wait_for_load(CacheKey key, Waiter& waiter);
   void answer_waiters(const CacheKey& key, const Entry& entry, CacheIndex& index);
 
   // With the lock held.
-  Entry fresh_entry(const CacheKey& key, std::int64_t now_ms);
+  Entry find_entry(const CacheKey& key);
   Entry update(Entry entry);
   void make_room(std::size_t bytes, bool mapped);
+  // Returns the entry to evict next, which is the end if there is none that may be.
+  Entries::iterator victim(bool mapped);
   void drop(Entries::iterator entry);
-  void wake_indexes();
+  // Tells the indexes which entries were dropped. The caller destroys them without the lock.
+  [[nodiscard]] std::vector<Entry> take_dropped();
 
   CacheLimits limits_;
   mutable std::mutex mutex_;  // for all below
@@ -142,7 +167,7 @@ class Cache {
   std::size_t bytes_ = 0;
   std::size_t mapped_ = 0;  // entries with a mapped file
   std::vector<CacheIndex*> indexes_;
-  bool indexed_dropped_ = false;  // since wake_indexes(), an entry that an index may refer to
+  std::vector<Entry> dropped_;  // since take_dropped()
 };
 
 }  // namespace h2server::file

@@ -4,15 +4,16 @@
 
 namespace h2server::file {
 
-CacheIndex& CacheIndex::of(io::Engine& engine, Cache& cache) {
-  if (io::EngineLocal* const found = engine.local(&cache)) return static_cast<CacheIndex&>(*found);
-  auto made = std::make_unique<CacheIndex>(engine, cache);
-  CacheIndex& index = *made;
-  engine.set_local(&cache, std::move(made));
-  return index;
+void CacheIndex::add_to(io::Engine& engine, Cache& cache) {
+  engine.set_local(&cache, std::make_unique<CacheIndex>(engine, cache));
+}
+
+CacheIndex* CacheIndex::of(const io::Engine& engine, const Cache& cache) noexcept {
+  return static_cast<CacheIndex*>(engine.local(&cache));
 }
 
 CacheIndex::CacheIndex(io::Engine& engine, Cache& cache) : engine_(engine), cache_(&cache) {
+  Cache::take_spare_descriptor();
   const std::lock_guard lock(cache.mutex_);
   cache.indexes_.push_back(this);
 }
@@ -26,7 +27,13 @@ CacheIndex::~CacheIndex() {
 const Lookup* CacheIndex::known(const Folder& folder, std::string_view path,
                                 std::int64_t now_ms) const {
   const auto found = slots_.find({&folder, path});
-  if (found == slots_.end() || !found->second.entry->is_fresh(now_ms)) return nullptr;
+  if (found == slots_.end()) return nullptr;
+  const CacheEntry& entry = *found->second.entry;
+  if (!entry.is_fresh(now_ms)) return nullptr;
+  // Written once per look of the cache, not per hit.
+  if (!entry.used.load(std::memory_order_relaxed)) {
+    entry.used.store(true, std::memory_order_relaxed);
+  }
   return &found->second.lookup;
 }
 
@@ -42,29 +49,38 @@ Lookup CacheIndex::keep(const Cache::Entry& entry) {
   return lookup;
 }
 
+// Woken with the lock held: once it is released, the engine's thread may end its connections and
+// then its engine.
 void CacheIndex::deliver(Cache::Waiter& waiter) {
-  {
-    const std::lock_guard lock(mutex_);
-    delivered_.push_back(&waiter);
-  }
+  const std::lock_guard lock(mutex_);
+  delivered_.push_back(&waiter);
   engine_.wake();
 }
 
-void CacheIndex::ask_to_sweep() noexcept {
-  sweep_asked_.store(true);
+void CacheIndex::resume(Cache::Waiter& waiter) {
+  if (waiter.limit != nullptr) waiter.limit->cancel();
+  waiter.answered.set();
+}
+
+void CacheIndex::release(const std::vector<Cache::Entry>& dropped) {
+  const std::lock_guard lock(mutex_);
+  dropped_.insert(dropped_.end(), dropped.begin(), dropped.end());
   engine_.wake();
 }
 
 void CacheIndex::woken() {
-  if (sweep_asked_.exchange(false)) {
-    std::erase_if(slots_, [](const auto& slot) { return slot.second.entry->dropped.load(); });
-  }
   std::vector<Cache::Waiter*> delivered;
+  std::vector<Cache::Entry> dropped;
   {
     const std::lock_guard lock(mutex_);
     delivered.swap(delivered_);
+    dropped.swap(dropped_);
   }
-  for (Cache::Waiter* const waiter : delivered) waiter->found.set();
+  for (const Cache::Entry& entry : dropped) {
+    const auto found = slots_.find({&entry->folder, entry->path});
+    if (found != slots_.end() && found->second.entry == entry) slots_.erase(found);
+  }
+  for (Cache::Waiter* const waiter : delivered) resume(*waiter);
 }
 
 }  // namespace h2server::file

@@ -1,10 +1,10 @@
 // CacheIndex: one worker's view of the cache. A hit takes no lock and writes to no memory that
 // other workers use: even the reference count of its files is the worker's own.
 //
-// Belongs to an engine with a loop; all functions are for its thread unless they say otherwise.
+// Belongs to an engine with a loop, whose owner adds it. All functions are for the engine's thread
+// unless they say otherwise.
 #pragma once
 
-#include <atomic>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -16,11 +16,15 @@ namespace h2server::file {
 
 class CacheIndex final : public io::EngineLocal {
  public:
-  // Returns the engine's index of that cache. Makes it on first use.
-  static CacheIndex& of(io::Engine& engine, Cache& cache);
+  // Adds an index of that cache to the engine.
+  static void add_to(io::Engine& engine, Cache& cache);
+  // Returns the engine's index of that cache, or null if it has none.
+  [[nodiscard]] static CacheIndex* of(const io::Engine& engine, const Cache& cache) noexcept;
 
   CacheIndex(io::Engine& engine, Cache& cache);
   ~CacheIndex() override;
+
+  [[nodiscard]] io::Engine& engine() const noexcept { return engine_; }
 
   // Returns null if the index has no fresh entry. Valid until the next call of another function.
   const Lookup* known(const Folder& folder, std::string_view path, std::int64_t now_ms) const;
@@ -29,10 +33,12 @@ class CacheIndex final : public io::EngineLocal {
 
   // Resumes a waiter on this engine's thread. Any thread.
   void deliver(Cache::Waiter& waiter);
-  // Makes the engine's thread release dropped entries soon. Any thread.
-  void ask_to_sweep() noexcept;
+  // Resumes a waiter of the calling thread.
+  static void resume(Cache::Waiter& waiter);
+  // Makes the engine's thread release these entries soon. Any thread.
+  void release(const std::vector<Cache::Entry>& dropped);
   void woken() override;
-  // The cache is being destroyed. No worker may use it any more.
+  // Called when the cache is destroyed, on any thread. No worker may use it any more.
   void detach() noexcept { cache_ = nullptr; }
 
  private:
@@ -44,9 +50,9 @@ class CacheIndex final : public io::EngineLocal {
   io::Engine& engine_;
   Cache* cache_;
   std::unordered_map<CacheKey, Slot, CacheKeyHash> slots_;  // the keys' paths belong to the entries
-  std::atomic<bool> sweep_asked_{false};
-  std::mutex mutex_;
+  std::mutex mutex_;                                        // for all below
   std::vector<Cache::Waiter*> delivered_;
+  std::vector<Cache::Entry> dropped_;
 };
 
 }  // namespace h2server::file

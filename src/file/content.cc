@@ -8,20 +8,20 @@
 
 namespace h2server::file {
 
-std::optional<Version> version_of(int descriptor) {
+std::optional<FileVersion> version_of(int descriptor) {
   struct stat status{};
   if (::fstat(descriptor, &status) != 0) return std::nullopt;
-  return Version{.device = status.st_dev,
-                 .inode = status.st_ino,
-                 .size = static_cast<std::uint64_t>(status.st_size),
-                 .modified_s = status.st_mtim.tv_sec,
-                 .modified_ns = status.st_mtim.tv_nsec,
-                 .changed_s = status.st_ctim.tv_sec,
-                 .changed_ns = status.st_ctim.tv_nsec,
-                 .links = status.st_nlink};
+  return FileVersion{.device = status.st_dev,
+                     .inode = status.st_ino,
+                     .size = static_cast<std::uint64_t>(status.st_size),
+                     .modified_s = status.st_mtim.tv_sec,
+                     .modified_ns = status.st_mtim.tv_nsec,
+                     .changed_s = status.st_ctim.tv_sec,
+                     .changed_ns = status.st_ctim.tv_nsec,
+                     .links = status.st_nlink};
 }
 
-bool is_settled(const Version& version) {
+bool is_settled(const FileVersion& version) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
   constexpr std::int64_t tick_ns = 20'000'000;  // two ticks at 100 Hz
@@ -31,13 +31,13 @@ bool is_settled(const Version& version) {
   return age_s * 1'000'000'000 + now.tv_nsec - version.changed_ns > tick_ns;
 }
 
-Content::Content(const Version& version, std::unique_ptr<char[]> bytes) noexcept
+Content::Content(const FileVersion& version, std::unique_ptr<char[]> bytes) noexcept
     : version_(version), held_(std::move(bytes)), bytes_(held_.get()) {}
 
-Content::Content(const Version& version, const char* mapping, base::Fd descriptor) noexcept
+Content::Content(const FileVersion& version, const char* mapping, base::Fd descriptor) noexcept
     : version_(version), bytes_(mapping), descriptor_(std::move(descriptor)) {}
 
-std::unique_ptr<const Content> Content::map(const Version& version, base::Fd descriptor) {
+std::unique_ptr<const Content> Content::map(const FileVersion& version, base::Fd descriptor) {
   void* const start = ::mmap(nullptr, version.size, PROT_READ, MAP_SHARED, descriptor.get(), 0);
   if (start == MAP_FAILED) return nullptr;
   return std::make_unique<const Content>(version, static_cast<const char*>(start),
@@ -47,7 +47,7 @@ std::unique_ptr<const Content> Content::map(const Version& version, base::Fd des
 std::unique_ptr<const Content> Content::of_text(std::string_view text) {
   auto bytes = std::make_unique_for_overwrite<char[]>(text.size());
   std::ranges::copy(text, bytes.get());
-  return std::make_unique<const Content>(Version{.size = text.size()}, std::move(bytes));
+  return std::make_unique<const Content>(FileVersion{.size = text.size()}, std::move(bytes));
 }
 
 Content::~Content() {
@@ -57,7 +57,7 @@ Content::~Content() {
 bool Content::unchanged() const noexcept {
   if (!mapped()) return true;
   // The descriptor leads to the inode that was opened, even if its name leads elsewhere by now.
-  const std::optional<Version> now = version_of(descriptor_.get());
+  const std::optional<FileVersion> now = version_of(descriptor_.get());
   if (!now) return false;
   const bool same = now->size == version_.size && now->modified_s == version_.modified_s &&
                     now->modified_ns == version_.modified_ns;

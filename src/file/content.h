@@ -12,7 +12,7 @@
 namespace h2server::file {
 
 // Identifies a version: a file that was written, truncated or replaced has another one.
-struct Version {
+struct FileVersion {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   std::uint64_t size = 0;  // bytes
@@ -22,30 +22,30 @@ struct Version {
   std::int64_t changed_ns = 0;
   std::uint64_t links = 0;
 
-  bool operator==(const Version&) const = default;
+  bool operator==(const FileVersion&) const = default;
 };
 
 // Returns the version that an open descriptor leads to, or nullopt if fstat fails.
-[[nodiscard]] std::optional<Version> version_of(int descriptor);
+[[nodiscard]] std::optional<FileVersion> version_of(int descriptor);
 // Returns true if every later write has a later time than the version's.
-[[nodiscard]] bool is_settled(const Version& version);
+[[nodiscard]] bool is_settled(const FileVersion& version);
 
 // Immutable; any thread.
 class Content {
  public:
   // `bytes` has version.size of them.
-  Content(const Version& version, std::unique_ptr<char[]> bytes) noexcept;
+  Content(const FileVersion& version, std::unique_ptr<char[]> bytes) noexcept;
   // Returns null if the file can't be mapped.
-  static std::unique_ptr<const Content> map(const Version& version, base::Fd descriptor);
-  // Holds a copy of a text that is no file.
+  static std::unique_ptr<const Content> map(const FileVersion& version, base::Fd descriptor);
+  // Holds a copy of a text that the server made.
   static std::unique_ptr<const Content> of_text(std::string_view text);
   // Takes over the mapping of the whole file.
-  Content(const Version& version, const char* mapping, base::Fd descriptor) noexcept;
+  Content(const FileVersion& version, const char* mapping, base::Fd descriptor) noexcept;
   Content(const Content&) = delete;
   Content& operator=(const Content&) = delete;
   ~Content();
 
-  [[nodiscard]] const Version& version() const noexcept { return version_; }
+  [[nodiscard]] const FileVersion& version() const noexcept { return version_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return version_.size; }
   [[nodiscard]] const char* bytes() const noexcept { return bytes_; }
   [[nodiscard]] bool mapped() const noexcept { return descriptor_.valid(); }
@@ -54,7 +54,7 @@ class Content {
   [[nodiscard]] bool unchanged() const noexcept;
 
  private:
-  const Version version_;
+  const FileVersion version_;
   const std::unique_ptr<char[]> held_;
   const char* bytes_;
   const base::Fd descriptor_;

@@ -13,10 +13,10 @@ namespace h2server::file {
 
 namespace {
 
-// Returns the index of this thread's engine, or null if that has no loop.
-CacheIndex* own_index(Cache& cache) {
-  io::Engine* const engine = io::Engine::current();
-  return engine != nullptr && engine->has_loop() ? &CacheIndex::of(*engine, cache) : nullptr;
+// Returns the index of this thread's engine, or null if there is none.
+CacheIndex* own_index(const Cache& cache) {
+  const io::Engine* const engine = io::Engine::current();
+  return engine != nullptr ? CacheIndex::of(*engine, cache) : nullptr;
 }
 
 Task<void> store(Task<Cache::Entry> task, Cache::Entry& found) { found = co_await task; }

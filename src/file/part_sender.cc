@@ -55,6 +55,13 @@ std::optional<PartSender::Span> PartSender::not_resident() const noexcept {
   return Span{next, static_cast<std::size_t>(count)};
 }
 
+bool PartSender::make_resident_at_once() noexcept {
+  const std::optional<Span> span = not_resident();
+  if (!span || populate(*span).make(false) < 0) return false;
+  made_resident(*span);
+  return true;
+}
+
 io::FileCall PartSender::populate(const Span& span) const noexcept {
   return io::FileCall::populate(content_->descriptor(), content_->bytes(), span.first, span.count);
 }

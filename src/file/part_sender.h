@@ -50,6 +50,9 @@ class PartSender {
 
   // Returns the bytes that have to be made resident next; nullopt if there is no need for that now.
   [[nodiscard]] std::optional<Span> not_resident() const noexcept;
+  // Marks them as resident if they are in the page cache. Returns false if they are not, or if
+  // nothing has to be made resident now.
+  bool make_resident_at_once() noexcept;
   // Returns the call that makes them resident.
   [[nodiscard]] io::FileCall populate(const Span& span) const noexcept;
   void made_resident(const Span& span) noexcept { resident_until_ = span.first + span.count; }

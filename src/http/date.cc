@@ -35,7 +35,7 @@ std::int64_t days_of(int year, unsigned month, unsigned day) noexcept {
   return first.time_since_epoch().count() + static_cast<std::int64_t>(day) - 1;
 }
 
-struct Fields {
+struct DateFields {
   unsigned weekday = 0;
   unsigned month = 1;
   unsigned day = 1;
@@ -43,16 +43,16 @@ struct Fields {
   std::int64_t second_of_day = 0;
 };
 
-std::int64_t seconds_of(const Fields& fields) noexcept {
+std::int64_t seconds_of(const DateFields& fields) noexcept {
   return days_of(fields.year, fields.month, fields.day) * day_seconds + fields.second_of_day;
 }
 
-bool exists(const Fields& fields) noexcept {
+bool exists(const DateFields& fields) noexcept {
   using namespace std::chrono;
   return (year{fields.year} / month{fields.month} / day{fields.day}).ok();
 }
 
-bool has_right_weekday(const Fields& fields) noexcept {
+bool has_right_weekday(const DateFields& fields) noexcept {
   using namespace std::chrono;
   const sys_days date{days{days_of(fields.year, fields.month, fields.day)}};
   return weekday{date}.c_encoding() == fields.weekday;
@@ -123,7 +123,7 @@ class DateReader {
 // "Sun, 06 Nov 1994 08:49:37 GMT"
 std::optional<std::int64_t> parse_imf_fixdate(std::string_view text) noexcept {
   DateReader reader(text);
-  Fields fields;
+  DateFields fields;
   fields.weekday = reader.short_day_name();
   reader.literal(", ");
   fields.day = static_cast<unsigned>(reader.number(2));
@@ -141,7 +141,7 @@ std::optional<std::int64_t> parse_imf_fixdate(std::string_view text) noexcept {
 // "Sun Nov  6 08:49:37 1994"
 std::optional<std::int64_t> parse_asctime(std::string_view text) noexcept {
   DateReader reader(text);
-  Fields fields;
+  DateFields fields;
   fields.weekday = reader.short_day_name();
   reader.literal(" ");
   fields.month = reader.month();
@@ -165,7 +165,7 @@ int year_of(std::int64_t unix_seconds) noexcept {
 // guess, and may not be the one that the sender meant.
 std::optional<std::int64_t> parse_rfc850(std::string_view text, std::int64_t now) noexcept {
   DateReader reader(text);
-  Fields fields;
+  DateFields fields;
   fields.weekday = reader.long_day_name();
   reader.literal(", ");
   fields.day = static_cast<unsigned>(reader.number(2));

@@ -37,7 +37,7 @@ std::string imf_fixdate(std::int64_t unix_seconds) {
 
 }  // namespace
 
-FileHead::FileHead(const file::Version& version, std::string_view path, std::int64_t now_s)
+FileHead::FileHead(const file::FileVersion& version, std::string_view path, std::int64_t now_s)
     : id(heads.fetch_add(1, std::memory_order_relaxed) + 1),
       content_type(media_type(path)),
       etag(fmt::format("\"{:x}-{:x}-{:x}{:08x}\"", version.inode, version.size, version.changed_s,

@@ -22,7 +22,7 @@ struct FileField {
 // Immutable. All views refer to the strings.
 struct FileHead {
   // `path` decides on the media type. `now_s` is in seconds since 1970.
-  FileHead(const file::Version& version, std::string_view path, std::int64_t now_s);
+  FileHead(const file::FileVersion& version, std::string_view path, std::int64_t now_s);
   FileHead(const FileHead&) = delete;
   FileHead& operator=(const FileHead&) = delete;
 

@@ -14,7 +14,7 @@ struct Entry {
 };
 
 // Sorted by extension. JavaScript is text/javascript (RFC 9239, 6). XML and JSON have no charset:
-// the one says its encoding itself, the other is always UTF-8.
+// XML declares its encoding itself, JSON is always UTF-8.
 constexpr auto entries = std::to_array<Entry>({
     {"7z", "application/x-7z-compressed"},
     {"aac", "audio/aac"},

@@ -38,6 +38,11 @@ class OutgoingBody {
   [[nodiscard]] file::PartSender* not_resident() noexcept {
     return has_part_ && !finished_ && part_.not_resident() ? &part_ : nullptr;
   }
+  // Marks the next part of the file as resident if it is in the page cache. Returns false if it is
+  // not, or if the body does not wait for that.
+  bool make_resident_at_once() noexcept {
+    return has_part_ && !finished_ && part_.make_resident_at_once();
+  }
   // Returns true if the body may have to wait for offer() or for the page cache.
   [[nodiscard]] bool is_pulled() const noexcept { return source_ != nullptr || part_.mapped(); }
 

@@ -37,31 +37,31 @@ FileFields find_fields(const Fields& fields) {
     found.any = true;
     return false;
   };
-  const auto note = [&](const Field& line, std::string_view name,
+  const auto take = [&](const Field& line, std::string_view name,
                         std::optional<std::string_view>& place) {
     if (is_repeated(line, name, place)) place = std::string_view();
   };
-  const auto note_list = [&](const Field& line, std::string_view name,
+  const auto take_list = [&](const Field& line, std::string_view name,
                              std::optional<std::string_view>& place) {
     found.lists_go_on |= is_repeated(line, name, place);
   };
   for (const Field& line : fields) {
     switch (line.name.size()) {
       case 5:
-        note(line, "range", found.range);
+        take(line, "range", found.range);
         break;
       case 8:
-        note_list(line, "if-match", found.preconditions.if_match);
-        note(line, "if-range", found.preconditions.if_range);
+        take_list(line, "if-match", found.preconditions.if_match);
+        take(line, "if-range", found.preconditions.if_range);
         break;
       case 13:
-        note_list(line, "if-none-match", found.preconditions.if_none_match);
+        take_list(line, "if-none-match", found.preconditions.if_none_match);
         break;
       case 17:
-        note(line, "if-modified-since", found.preconditions.if_modified_since);
+        take(line, "if-modified-since", found.preconditions.if_modified_since);
         break;
       case 19:
-        note(line, "if-unmodified-since", found.preconditions.if_unmodified_since);
+        take(line, "if-unmodified-since", found.preconditions.if_unmodified_since);
         break;
       default:
         continue;

@@ -107,15 +107,6 @@ Task<Result<std::string_view>> read_source(BodySource& source) {
   co_return std::unexpected(Error{0, "body source threw"});
 }
 
-bool make_resident_at_once(OutgoingBody& body) {
-  file::PartSender* const part = body.not_resident();
-  if (part == nullptr) return false;
-  const file::PartSender::Span span = *part->not_resident();
-  if (part->populate(span).make(false) < 0) return false;
-  part->made_resident(span);
-  return true;
-}
-
 Task<bool> pull(io::Engine& engine, OutgoingBody& body) {
   if (file::PartSender* const part = body.not_resident()) {
     const file::PartSender::Span span = *part->not_resident();

@@ -45,9 +45,6 @@ std::string describe(const Exchange& exchange);
 // head has been sent.
 Task<Result<std::string_view>> read_source(BodySource& source);
 
-// Marks the next part of the body's file as resident. Returns false if it is not in the page cache,
-// or if the body does not wait for that.
-bool make_resident_at_once(OutgoingBody& body);
 // Waits for what the body needs when next_size() is 0: a piece of its source, or its file in the
 // page cache. Returns false if the body can't be completed.
 Task<bool> pull(io::Engine& engine, OutgoingBody& body);

@@ -1,4 +1,4 @@
-// WindowBudget: how far the receive windows of all connections of a process may grow beyond their
+// WindowBudget: how far the receive windows of all connections of a server may grow beyond their
 // initial sizes, and so how much data can wait for handlers that stopped reading. Any thread.
 #pragma once
 

@@ -21,8 +21,8 @@ struct EngineChoice {
 
 [[nodiscard]] std::string_view name_of(EngineKind kind) noexcept;
 
-// Returns the engine that is `wanted`, which is not `blocking`; the better one that works here if
-// that is `automatic`. The error is a line for the operator.
+// Chooses an engine with a loop. `wanted` is not `blocking`; `automatic` selects the better one
+// that works here. The error is a line for the operator.
 Result<EngineChoice, std::string> choose_engine(IoEngine wanted);
 
 // Must be called on the thread that will run the engine.

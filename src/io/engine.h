@@ -61,9 +61,6 @@ class Engine : public Lender {
   // Returns the ring to which other engines pass descriptors, or -1 if there is none. Any thread.
   [[nodiscard]] virtual int ring_descriptor() const noexcept { return -1; }
 
-  // Returns false if operations complete inside start(), so that nothing happens between them.
-  [[nodiscard]] virtual bool has_loop() const noexcept { return false; }
-
   // Returns the object added under `key`, an address of the caller's, or null.
   [[nodiscard]] EngineLocal* local(const void* key) const noexcept {
     for (const Local& one : locals_) {
@@ -82,6 +79,9 @@ class Engine : public Lender {
   static void set_current(Engine* engine) noexcept;
 
  protected:
+  // Destroys the objects. The destructor of a final class calls it first: until an object's
+  // destructor has ended, other threads may call wake().
+  void drop_locals() noexcept { locals_.clear(); }
   void wake_locals() {
     for (std::size_t i = 0; i < locals_.size(); ++i) locals_[i].object->woken();
   }

@@ -41,6 +41,7 @@ EpollEngine::EpollEngine(const EpollLimits& limits, base::Fd epoll, base::Fd eve
       epoll_(std::move(epoll)) {}
 
 EpollEngine::~EpollEngine() {
+  drop_locals();
   for (const Slot& slot : slots_) ASSERT(slot.socket == nullptr);
 }
 

@@ -255,7 +255,7 @@ void LoopEngine::run() {
   read_clocks();
   while (!stopping_) {
     sleeping_.store(true, std::memory_order_seq_cst);
-    const bool asked = wake_asked_.load(std::memory_order_seq_cst);
+    const bool asked = wake_requested_.load(std::memory_order_seq_cst);
     wait(queued_.empty() && !asked ? wait_ms() : 0);
     if (files_out_ > 0) {
       for (FileThreads* const threads : {&file_threads_, &call_threads_}) {
@@ -282,9 +282,9 @@ void LoopEngine::woken() {
 }
 
 void LoopEngine::wake() noexcept {
-  // One write serves all calls until the engine resets wake_asked_. A running engine needs none:
-  // either it sees wake_asked_ before it sleeps, or this thread sees sleeping_.
-  if (wake_asked_.exchange(true, std::memory_order_seq_cst)) return;
+  // One write serves all calls until the engine resets wake_requested_. A running engine needs
+  // none: either it sees wake_requested_ before it sleeps, or this thread sees sleeping_.
+  if (wake_requested_.exchange(true, std::memory_order_seq_cst)) return;
   if (!sleeping_.load(std::memory_order_seq_cst)) return;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
@@ -294,8 +294,8 @@ void LoopEngine::wake() noexcept {
 // visible.
 bool LoopEngine::awake() noexcept {
   sleeping_.store(false, std::memory_order_seq_cst);
-  return wake_asked_.load(std::memory_order_relaxed) &&
-         wake_asked_.exchange(false, std::memory_order_seq_cst);
+  return wake_requested_.load(std::memory_order_relaxed) &&
+         wake_requested_.exchange(false, std::memory_order_seq_cst);
 }
 
 // --- buffers ----------------------------------------------------------------------------------

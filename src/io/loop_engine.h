@@ -22,7 +22,6 @@ class LoopEngine : public Engine {
   void run() override;
   void stop() noexcept final { stopping_ = true; }
   void wake() noexcept final;
-  bool has_loop() const noexcept final { return true; }
   Lease borrow() final { return {*this, take_buffer(), buffer_bytes_}; }
   std::int64_t now_ms() const noexcept final { return now_ms_; }
   std::int64_t unix_seconds() const noexcept final { return unix_seconds_; }
@@ -77,7 +76,7 @@ class LoopEngine : public Engine {
   [[nodiscard]] int wait_ms() noexcept;
 
   const base::Fd event_;
-  std::atomic<bool> wake_asked_{false};
+  std::atomic<bool> wake_requested_{false};
   std::atomic<bool> sleeping_{false};  // wake() writes to the event only if true
   const std::size_t buffer_bytes_;
   const std::size_t buffers_kept_max_;

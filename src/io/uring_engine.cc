@@ -116,6 +116,7 @@ Result<void> UringEngine::set_up() {
 }
 
 UringEngine::~UringEngine() {
+  drop_locals();
   get_back();
   for (const UringSlot& slot : slots_) ASSERT(slot.socket == nullptr);
   if (ring_ != nullptr) ::io_uring_queue_exit(ring_.get());

@@ -33,7 +33,7 @@ Task<Result<void>> TcpTransport::write(base::BufferChain& bytes, base::Pace& pac
 }
 
 // Polls, because nothing notifies of acknowledgements. Usually there is nothing to wait for: enough
-// bytes follow those of a file that may change (see OutgoingBody).
+// bytes follow those of a file that may change (see file::PartSender).
 Task<bool> TcpTransport::acknowledged(std::size_t bytes_left, std::uint32_t timeout_ms) {
   constexpr std::uint32_t pause_ms = 1;  // rounded up to the timers' precision
   std::int64_t until_ms = engine().now_ms() + timeout_ms;

@@ -142,15 +142,15 @@ int publish(const std::string& file) {
   return 0;
 }
 
-struct File {
+struct PemFile {
   const std::string& name;
   BIO* content;
   mode_t mode;
 };
 
 // Writes both files or neither.
-Result<void, std::string> write_pair(const File& key, const File& certificate) {
-  const File* at = &key;  // the file whose write fails
+Result<void, std::string> write_pair(const PemFile& key, const PemFile& certificate) {
+  const PemFile* at = &key;  // the file whose write fails
   int error = write_unfinished(key.name, key.content, key.mode);
   if (error == 0) {
     at = &certificate;

@@ -55,7 +55,7 @@ class Asked {
   // Returns why an encrypted key could not be read, or nullopt if no passphrase was needed.
   [[nodiscard]] std::optional<std::string> problem() const {
     if (!answer_) return std::nullopt;
-    return *answer_ ? "the passphrase does not fit" : answer_->error();
+    return *answer_ ? "the passphrase is wrong" : answer_->error();
   }
 
  private:

@@ -110,7 +110,7 @@ Task<Result<void>> TlsTransport::handshake(std::uint32_t timeout_ms, std::uint32
     if (error == SSL_ERROR_NONE) ERR_clear_error();
     if (reason == SSL_R_HTTP_REQUEST) encrypted_.append(answer_to_plain_http);
     if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ) {
-      co_await tell_why();
+      co_await send_alert();
       co_return std::unexpected(Error{EPROTO, "TLS handshake"});
     }
     if (!encrypted_.empty()) {
@@ -129,7 +129,7 @@ Task<Result<void>> TlsTransport::handshake(std::uint32_t timeout_ms, std::uint32
 }
 
 // Sends the alert and lingers, so that the peer can read it (RFC 9112, 9.6).
-Task<void> TlsTransport::tell_why() {
+Task<void> TlsTransport::send_alert() {
   input_ = {};  // no longer read
   lease_.end();
   if (flushing_ || encrypted_.empty()) co_return;  // the writer sends it, then fails
@@ -153,8 +153,8 @@ bool TlsTransport::has_input() const noexcept {
 }
 
 // Decrypts as much as is available and fits into `room`; sets ending_ if no more follows. OpenSSL's
-// error queue, which is costly to clear (2 % of a small request), is empty before and after. That
-// OpenSSL wants to read more is no error and does not touch the queue.
+// error queue, which is costly to clear (2 % of a small request), is empty before and after. If
+// OpenSSL needs more input, the queue stays empty.
 std::size_t TlsTransport::decrypt(std::span<char> room) {
   std::size_t filled = 0;
   do {
@@ -186,7 +186,7 @@ Task<Result<io::Lease>> TlsTransport::read_plain(std::uint32_t timeout_ms) {
       if (!plain.empty()) co_return std::move(plain);
       if (ending_ == Ending::broken) {
         plain = io::Lease();
-        co_await tell_why();
+        co_await send_alert();
       }
       if (ending_ != Ending::none) continue;
     }

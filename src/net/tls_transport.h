@@ -39,7 +39,7 @@ class TlsTransport final : public Transport {
  private:
   friend struct TlsBio;  // gives OpenSSL access to input_ and encrypted_
 
-  Task<void> tell_why();
+  Task<void> send_alert();
   Task<Result<io::Lease>> read_plain(std::uint32_t timeout_ms);
   Result<void> encrypt(base::BufferChain& bytes);
   std::size_t decrypt(std::span<char> room);

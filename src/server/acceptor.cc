@@ -18,7 +18,7 @@ Result<void, std::string> Acceptor::start() {
 }
 
 void Acceptor::stop() noexcept {
-  stop_asked_.store(true);
+  stop_requested_.store(true);
   thread_.wake();
 }
 
@@ -33,7 +33,7 @@ Task<void> Acceptor::run(io::Engine& engine) {
         });
     accepting.start(loops.back().run());
   }
-  while (!stop_asked_.load()) {
+  while (!stop_requested_.load()) {
     io::WokenOp woken(engine);
     co_await woken;
   }

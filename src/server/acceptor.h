@@ -35,7 +35,7 @@ class Acceptor {
   std::vector<base::Fd> listeners_;
   std::deque<Worker>& workers_;
   Balancer balancer_;
-  std::atomic<bool> stop_asked_{false};
+  std::atomic<bool> stop_requested_{false};
   EngineThread thread_;
 };
 

@@ -86,7 +86,7 @@ void Admission::report(Refusal refusal, std::int64_t now_ms) {
     base::log_warning("{} connections are open: new ones are refused; raise --connections-max",
                       limits_.connections_max);
   } else {
-    base::log_warning("an address has {} connections: more of its own are refused; raise "
+    base::log_warning("an address has {} connections: more from it are refused; raise "
                       "--connections-per-address",
                       limits_.per_address_max);
   }

@@ -35,7 +35,7 @@ bool BlockingPool::join() {
       member.thread.join();
       continue;
     }
-    base::log_error("a thread was left behind: it began {}", describe_last_route(member.counters));
+    base::log_error("a thread was left behind; {}", describe_last_route(member.counters));
     member.thread.leave_behind();
     all = false;
   }

@@ -7,26 +7,26 @@ namespace h2server::server {
 
 namespace {
 
-using Life = std::function<void()>;
+using Body = std::function<void()>;
 
-void* live(void* life) {
-  const std::unique_ptr<Life> owned(static_cast<Life*>(life));
+void* run_body(void* body) {
+  const std::unique_ptr<Body> owned(static_cast<Body*>(body));
   (*owned)();
   return nullptr;
 }
 
 }  // namespace
 
-Result<BlockingThread> BlockingThread::start(Life life) {
-  auto owned = std::make_unique<Life>(std::move(life));
+Result<BlockingThread> BlockingThread::start(Body body) {
+  auto owned = std::make_unique<Body>(std::move(body));
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);
   ASSERT(::pthread_attr_setstacksize(&attributes, stack_bytes) == 0);
   BlockingThread made;
-  const int error = ::pthread_create(&made.handle_, &attributes, live, owned.get());
+  const int error = ::pthread_create(&made.handle_, &attributes, run_body, owned.get());
   ::pthread_attr_destroy(&attributes);
   if (error != 0) return std::unexpected(Error{error, "pthread_create"});
-  [[maybe_unused]] const Life* const given = owned.release();
+  [[maybe_unused]] const Body* const given = owned.release();
   made.started_ = true;
   return made;
 }

@@ -18,7 +18,7 @@ class BlockingThread {
   static constexpr std::size_t stack_bytes = 512 * 1024;
 
   // Returns EAGAIN if the system has no more threads.
-  static Result<BlockingThread> start(std::function<void()> life);
+  static Result<BlockingThread> start(std::function<void()> body);
 
   BlockingThread() = default;
   BlockingThread(BlockingThread&& other) noexcept

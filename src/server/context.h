@@ -60,8 +60,8 @@ struct WorkerContext {
   std::function<io::Engine*()> make_loop;
   WorkerCounters& counters;
   http::ServerContext server_context;
-  base::Pool<http::h1::H1Exchange> works;
-  base::Pool<http::h2::H2Exchange> exchanges;
+  base::Pool<http::h1::H1Exchange> h1_exchanges;
+  base::Pool<http::h2::H2Exchange> h2_exchanges;
 };
 
 }  // namespace h2server::server

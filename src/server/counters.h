@@ -35,7 +35,8 @@ struct WorkerTotals {
 // Describes what a thread that does not end may be doing.
 inline std::string describe_last_route(const WorkerCounters& counters) {
   const std::string* const route = counters.last_route.load();
-  return route == nullptr ? "no request yet" : fmt::format("last a request for {}", *route);
+  return route == nullptr ? "it has had no request"
+                          : fmt::format("its last request was for {}", *route);
 }
 
 // "worker 1: 12 connections, 345 accepted, 7 streams"

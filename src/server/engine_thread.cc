@@ -11,8 +11,8 @@ namespace h2server::server {
 
 namespace {
 
-Task<void> live(const std::function<Task<void>(io::Engine&)>& life, io::Engine& engine) {
-  co_await life(engine);
+Task<void> run_body(const std::function<Task<void>(io::Engine&)>& body, io::Engine& engine) {
+  co_await body(engine);
   engine.stop();
 }
 
@@ -21,14 +21,14 @@ Task<void> live(const std::function<Task<void>(io::Engine&)>& life, io::Engine& 
 EngineThread::~EngineThread() { ASSERT(!thread_.joinable()); }
 
 Result<void, std::string> EngineThread::start(io::EngineKind kind,
-                                              std::function<Task<void>(io::Engine&)> life,
+                                              std::function<Task<void>(io::Engine&)> body,
                                               GiveUp& give_up) {
   std::promise<Outcome> promise;
   std::future<Outcome> outcome = promise.get_future();
   try {
     thread_ = std::thread(
-        [this, kind, life = std::move(life), promise = std::move(promise), &give_up]() mutable {
-          thread_main(kind, life, std::move(promise));
+        [this, kind, body = std::move(body), promise = std::move(promise), &give_up]() mutable {
+          thread_main(kind, body, std::move(promise));
           ended_.store(true);
           give_up.notify();
         });
@@ -41,7 +41,7 @@ Result<void, std::string> EngineThread::start(io::EngineKind kind,
 }
 
 void EngineThread::thread_main(io::EngineKind kind,
-                               const std::function<Task<void>(io::Engine&)>& life,
+                               const std::function<Task<void>(io::Engine&)>& body,
                                std::promise<Outcome> outcome) {
   Result<std::unique_ptr<io::Engine>> engine = io::open_engine(kind);
   if (!engine) {
@@ -52,7 +52,7 @@ void EngineThread::thread_main(io::EngineKind kind,
   io::Engine::set_current(engine_.get());
   outcome.set_value({});
   coro::TaskGroup group;
-  group.start(live(life, *engine_));
+  group.start(run_body(body, *engine_));
   engine_->run();
 }
 

@@ -1,4 +1,4 @@
-// EngineThread: a thread that runs one coroutine, its life, on an engine of its own.
+// EngineThread: a thread that runs one coroutine, its body, on an engine of its own.
 #pragma once
 
 #include <atomic>
@@ -24,9 +24,9 @@ class EngineThread {
   ~EngineThread();
 
   // Returns when the new thread has its engine, or has failed to open one. The thread ends when
-  // `life` ends; everything that `life` started must have ended by then. `give_up` is notified of
+  // `body` ends; everything that `body` started must have ended by then. `give_up` is notified of
   // the end and must outlive the thread.
-  Result<void, std::string> start(io::EngineKind kind, std::function<Task<void>(io::Engine&)> life,
+  Result<void, std::string> start(io::EngineKind kind, std::function<Task<void>(io::Engine&)> body,
                                   GiveUp& give_up);
   // Any thread, once start() succeeded; also after join().
   void wake() noexcept { engine_->wake(); }
@@ -40,7 +40,7 @@ class EngineThread {
  private:
   using Outcome = Result<void, std::string>;
 
-  void thread_main(io::EngineKind kind, const std::function<Task<void>(io::Engine&)>& life,
+  void thread_main(io::EngineKind kind, const std::function<Task<void>(io::Engine&)>& body,
                    std::promise<Outcome> outcome);
 
   std::unique_ptr<io::Engine> engine_;  // made by the thread; outlives it, for wake()

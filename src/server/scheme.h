@@ -78,7 +78,7 @@ struct SchemeKind {
 
 // In the order of ServerScheme.
 std::span<const SchemeKind> scheme_kinds() noexcept;
-// Aborts on a value that is none of ServerScheme's.
+// Aborts on an invalid value.
 const SchemeKind& kind_of(ServerScheme scheme) noexcept;
 
 std::string_view name_of(IoEngine engine) noexcept;

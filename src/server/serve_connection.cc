@@ -62,7 +62,7 @@ Task<std::unique_ptr<Opening>> read_opening(WorkerContext& worker, net::Transpor
 
 Task<void> serve_http1(WorkerContext& worker, net::Transport& transport,
                        std::unique_ptr<Opening> opening, bool encrypted) {
-  http::h1::Connection connection(transport, worker.server_context, worker.works, encrypted,
+  http::h1::Connection connection(transport, worker.server_context, worker.h1_exchanges, encrypted,
                                   std::move(opening->early), std::move(opening->first));
   opening.reset();
   co_await connection.run();
@@ -75,7 +75,7 @@ Task<void> serve_http2(WorkerContext& worker, net::Transport& transport,
     if (loop == nullptr) co_return;
     transport.move_to(*loop);
   }
-  http::h2::Connection connection(transport, worker.server_context, worker.exchanges,
+  http::h2::Connection connection(transport, worker.server_context, worker.h2_exchanges,
                                   worker.shared.http2, encrypted);
   connection.take(opening->early);
   connection.take(opening->first.bytes());

@@ -175,7 +175,8 @@ bool Server::State::join_until_second_signal(Server& server, const sigset_t& sig
 }
 
 void Server::State::check_usable() const {
-  if (shared == nullptr) throw std::logic_error("a server that left handlers behind is used again");
+  if (shared == nullptr)
+    throw std::logic_error("this server left handlers behind and can't be used again");
 }
 
 // Called once the scheme was joined.
@@ -205,8 +206,9 @@ Server::~Server() {
 void Server::add_handler(Method method, std::string_view pattern, Handler handler) {
   state_->check_usable();
   // Workers read the router without a lock.
-  if (state_->scheme != nullptr) throw std::logic_error("a handler is added to a running server");
-  if (handler.empty()) throw std::invalid_argument("a handler without a function");
+  if (state_->scheme != nullptr)
+    throw std::logic_error("add_handler() called while the server runs");
+  if (handler.empty()) throw std::invalid_argument("the handler has no function");
   const Result<void, std::string> added =
       state_->shared->router.add(method, pattern, std::move(handler));
   if (!added) throw std::invalid_argument(added.error());
@@ -214,7 +216,7 @@ void Server::add_handler(Method method, std::string_view pattern, Handler handle
 
 Result<void, std::string> Server::start() {
   state_->check_usable();
-  if (state_->scheme != nullptr) throw std::logic_error("a running server is started again");
+  if (state_->scheme != nullptr) throw std::logic_error("start() called while the server runs");
   if (std::get_new_handler() == nullptr) std::set_new_handler(base::out_of_memory);
   const ServerOptions& options = state_->options;
   server::SharedContext& shared = *state_->shared;
@@ -312,7 +314,8 @@ Result<void, std::string> Server::run(const std::function<void()>& started) {
   stop();
   const bool all_ended = state_->join_until_second_signal(*this, while_stopping);
   state_->end(all_ended);
-  if (!all_ended) return std::unexpected(std::string("stopped without what was left behind"));
+  if (!all_ended)
+    return std::unexpected(std::string("stopped; what had not ended was left behind"));
   if (!asked) return std::unexpected(std::string("connections can't be accepted any more"));
   return {};
 }

@@ -2,7 +2,7 @@
 // runs.
 //
 // Drain and cancel are a socket pair each. Asking shuts one end down; the other end then becomes
-// readable and stays so. The death of the asking process triggers a drain, see give_up_asking().
+// readable and stays so. The death of the asking process triggers a drain, see close_asking_end().
 #pragma once
 
 #include <array>
@@ -21,15 +21,15 @@ class StopSignal {
   void ask() noexcept;
   // The ends that become readable. Closed with this object; each process closes its own copies.
   [[nodiscard]] io::Interrupts interrupts() const noexcept {
-    return {.drain = heard_[0].get(), .cancel = heard_[1].get()};
+    return {.drain = listening_ends_[0].get(), .cancel = listening_ends_[1].get()};
   }
   // Called in a forked process, which only listens. It keeps the cancel end open, so that the
   // parent's death triggers a drain, not a cancel.
-  void give_up_asking() noexcept { asking_[0].close(); }
+  void close_asking_end() noexcept { asking_ends_[0].close(); }
 
  private:
-  std::array<base::Fd, 2> asking_;
-  std::array<base::Fd, 2> heard_;
+  std::array<base::Fd, 2> asking_ends_;
+  std::array<base::Fd, 2> listening_ends_;
   unsigned asked_ = 0;
 };
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -38,8 +37,8 @@ std::optional<double> quota_of(const Path& group, bool unified) {
   return read_ratio(group / "cpu.cfs_quota_us", group / "cpu.cfs_period_us");
 }
 
-// Returns the least quota of the group `name` and of the groups around it. In a container the name
-// may be that outside of it: a group that is not there has no quota.
+// Returns the least quota of the group `name` and of its ancestors. In a container the name may be
+// the one outside of it; a group that does not exist here has no quota.
 std::optional<double> least_quota(const Path& mounted, std::string_view name, bool unified) {
   std::optional<double> least;
   for (Path group = Path(name).relative_path();; group = group.parent_path()) {
@@ -91,7 +90,8 @@ unsigned processors_allowed() noexcept {
     processors = static_cast<unsigned>(std::max(CPU_COUNT(&set), 1));
   }
   std::ifstream file("/proc/self/cgroup");
-  const std::string memberships{std::istreambuf_iterator<char>(file), {}};
+  std::string memberships;
+  std::getline(file, memberships, '\0');
   const std::optional<unsigned> quota = server::processors_of_quota("/sys/fs/cgroup", memberships);
   return std::min(processors, quota.value_or(processors));
 }

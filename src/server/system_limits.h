@@ -1,4 +1,4 @@
-// What the system grants this process: descriptors, and so connections, and processors.
+// What the system grants this process: descriptors and processors.
 #pragma once
 
 #include <filesystem>

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "coro/task_group.h"
+#include "file/cache_index.h"
 #include "server/accept_loop.h"
 #include "server/serve_connection.h"
 
@@ -32,12 +33,12 @@ class Worker::WorkerLoop {
     coro::TaskGroup accepting;
     for (AcceptLoop& loop : accept_loops_) accepting.start(loop.run());
     // Connections handed over before stop() are served too.
-    while (worker_.stops_asked_.load() == 0 ||
-           (worker_.stops_asked_.load() == 1 && worker_.waiting() > 0)) {
+    while (worker_.stops_requested_.load() == 0 ||
+           (worker_.stops_requested_.load() == 1 && worker_.waiting() > 0)) {
       io::WokenOp woken(engine_);
       co_await woken;
       take_handed_over();
-      if (worker_.shed_asked_.exchange(false))
+      if (worker_.shed_requested_.exchange(false))
         context_.server_context.connections.shed_longest_idle();
     }
     take_handed_over();  // after a second stop(): to be cancelled
@@ -93,11 +94,11 @@ class Worker::WorkerLoop {
   Task<void> watch_requests() {
     bool cancelled = false;
     while (!ended_) {
-      if (!cancelled && worker_.stops_asked_.load() >= 2) {
+      if (!cancelled && worker_.stops_requested_.load() >= 2) {
         cancelled = true;
         engine_.cancel_all();
       }
-      if (worker_.names_asked_.exchange(false)) {
+      if (worker_.names_requested_.exchange(false)) {
         worker_.publish(context_.server_context.connections.name_unfinished());
       }
       constexpr bool outlasts_cancel_all = true;
@@ -128,12 +129,13 @@ Result<void, std::string> Worker::start() {
 
 Task<void> Worker::run_loop(Worker& worker, io::Engine& engine) {
   set_root(engine, worker.shared_.root.get());
+  file::CacheIndex::add_to(engine, file::Cache::of_process());
   WorkerLoop loop(worker, engine);
   co_await loop.run();
 }
 
 void Worker::stop() noexcept {
-  stops_asked_.fetch_add(1);
+  stops_requested_.fetch_add(1);
   thread_.wake();
 }
 
@@ -161,14 +163,14 @@ void Worker::publish(std::vector<std::string> names) {
 
 void Worker::report_unfinished() {
   constexpr std::chrono::milliseconds answer_max{200};
-  names_asked_.store(true);
+  names_requested_.store(true);
   thread_.wake();
   const auto answered = [this] {
     const std::lock_guard lock(names_mutex_);
     return names_.has_value() || thread_.ended();
   };
   if (!shared_.give_up.wait_for(answer_max, answered)) {
-    base::log_error("a worker was left behind: its thread hangs; it began {}",
+    base::log_error("a worker was left behind: its thread hangs; {}",
                     describe_last_route(counters_));
     return;
   }

@@ -37,7 +37,7 @@ class Worker {
 
   // Asks the worker to close its longest idle connection, if any. Any thread.
   void shed_longest_idle() noexcept {
-    shed_asked_.store(true);
+    shed_requested_.store(true);
     thread_.wake();
   }
 
@@ -69,9 +69,9 @@ class Worker {
   base::Counter handed_over_;  // counted by the thread that hands over
   base::Counter taken_;        // counted by the worker's thread
   WorkerCounters counters_;
-  std::atomic<int> stops_asked_{0};
-  std::atomic<bool> shed_asked_{false};
-  std::atomic<bool> names_asked_{false};
+  std::atomic<int> stops_requested_{0};
+  std::atomic<bool> shed_requested_{false};
+  std::atomic<bool> names_requested_{false};
   std::mutex names_mutex_;
   std::optional<std::vector<std::string>> names_;  // of unfinished requests, once published
   EngineThread thread_;

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 
 #include "content/support.h"
+#include "file/cache_index.h"
 #include "file/support.h"
 #include "io/support.h"
 
@@ -12,7 +13,9 @@ using tests::TemporaryDirectory;
 
 class ColdCache : public io::EngineFixture, public testing::WithParamInterface<io::EngineKind> {
  protected:
-  ColdCache() : EngineFixture(io::open_engine(GetParam()).value()) {}
+  ColdCache() : EngineFixture(io::open_engine(GetParam()).value()) {
+    CacheIndex::add_to(*engine_, cache_.cache());
+  }
 
   void make_cold(const std::string& name) const {
     const base::Fd file(::open(directory_.path_of(name).c_str(), O_RDONLY | O_CLOEXEC));

@@ -4,10 +4,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "base/clock.h"
 #include "content/support.h"
 #include "file/support.h"
-#include "http/date.h"
 
 namespace h2server::file {
 namespace {
@@ -69,40 +67,6 @@ TEST_F(CacheTest, KindsOfPaths) {
     }
   }
   EXPECT_EQ(cache.entries(), rows.size());
-}
-
-TEST_F(CacheTest, DescribesTheFile) {
-  directory.write_settled("page.html", "<p>", 784111777);
-  const FileRef file = run_now(cache.find(nullptr, "page.html", 0)).file;
-  ASSERT_NE(file, nullptr);
-  EXPECT_EQ(file->size(), 3U);
-  EXPECT_EQ(file->content_type(), "text/html; charset=utf-8");
-  EXPECT_EQ(file->last_modified(), "Sun, 06 Nov 1994 08:49:37 GMT");
-  EXPECT_TRUE(file->etag().size() > 2 && file->etag().front() == '"' && file->etag().back() == '"');
-  EXPECT_EQ(file->head().h1, "HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Length: 3\r\n"
-                             "Content-Type: text/html; charset=utf-8\r\n"
-                             "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nETag: " +
-                                 std::string(file->etag()) + "\r\nAccept-Ranges: bytes\r\n");
-  std::string fields;
-  for (const Field& field : file->head().h2) {
-    fields.append(field.name).append("=").append(field.value).append(";");
-  }
-  EXPECT_EQ(fields,
-            ":status=200;server=h2server;content-length=3;content-type=text/html; charset=utf-8;"
-            "last-modified=Sun, 06 Nov 1994 08:49:37 GMT;etag=" +
-                std::string(file->etag()) + ";accept-ranges=bytes;");
-}
-
-// RFC 9110, 8.8.2.1.
-TEST_F(CacheTest, SaysOfNoFileThatItIsModifiedInTheFuture) {
-  directory.write_settled("a.txt", "a", 4102444800);  // the year 2100
-  const std::int64_t before = base::unix_seconds();
-  const FileRef file = run_now(cache.find(nullptr, "a.txt", 0)).file;
-  ASSERT_NE(file, nullptr);
-  const std::optional<std::int64_t> said = http::parse_date(file->last_modified(), before);
-  ASSERT_TRUE(said.has_value()) << file->last_modified();
-  EXPECT_GE(*said, before);
-  EXPECT_LE(*said, base::unix_seconds());
 }
 
 TEST_F(CacheTest, HeldOrMappedBySize) {
@@ -218,7 +182,7 @@ TEST_F(CacheTest, Settled) {
       {now + 2, false}, {now + 3600, false}, {now + far, false},
   };
   for (const auto& [changed_s, settled] : rows) {
-    Version version;
+    FileVersion version;
     version.changed_s = changed_s;
     EXPECT_EQ(is_settled(version), settled) << changed_s - now;
   }

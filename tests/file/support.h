@@ -23,7 +23,7 @@ inline std::string_view bytes_of(const File& file) {
 // Maps the file as it is now.
 inline FileRef map_file(const std::string& path) {
   base::Fd descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  const std::optional<file::Version> version = file::version_of(descriptor.get());
+  const std::optional<file::FileVersion> version = file::version_of(descriptor.get());
   EXPECT_TRUE(version.has_value()) << path;
   auto content = file::Content::map(*version, std::move(descriptor));
   EXPECT_NE(content, nullptr) << path;

@@ -39,7 +39,7 @@ std::vector<std::string> files_of(const std::string& folder) {
 
 // Parses `bytes` like a connection, `step` bytes at a time. Returns the requests, their content and
 // the error as text.
-std::string understand(const std::string& bytes, std::size_t step) {
+std::string interpret(const std::string& bytes, std::size_t step) {
   const Limits limits;
   h1::Parser parser(limits);
   std::string log;
@@ -93,9 +93,9 @@ TEST(Corpus, Http1IsUnderstoodAlikeHoweverItArrives) {
   const std::vector<std::string> files = files_of("fuzz-http1");
   if (files.empty()) GTEST_SKIP() << "no ../shared/corpora/fuzz-http1";
   for (const std::string& bytes : files) {
-    const std::string whole = understand(bytes, std::max<std::size_t>(bytes.size(), 1));
-    ASSERT_EQ(understand(bytes, 1), whole) << testing::PrintToString(bytes);
-    ASSERT_EQ(understand(bytes, 13), whole) << testing::PrintToString(bytes);
+    const std::string whole = interpret(bytes, std::max<std::size_t>(bytes.size(), 1));
+    ASSERT_EQ(interpret(bytes, 1), whole) << testing::PrintToString(bytes);
+    ASSERT_EQ(interpret(bytes, 13), whole) << testing::PrintToString(bytes);
   }
 }
 

@@ -91,6 +91,44 @@ TEST(Trailers, OfARequestOfHttp2) {
   }
 }
 
+// A section beyond the limits must not reach the handler as if it were complete.
+TEST(Trailers, BeyondTheLimitsEndTheRequest) {
+  struct Limited {
+    Lines lines;
+    bool good;
+  };
+  const Limits limits{.head_bytes_max = 200, .fields_max = 5};
+  const Limited all[] = {
+      {{{"a", "1"}, {"b", "2"}, {"c", "3"}, {"d", "4"}}, true},
+      {{{"a", "1"}, {"b", "2"}, {"c", "3"}, {"d", "4"}, {"e", "5"}, {"f", "6"}}, false},
+      {{{"a", std::string(150, 'x')}}, true},
+      {{{"a", std::string(200, 'x')}}, false},
+  };
+  for (const Http2Implementation implementation :
+       {Http2Implementation::native, Http2Implementation::nghttp2}) {
+    for (const Limited& row : all) {
+      h2::SessionHost host(implementation, limits);
+      ASSERT_TRUE(host.receive(h2::opening() + h2::post(1)));
+      ASSERT_TRUE(host.receive(h2::headers(1, h2::block(row.lines))));
+      EXPECT_EQ(host.log.find("ended") != std::string::npos, row.good) << host.log;
+      // libnghttp2 closes the stream when it has sent its reset.
+      if (implementation == Http2Implementation::nghttp2) continue;
+      EXPECT_EQ(host.log.find("closed") == std::string::npos, row.good) << host.log;
+    }
+  }
+  base::Arena arena;
+  for (const std::size_t lines : {4U, 5U, 6U}) {
+    h1::TrailerSection trailers(arena);
+    h1::BodyDecoder decoder({.body = h1::Framing::Body::chunked}, &trailers, limits.fields_max);
+    std::string bytes = "0\r\n";
+    for (std::size_t i = 0; i < lines; ++i) bytes += "a: b\r\n";
+    bytes += "\r\n";
+    std::string_view rest = bytes;
+    EXPECT_EQ(decoder.decode(rest), lines <= 5 ? h1::BodyDecoder::Verdict::finished
+                                               : h1::BodyDecoder::Verdict::malformed);
+  }
+}
+
 // Checks which of a source's trailer fields are sent, and in what form. session_test.cc covers the
 // frames of HTTP/2.
 TEST(Trailers, OfAResponse) {

@@ -66,10 +66,10 @@ class BlockingEngineTest : public testing::Test {
 
   static std::string error(int code) { return "error " + std::to_string(code); }
 
-  Asking asking_;
+  Asking asking_ends_;
   int drains_ = 0;
   std::function<void()> on_drain_;
-  BlockingEngine engine_{asking_.interrupts(), [this] {
+  BlockingEngine engine_{asking_ends_.interrupts(), [this] {
                            ++drains_;
                            if (on_drain_) on_drain_();
                          }};
@@ -93,7 +93,7 @@ TEST_F(BlockingEngineTest, ReceivesWhatHasArrivedAndWhatArrivesLater) {
 }
 
 TEST_F(BlockingEngineTest, ReceivesAllOfMoreThanABuffer) {
-  BlockingEngine small(asking_.interrupts(), [] {}, {.buffer_bytes = 4});
+  BlockingEngine small(asking_ends_.interrupts(), [] {}, {.buffer_bytes = 4});
   Socket socket(small, std::move(pair_.ours));
   put(pair_.theirs, "0123456789");
   EXPECT_EQ(receive(socket), "0123");
@@ -151,7 +151,7 @@ TEST_F(BlockingEngineTest, BuffersAreLentAgain) {
 TEST_F(BlockingEngineTest, WhoWaitsIsToldOfTheDrain) {
   Socket socket(engine_, std::move(pair_.ours));
   on_drain_ = [this] { put(pair_.theirs, "told"); };
-  std::thread operator_([this] { asking_.drain.theirs.close(); });
+  std::thread operator_([this] { asking_ends_.drain.theirs.close(); });
   EXPECT_EQ(receive(socket), "told") << "the wait goes on";
   operator_.join();
   EXPECT_EQ(receive(socket, 1), error(ETIMEDOUT));
@@ -160,7 +160,7 @@ TEST_F(BlockingEngineTest, WhoWaitsIsToldOfTheDrain) {
 
 TEST_F(BlockingEngineTest, TheDrainMayCancelWhatWaits) {
   Socket socket(engine_, std::move(pair_.ours));
-  asking_.drain.theirs.close();
+  asking_ends_.drain.theirs.close();
   const auto body = [&]() -> Task<void> {
     ReceiveOp waiting(socket, 0);
     on_drain_ = [&waiting] {
@@ -177,16 +177,16 @@ TEST_F(BlockingEngineTest, TheDrainMayCancelWhatWaits) {
 }
 
 TEST_F(BlockingEngineTest, TheDrainIsSeenByWhoSleeps) {
-  asking_.drain.theirs.close();
+  asking_ends_.drain.theirs.close();
   EXPECT_TRUE(sleep(5));
   EXPECT_EQ(drains_, 1);
 }
 
 // The socket is always ready, so the engine never blocks.
 TEST_F(BlockingEngineTest, WhoNeverWaitsIsToldToo) {
-  BlockingEngine engine(asking_.interrupts(), [this] { ++drains_; }, {.look_ms = 1});
+  BlockingEngine engine(asking_ends_.interrupts(), [this] { ++drains_; }, {.look_ms = 1});
   Socket socket(engine, std::move(pair_.ours));
-  asking_.drain.theirs.close();
+  asking_ends_.drain.theirs.close();
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (drains_ == 0 && std::chrono::steady_clock::now() < until) {
     put(pair_.theirs, "x");
@@ -199,7 +199,7 @@ TEST_F(BlockingEngineTest, WhoNeverWaitsIsToldToo) {
 
 TEST_F(BlockingEngineTest, CancelEndsTheWaitAndAllThatFollow) {
   Socket socket(engine_, std::move(pair_.ours));
-  std::thread operator_([this] { asking_.cancel.theirs.close(); });
+  std::thread operator_([this] { asking_ends_.cancel.theirs.close(); });
   EXPECT_EQ(receive(socket), error(ECANCELED));
   operator_.join();
   put(pair_.theirs, "too late");
@@ -210,14 +210,14 @@ TEST_F(BlockingEngineTest, CancelEndsTheWaitAndAllThatFollow) {
 }
 
 TEST_F(BlockingEngineTest, CancelEndsASleep) {
-  std::thread operator_([this] { asking_.cancel.theirs.close(); });
+  std::thread operator_([this] { asking_ends_.cancel.theirs.close(); });
   EXPECT_FALSE(sleep(3'600'000));
   operator_.join();
 }
 
 TEST_F(BlockingEngineTest, ADeadlineCancels) {
   Socket socket(engine_, std::move(pair_.ours));
-  asking_.drain.theirs.close();
+  asking_ends_.drain.theirs.close();
   on_drain_ = [this] { engine_.cancel_all_at(engine_.now_ms() + 10); };
   EXPECT_EQ(receive(socket), error(ECANCELED));
   EXPECT_EQ(drains_, 1);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -184,12 +185,15 @@ class Gate {
     in_ = base::Fd(ends[1]);
   }
   void open() { in_.close(); }
-  int pass() const {
+  [[nodiscard]] bool entered() const noexcept { return entered_.load(); }
+  int pass() {
+    entered_.store(true);
     char byte;
     return static_cast<int>(::read(out_.get(), &byte, 1));
   }
 
  private:
+  std::atomic<bool> entered_{false};
   base::Fd out_;
   base::Fd in_;
 };
@@ -255,8 +259,10 @@ TEST_P(FileOpTest, CancellingAll) {
     later = co_await file::run_waiting(engine_.get(), [] { return 0; });
   };
   const auto canceller = [&]() -> Task<void> {
-    SleepOp sleep(*engine_, 1);
-    co_await sleep;
+    while (!gate.entered()) {
+      SleepOp sleep(*engine_, 1);
+      co_await sleep;
+    }
     engine_->cancel_all();
     gate.open();
   };

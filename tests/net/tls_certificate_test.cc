@@ -193,9 +193,9 @@ TEST_F(TlsCertificate, AnEncryptedKeyNeedsItsPassphrase) {
     Answer answer;
     const char* reason;
   };
-  const std::vector<Row> rows = {{"wrong", "does not fit"},
-                                 {"", "does not fit"},
-                                 {std::string(5000, 'x'), "does not fit"},
+  const std::vector<Row> rows = {{"wrong", "is wrong"},
+                                 {"", "is wrong"},
+                                 {std::string(5000, 'x'), "is wrong"},
                                  {std::unexpected(std::string("a reason")), "a reason"}};
   for (const Row& row : rows) {
     const auto context = open(row.answer);

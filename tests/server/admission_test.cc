@@ -93,7 +93,7 @@ TEST(Admission, SaysSoNowAndThen) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "h2server: warning: 2 connections are open: new ones are refused; raise "
             "--connections-max\n"
-            "h2server: warning: an address has 3 connections: more of its own are refused; raise "
+            "h2server: warning: an address has 3 connections: more from it are refused; raise "
             "--connections-per-address\n");
 }
 

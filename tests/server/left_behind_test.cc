@@ -94,7 +94,7 @@ TEST_P(LeftBehind, AHandlerThatNobodyResumes) {
   server_.stop();
   const std::string log = wait();
   const std::string line = has_loop() ? "left behind: GET /never/one (route /never/{name})"
-                                      : "a thread was left behind: it began last a request for "
+                                      : "a thread was left behind; its last request was for "
                                         "/never/{name}";
   EXPECT_NE(log.find(line), std::string::npos) << log;
   EXPECT_TRUE(server_.wait());  // nothing is left to wait for
@@ -104,7 +104,7 @@ TEST_P(LeftBehind, AHandlerThatHoldsItsThread) {
   begin("/hang");
   server_.stop();
   const std::string log = wait();
-  EXPECT_NE(log.find("last a request for /hang"), std::string::npos) << log;
+  EXPECT_NE(log.find("last request was for /hang"), std::string::npos) << log;
   gate_.release();
 }
 

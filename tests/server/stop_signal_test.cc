@@ -48,7 +48,7 @@ int status_of(pid_t child) {
 TEST(StopSignal, AForkedProcessHears) {
   StopSignal signal = *StopSignal::open();
   const pid_t child = fork_for([&signal] {
-    signal.give_up_asking();
+    signal.close_asking_end();
     return readable(signal.interrupts().drain, patience_ms) &&
                    readable(signal.interrupts().cancel, patience_ms)
                ? 0
@@ -65,7 +65,7 @@ TEST(StopSignal, TheDeathOfWhoAsksAsksToDrain) {
   const pid_t asker = fork_for([&pipe] {
     StopSignal signal = *StopSignal::open();
     fork_for([&signal, &pipe] {
-      signal.give_up_asking();
+      signal.close_asking_end();
       const bool drains = readable(signal.interrupts().drain, patience_ms);
       const char heard = drains && !readable(signal.interrupts().cancel) ? 'y' : 'n';
       return ::write(pipe[1], &heard, 1) == 1 ? 0 : 1;

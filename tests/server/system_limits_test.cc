@@ -27,11 +27,12 @@ TEST(SystemLimits, DescriptorsAreRaisedToTheHardLimit) {
 
 TEST(SystemLimits, TheLeastQuotaOfTheGroupsCounts) {
   const tests::TemporaryDirectory mounted;
-  for (const char* const group : {"a/b", "free", "small", "cpu/v1"}) {
+  for (const char* const group : {"a/b", "a/c", "free", "small", "cpu/v1"}) {
     std::filesystem::create_directories(mounted.path_of(group));
   }
   mounted.write("a/cpu.max", "250000 100000\n");
   mounted.write("a/b/cpu.max", "max 100000\n");
+  mounted.write("a/c/cpu.max", "800000 100000\n");
   mounted.write("free/cpu.max", "max 100000\n");
   mounted.write("small/cpu.max", "1000 100000\n");
   mounted.write("cpu/v1/cpu.cfs_quota_us", "400000\n");
@@ -48,6 +49,8 @@ TEST(SystemLimits, TheLeastQuotaOfTheGroupsCounts) {
       {"0::/a\n", 3},
       {"0::/a/b\n", 3},  // of the group around it
       {"0::/a/gone\n", 3},
+      {"0::/a/c\n", 3},  // the lesser one
+      {"4:cpu:/v1\n0::/a\n", 3},
       {"0::/free\n", std::nullopt},
       {"0::/small\n", 1},
       {"4:cpu,cpuacct:/v1\n", 4},

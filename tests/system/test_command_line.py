@@ -131,6 +131,8 @@ WRONG = {
     "uploads into the root": (["--upload-dir", "www"], ["root", "www", "--upload-dir"]),
     "uploads below the root": (["--upload-dir", "www/a/b"], ["www/a/b", "--upload-dir"]),
     "root below the uploads": (["--upload-dir", "."], ["www", "--upload-dir"]),
+    "uploads below the root, in a directory to be made": (
+        ["--root", ".", "--upload-dir", "new/uploads"], ["new/uploads", "--upload-dir"]),
     "uploads into the root by a link": (["--upload-dir", "link"], ["link", "--upload-dir"]),
 }
 
@@ -177,6 +179,9 @@ CREDENTIALS = {
     "key below the root": (["-k", "www/server.key"], [2], ["www/server.key", "--key"]),
     "key in the root above": (["--root", "."], [2], ["server.key", "--key"]),
     "key below a linked root": (["--root", "link", "-k", "www/server.key"], [2], ["server.key"]),
+    "key to be made below the root, in a directory to be made": (
+        ["--root", ".", "--self-signed", "-c", "tls/c.pem", "-k", "tls/k.pem"], [2],
+        ["tls/k.pem", "--key"]),
     "key to be made below the root":
         (["-k", "www/a.key", "-c", "a.crt", "--self-signed"], [2], ["www/a.key", "--key"]),
 }

@@ -194,7 +194,7 @@ def test_wrong_passphrase(encrypted):
     with Terminal(encrypted) as terminal:
         terminal.read_until("a.key: ")
         terminal.write("wrong\n")
-        shown = terminal.read_until("passphrase does not fit")
+        shown = terminal.read_until("passphrase is wrong")
         assert "a.key" in shown and shown.count("Passphrase of") == 1
         assert terminal.wait() == 1
 

@@ -44,7 +44,7 @@ class Crowd:
             for _ in range(2 * workers + 1):
                 assert fetch(server, protocol, "/large").body == CONTENT
         # Each worker may keep the large file and a spare descriptor open.
-        self.base = Base(server, files_kept=2 * workers)
+        self.base = Base(server, files_kept=2 + workers)
 
     @property
     def protocols(self):

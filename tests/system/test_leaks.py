@@ -88,7 +88,7 @@ def test_load_leaves_nothing(pair, tls):
         place_files(server)
         load(server, rounds=2)
         # Each worker may keep the two larger files and a spare descriptor open.
-        base = Base(server, files_kept=3 * pair.threads(WORKERS, POOL_THREADS))
+        base = Base(server, files_kept=3 + pair.threads(WORKERS, POOL_THREADS))
         load(server, ROUNDS)
         base.check()
 

@@ -25,7 +25,7 @@ def test_no_request_fails(protocol, pair):
         (server.root / "large").write_bytes(b"y" * 200_000)
         assert fetch(server, protocol, "/").status == 200
         # Each worker will keep the large file and a spare descriptor open.
-        base = Base(server, files_kept=2 * pair.threads(WORKERS))
+        base = Base(server, files_kept=2 + pair.threads(WORKERS))
         check_result(h2load(server, protocol))
         base.check()
 

@@ -22,7 +22,7 @@ SYSTEM_HEADERS = {
     "server": r"fcntl|netinet/in|poll|pthread|sched|sys/(resource|socket|types|wait)|unistd",
     "content": r"dirent|fcntl|linux/fs|string|sys/(file|mman|stat|statvfs|syscall)|unistd",
     "http": r"arpa/inet",
-    "file": r"fcntl|sys/(mman|resource|stat)|unistd",
+    "file": r"fcntl|pthread|sys/(mman|resource|stat)|unistd",
     "net": r"arpa/inet|fcntl|ifaddrs|linux/sockios|malloc|net/if|netdb|netinet/(in|tcp)|poll"
            r"|sys/(file|ioctl|socket)|unistd",
     "io": r"fcntl|linux/openat2|poll|sys/(epoll|eventfd|ioctl|mman|sendfile|socket|syscall|uio)"

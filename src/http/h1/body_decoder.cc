@@ -6,17 +6,13 @@
 
 namespace h2server::http::h1 {
 
-namespace {
-
-bool is_space(char c) noexcept { return c == ' ' || c == '\t'; }
-
-}  // namespace
-
-BodyDecoder::BodyDecoder(const Framing& framing, TrailerSection* trailers) noexcept
+BodyDecoder::BodyDecoder(const Framing& framing, TrailerSection* trailers,
+                         std::size_t trailers_max) noexcept
     : state_(framing.body == Framing::Body::chunked  ? State::size_first
              : framing.body == Framing::Body::length ? State::by_length
                                                      : State::finished),
       left_(framing.length),
+      trailers_left_(trailers_max),
       trailers_(trailers) {}
 
 BodyDecoder::Verdict BodyDecoder::decode(std::string_view& bytes) {
@@ -112,14 +108,14 @@ void BodyDecoder::step(char c) {
 BodyDecoder::State BodyDecoder::after_item(char c) noexcept {
   if (c == '\r') return State::size_end;
   if (c == ';') return State::extension_name_first;
-  return is_space(c) ? State::extension_gap : State::malformed;
+  return base::is_blank(c) ? State::extension_gap : State::malformed;
 }
 
 // RFC 9112, 7.1.1: *( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] ). Extensions are
 // ignored. Anything outside the grammar, such as a space before the line's end, is refused, since
 // another recipient could interpret it differently.
 BodyDecoder::State BodyDecoder::after_extension_byte(char c) const noexcept {
-  const auto or_space = [&](State next) { return is_space(c) ? state_ : next; };
+  const auto or_space = [&](State next) { return base::is_blank(c) ? state_ : next; };
   switch (state_) {
     case State::extension_gap:
       return or_space(c == ';' ? State::extension_name_first : State::malformed);
@@ -127,7 +123,7 @@ BodyDecoder::State BodyDecoder::after_extension_byte(char c) const noexcept {
       return or_space(is_token_character(c) ? State::extension_name : State::malformed);
     case State::extension_name:
       if (is_token_character(c)) return state_;
-      if (is_space(c)) return State::extension_name_gap;
+      if (base::is_blank(c)) return State::extension_name_gap;
       return c == '=' ? State::extension_value_first : after_item(c);
     case State::extension_name_gap:
       if (c == '=') return State::extension_value_first;
@@ -154,8 +150,7 @@ BodyDecoder::State BodyDecoder::after_extension_byte(char c) const noexcept {
 void BodyDecoder::step_trailer(char c) {
   const State before = state_;
   state_ = ++overhead_ > overhead_bytes_max ? State::malformed : after_trailer_byte(c);
-  if (state_ == State::trailer_name && before == State::trailer_start &&
-      ++trailer_lines_ > trailer_lines_max) {
+  if (state_ == State::trailer_name && before == State::trailer_start && trailers_left_-- == 0) {
     state_ = State::malformed;
   }
   if (trailers_ == nullptr || state_ == State::malformed) return;

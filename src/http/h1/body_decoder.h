@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "h2server/limits.h"
 #include "http/h1/parser.h"
 #include "http/h1/trailer_section.h"
 
@@ -15,8 +16,9 @@ class BodyDecoder {
   enum class Verdict { need_more, content, finished, malformed };
 
   // `trailers` must outlive the decoder, and is complete when the decoder is finished. If it is
-  // null, trailer fields are checked and dropped.
-  explicit BodyDecoder(const Framing& framing, TrailerSection* trailers = nullptr) noexcept;
+  // null, trailer fields are checked and dropped. More than `trailers_max` lines are malformed.
+  explicit BodyDecoder(const Framing& framing, TrailerSection* trailers = nullptr,
+                       std::size_t trailers_max = Limits().fields_max) noexcept;
 
   // Removes what it decodes from the front of `bytes`. `content`: content() is the next piece, a
   // view into `bytes`; call again. `need_more`: all of `bytes` has been consumed.
@@ -56,7 +58,6 @@ class BodyDecoder {
 
   static constexpr std::size_t overhead_bytes_max = 16 * 1024;  // of chunk extensions or trailers
   static constexpr std::size_t size_digits_max = 16;
-  static constexpr std::size_t trailer_lines_max = 100;  // as in a head: Limits::fields_max
 
   // Consumes one byte that is not content.
   void step(char c);
@@ -67,9 +68,9 @@ class BodyDecoder {
   [[nodiscard]] State after_trailer_byte(char c) const noexcept;
 
   State state_;
-  std::uint64_t left_ = 0;    // bytes of the body or of the chunk
-  std::size_t overhead_ = 0;  // bytes of the chunk's size and extensions, or of the trailers
-  std::size_t trailer_lines_ = 0;
+  std::uint64_t left_ = 0;     // bytes of the body or of the chunk
+  std::size_t overhead_ = 0;   // bytes of the chunk's size and extensions, or of the trailers
+  std::size_t trailers_left_;  // lines that may still come
   TrailerSection* trailers_;
   std::string_view content_;
 };

@@ -33,7 +33,7 @@ Connection::Connection(net::Transport& transport, ServerContext& context,
       encrypted_(encrypted),
       exchange_(nullptr, {&exchanges}) {
   context.connections.add(*this);
-  begin_work();
+  take_exchange();
   exchange_->head_buffer = std::move(early);
   exchange_->take(std::move(first));
 }
@@ -48,7 +48,7 @@ void Connection::name_unfinished(std::vector<std::string>& names) const {
   if (exchange_ != nullptr && exchange_->request) names.push_back(describe(*exchange_));
 }
 
-void Connection::begin_work() {
+void Connection::take_exchange() {
   exchange_ = exchange_.get_deleter().pool->take();
   const Limits& limits = context_.limits;
   if (!exchange_->parser) exchange_->parser.emplace(limits);
@@ -67,7 +67,7 @@ Task<void> Connection::run() {
     context_.connections.set_busy(*this);
     idle_ = false;
     if (!lease || lease->empty()) break;
-    begin_work();
+    take_exchange();
     exchange_->take(*std::move(lease));
   }
   exchange_.reset();
@@ -180,7 +180,8 @@ void Connection::refuse(int status) {
 void Connection::begin_exchange() {
   ++requests_;
   exchange_->head.encrypted = encrypted_;
-  exchange_->decoder = BodyDecoder(exchange_->parser->framing(), &exchange_->trailers);
+  exchange_->decoder =
+      BodyDecoder(exchange_->parser->framing(), &exchange_->trailers, context_.limits.fields_max);
   exchange_->owes_continue = exchange_->parser->framing().expects_continue;
   exchange_->dropped = 0;
   exchange_->receiving =
@@ -280,7 +281,7 @@ bool Connection::append_body() {
                        exchange_->head.version == Version::http_1_1;
   while (exchange_->output.size() < output_bytes_max()) {
     const std::size_t size = outgoing.next_size(output_bytes_max());
-    if (size == 0 && make_resident_at_once(outgoing)) continue;
+    if (size == 0 && outgoing.make_resident_at_once()) continue;
     if (size == 0 || outgoing.must_wait(exchange_->output, size)) break;
     std::array<char, 24> room;
     const std::string_view prefix = chunked ? encode_chunk_size(size, room) : std::string_view();

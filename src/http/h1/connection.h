@@ -81,7 +81,7 @@ class Connection final : private Drainable {
   void shed() override { transport_.cancel_read(); }
   void name_unfinished(std::vector<std::string>& names) const override;
 
-  void begin_work();
+  void take_exchange();
   Task<void> serve_arrived();
   Parser::Verdict parse();
   Task<bool> wait_for_rest_of_head();

@@ -165,7 +165,7 @@ bool Connection::receive(std::string_view bytes) {
   active_ms_ = transport_.engine().now_ms();
   receiving_ = true;
   handle_events();
-  note_block();
+  watch_block();
   check_deadlines();
   receiving_ = false;
   output_wanted_.set();
@@ -214,7 +214,7 @@ Task<void> Connection::write_all() {
 // --- deadlines --------------------------------------------------------------------------------
 
 // A field block has a deadline from its first byte to its last, like a head in HTTP/1.1.
-void Connection::note_block() {
+void Connection::watch_block() {
   const std::uint32_t block = session_->unfinished_block();
   if (block == block_) return;
   block_ = block;
@@ -245,11 +245,11 @@ void Connection::check_deadlines() {
   if (elapsed_ms < check_ms(limits)) return;
   checked_ms_ = now_ms;
   // Delays of this thread must not count against the clients.
-  check_transfers(std::min(elapsed_ms, 2 * check_ms(limits)));
+  check_exchanges(std::min(elapsed_ms, 2 * check_ms(limits)));
   handle_events();
 }
 
-void Connection::check_transfers(std::int64_t elapsed_ms) {
+void Connection::check_exchanges(std::int64_t elapsed_ms) {
   const Waiting waiting{.elapsed_ms = elapsed_ms,
                         // The client can't send while slow handlers keep our window closed.
                         .for_content = session_->may_receive(),
@@ -486,7 +486,7 @@ void Connection::respond(H2Exchange& exchange) {
   if (has_body) {
     exchange.outgoing.open(response, {.copy = !transport_.bytes_go_to_kernel(),
                                       .inline_bytes_max = context_.limits.inline_file_bytes_max});
-    make_resident_at_once(exchange.outgoing);
+    exchange.outgoing.make_resident_at_once();
   }
   session_->respond(exchange, head, has_body);
   want_write();

@@ -1,10 +1,10 @@
-// Connection: an HTTP/2 connection (RFC 9113). Moves bytes between the network stream and the
+// Connection: an HTTP/2 connection (RFC 9113). Moves bytes between the transport and the
 // session, and requests from the session to their handlers. The session parses and writes the
 // frames.
 //
 // One coroutine reads, one writes, and one runs for each handler or body that waits, all on the
-// stream's engine. All answers to one receive leave in one write. No handler runs inside a call of
-// the session: the connection pulls events and handles each after the call has returned.
+// transport's engine. All answers to one receive leave in one write. No handler runs inside a call
+// of the session: the connection pulls events and handles each after the call has returned.
 #pragma once
 
 #include <memory>
@@ -49,9 +49,9 @@ class Connection final : private Drainable {
   [[nodiscard]] std::uint32_t silence_ms_max() const noexcept;
   [[nodiscard]] std::uint32_t wait_ms() const noexcept;
   [[nodiscard]] bool settings_overdue() const noexcept;
-  void note_block();
+  void watch_block();
   void check_deadlines();
-  void check_transfers(std::int64_t elapsed_ms);
+  void check_exchanges(std::int64_t elapsed_ms);
   // What the client had to provide during `elapsed_ms`.
   struct Waiting {
     std::int64_t elapsed_ms;

@@ -166,7 +166,7 @@ void FrameReceiver::announce(std::uint32_t id, std::uint32_t increment) {
   sender_.window_update(id, increment);
   if (!growth_.begin(window_.unread())) return;
   sender_.ping(growth_ping, false);
-  guard_.note_question();
+  guard_.credit_ping();
 }
 
 void FrameReceiver::widen_windows() {

@@ -21,9 +21,9 @@ class FloodGuard {
 
   // A stream allows four idle frames more: a WINDOW_UPDATE or RST_STREAM that crosses its end, a
   // PRIORITY_UPDATE, an acknowledgement.
-  void note_stream() noexcept { idle_frames_.earn(4); }
+  void credit_stream() noexcept { idle_frames_.earn(4); }
   // A PING of ours allows one more: the answer is an idle frame.
-  void note_question() noexcept { idle_frames_.earn(1); }
+  void credit_ping() noexcept { idle_frames_.earn(1); }
 
   // Counts an idle frame: SETTINGS, PING, PRIORITY, empty DATA, frames on closed streams, and
   // extensions (CVE-2019-9512, 9513, 9515, 9518). Returns false if the limit is exceeded.

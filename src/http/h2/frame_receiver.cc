@@ -323,11 +323,11 @@ bool FrameReceiver::on_block(std::string_view block, SessionEvent& event) {
   }
   streams_.use(id);
   if (id > last_served_) return ignore_block(block);
-  guard_.note_stream();
+  guard_.credit_stream();
   if (streams_.alive() >= limits_.streams_max) {  // 5.1.2
     const bool decoded = decode(block, nullptr) != Decoded::failed;
     if (decoded) sender_.reset(id, ErrorCode::refused_stream);
-    if (!block_ends_stream_) streams_.note_reset(id);
+    if (!block_ends_stream_) streams_.mark_reset(id);
     if (!guard_.allow_reset()) fail(ErrorCode::enhance_your_calm);
     return false;
   }

@@ -93,7 +93,7 @@ void FrameSender::reset(H2Exchange& exchange, ErrorCode code) {
   if (exchange.stream.state == Stream::State::closed) return;
   reset(exchange.id, code);
   // RFC 9113, 5.1: only a peer that has not ended its side may have sent more meanwhile.
-  if (exchange.stream.takes_content()) streams_.note_reset(exchange.id);
+  if (exchange.stream.takes_content()) streams_.mark_reset(exchange.id);
   drop(exchange);
 }
 

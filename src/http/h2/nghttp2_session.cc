@@ -63,7 +63,7 @@ class Nghttp2Session final : public Session {
   void add_event(SessionEvent::Kind kind, H2Exchange* exchange, std::string_view bytes = {}) {
     events_.push_back({kind, exchange, bytes});
   }
-  H2Exchange* transfer_of(std::int32_t id) const noexcept {
+  H2Exchange* exchange_of(std::int32_t id) const noexcept {
     return static_cast<H2Exchange*>(nghttp2_session_get_stream_user_data(session_.get(), id));
   }
   void add_header(const Field& field);
@@ -71,7 +71,7 @@ class Nghttp2Session final : public Session {
   void check(ssize_t verdict) noexcept;
   bool allow(const FrameHead& head) noexcept;
   bool is_gone(std::uint32_t id) const noexcept;
-  void note_stream(std::int32_t id);
+  void mark_skipped(std::int32_t id);
   bool was_skipped(std::int32_t id) const noexcept;
 
   const Limits& limits_;
@@ -123,14 +123,14 @@ struct Nghttp2Session::Callbacks {
     if (frame->hd.type != NGHTTP2_HEADERS) return 0;
     Nghttp2Session& me = self(user);
     if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
-      H2Exchange* const open = me.transfer_of(frame->hd.stream_id);
+      H2Exchange* const open = me.exchange_of(frame->hd.stream_id);
       if (open != nullptr) me.builder_.begin_trailers(*open);
       return 0;
     }
     H2Exchange* const exchange = me.exchanges_.take().release();
     exchange->id = static_cast<std::uint32_t>(frame->hd.stream_id);
     exchange->head.version = Version::http_2;
-    me.note_stream(frame->hd.stream_id);
+    me.mark_skipped(frame->hd.stream_id);
     me.incomplete_.push_back(exchange);
     me.builder_.begin_head(*exchange);
     nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, exchange);
@@ -141,7 +141,7 @@ struct Nghttp2Session::Callbacks {
                     std::size_t name_size, const std::uint8_t* value, std::size_t value_size,
                     std::uint8_t, void* user) {
     Nghttp2Session& me = self(user);
-    if (me.transfer_of(frame->hd.stream_id) == nullptr) return 0;
+    if (me.exchange_of(frame->hd.stream_id) == nullptr) return 0;
     hpack::FieldLine line;  // the library has checked its characters
     line.name = view(name, name_size);
     line.value = view(value, value_size);
@@ -175,7 +175,7 @@ struct Nghttp2Session::Callbacks {
       return 0;
     }
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
-    H2Exchange* const exchange = me.transfer_of(frame->hd.stream_id);
+    H2Exchange* const exchange = me.exchange_of(frame->hd.stream_id);
     if (exchange == nullptr) return 0;
     if (frame->hd.type == NGHTTP2_HEADERS && !me.builder_.validate()) {
       me.check(nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
@@ -207,14 +207,14 @@ struct Nghttp2Session::Callbacks {
       return 0;
     }
     me.awaits_ack_ = true;
-    me.guard_.note_question();
+    me.guard_.credit_ping();
     me.check(nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, nullptr));
     return 0;
   }
 
   static int data_received(nghttp2_session* session, std::uint8_t, std::int32_t id,
                            const std::uint8_t* bytes, std::size_t size, void* user) {
-    H2Exchange* const exchange = self(user).transfer_of(id);
+    H2Exchange* const exchange = self(user).exchange_of(id);
     if (exchange == nullptr) {
       self(user).check(nghttp2_session_consume_connection(session, size));
       return 0;
@@ -226,7 +226,7 @@ struct Nghttp2Session::Callbacks {
   static int stream_closed(nghttp2_session*, std::int32_t id, std::uint32_t, void* user) {
     Nghttp2Session& me = self(user);
     std::erase(me.own_resets_, id);
-    H2Exchange* const exchange = me.transfer_of(id);
+    H2Exchange* const exchange = me.exchange_of(id);
     if (exchange == nullptr) return 0;
     if (std::erase(me.incomplete_, exchange) == 1) {
       base::Pool<H2Exchange>::Pointer(exchange, {&me.exchanges_}).reset();
@@ -329,7 +329,7 @@ void Nghttp2Session::check(ssize_t verdict) noexcept {
 
 bool Nghttp2Session::is_gone(std::uint32_t id) const noexcept {
   return id <= last_head_id_ && static_cast<std::int32_t>(id) <= last_id_ &&
-         transfer_of(static_cast<std::int32_t>(id)) == nullptr;
+         exchange_of(static_cast<std::int32_t>(id)) == nullptr;
 }
 
 // Counts frames by their heads, since the library ignores some without a callback. Runs before the
@@ -340,7 +340,7 @@ bool Nghttp2Session::allow(const FrameHead& head) noexcept {
     case FrameType::headers:
       if (head.stream <= last_head_id_) return !is_gone(head.stream) || guard_.allow_idle_frame();
       last_head_id_ = head.stream;
-      guard_.note_stream();
+      guard_.credit_stream();
       return true;
     case FrameType::data:
       return head.size > 0 || head.has(flag::end_stream) || guard_.allow_idle_frame();
@@ -364,7 +364,7 @@ bool Nghttp2Session::allow(const FrameHead& head) noexcept {
 
 // RFC 9113, 5.1.1: a new identifier closes the unused ones below it. The library ignores HEADERS on
 // them, since it can't tell them from streams that it has forgotten. So the gaps are recorded here.
-void Nghttp2Session::note_stream(std::int32_t id) {
+void Nghttp2Session::mark_skipped(std::int32_t id) {
   constexpr std::size_t gaps_max = 32;  // ordinary clients leave none
   if (id > last_id_ + 2 && skipped_.size() < gaps_max) skipped_.emplace_back(last_id_ + 2, id - 2);
   last_id_ = id;

@@ -51,10 +51,13 @@ bool RequestHeadBuilder::judge(const FieldLine& line) {
     return true;
   }
   regular_ = true;
-  if (line.token != Token::none && !note_regular(line)) return false;
+  if (line.token != Token::none && !interpret_field(line)) return false;
+  // A section with lines missing must not pass for a complete one.
+  const bool too_many_trailers = exchange_->session.trailers.size() == limits_.fields_max;
+  if (trailers_ && (!fits || too_many_trailers)) return false;
   if (trailers_ && !may_trail(line.name)) return true;
   Fields& fields = trailers_ ? exchange_->session.trailers : exchange_->head.fields;
-  if (!fits || fields.size() == limits_.fields_max) {
+  if (!fits || fields.size() == limits_.fields_max) {  // of the head: answered with 431
     exchange_->session.head_too_large = true;
     return true;
   }
@@ -89,7 +92,7 @@ bool RequestHeadBuilder::add_pseudo(const FieldLine& line) {
 }
 
 // Handles fields that this server interprets or must reject. Returns false if malformed.
-bool RequestHeadBuilder::note_regular(const FieldLine& line) {
+bool RequestHeadBuilder::interpret_field(const FieldLine& line) {
   switch (line.token) {
     case Token::connection:  // RFC 9113, 8.2.2
     case Token::keep_alive:
@@ -108,7 +111,7 @@ bool RequestHeadBuilder::note_regular(const FieldLine& line) {
       return length.has_value() && once(seen_length);
     }
     case Token::expect:
-      if (!trailers_) note_expect(line.value);
+      if (!trailers_) interpret_expect(line.value);
       return true;
     case Token::priority:
       if (!trailers_) exchange_->stream.priority = parse_priority(line.value);
@@ -119,7 +122,7 @@ bool RequestHeadBuilder::note_regular(const FieldLine& line) {
 }
 
 // RFC 9110, 10.1.1: a list. Other expectations may be ignored.
-void RequestHeadBuilder::note_expect(std::string_view value) {
+void RequestHeadBuilder::interpret_expect(std::string_view value) {
   for_each_element(value, [this](std::string_view expectation) {
     exchange_->session.owes_continue |= equals_ignoring_case(expectation, "100-continue");
   });

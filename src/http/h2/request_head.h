@@ -41,8 +41,8 @@ class RequestHeadBuilder {
   void begin(H2Exchange& exchange, bool trailers) noexcept;
   bool judge(const hpack::FieldLine& line);
   bool add_pseudo(const hpack::FieldLine& line);
-  bool note_regular(const hpack::FieldLine& line);
-  void note_expect(std::string_view value);
+  bool interpret_field(const hpack::FieldLine& line);
+  void interpret_expect(std::string_view value);
   bool once(Seen which) noexcept {
     const bool first = (seen_ & which) == 0;
     seen_ |= which;

@@ -39,7 +39,7 @@ Streams::Past Streams::past(std::uint32_t id) const noexcept {
   return (reset_ & bit) != 0 ? Past::reset : Past::ended;
 }
 
-void Streams::note_reset(std::uint32_t id) noexcept {
+void Streams::mark_reset(std::uint32_t id) noexcept {
   if (age(id) < remembered) reset_ |= Memory{1} << age(id);
 }
 

@@ -19,17 +19,17 @@ class Streams {
   // State of a client's identifier that has no live stream.
   enum class Past : std::uint8_t {
     idle,       // not used yet
-    skipped,    // skipped: closed by the use of a higher one (5.1.1)
+    skipped,    // closed by the use of a higher one (5.1.1)
     reset,      // by us: frames that the peer sent before it knew are ignored
     ended,      // by the peer's END_STREAM or RST_STREAM: HEADERS and DATA are errors
-    forgotten,  // older than the memory: passed over, reset or ended
+    forgotten,  // older than the memory: skipped, reset or ended
   };
 
   explicit Streams(base::Pool<H2Exchange>& exchanges) noexcept : exchanges_(exchanges) {}
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
 
-  // Marks an idle identifier as used. Those between it and the last used one are passed over.
+  // Marks an idle identifier as used. Those between it and the last used one are skipped.
   void use(std::uint32_t id) noexcept;
   // Returns a new exchange for `id`, in state open and not announced.
   H2Exchange& open(std::uint32_t id);
@@ -37,7 +37,7 @@ class Streams {
   [[nodiscard]] H2Exchange* find(std::uint32_t id) const noexcept;
   [[nodiscard]] Past past(std::uint32_t id) const noexcept;
   // Marks a used identifier as reset: what arrives on it is ignored.
-  void note_reset(std::uint32_t id) noexcept;
+  void mark_reset(std::uint32_t id) noexcept;
   // Closes a live stream. Queues the event `closed`, or returns an unannounced exchange to the
   // pool.
   void close(H2Exchange& exchange) noexcept;

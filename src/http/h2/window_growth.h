@@ -4,7 +4,7 @@
 // A PING leaves with a WINDOW_UPDATE. The bytes that arrive until its answer, plus those that
 // waited for a handler when it left, are the content of one round trip. A window that is announced
 // in halves must be twice that content to never block the peer. It grows if it is smaller than
-// three times that content, while handlers keep up and the process's budget lasts. It never
+// three times that content, while handlers keep up and the server's budget lasts. It never
 // shrinks: the peer may use what it was given at any time.
 #pragma once
 

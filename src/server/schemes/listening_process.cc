@@ -122,8 +122,8 @@ void ListeningProcess::wait_for_children() {
     due_ms = std::min(due_ms, base::monotonic_ms() + unwinding_ms);
   }
   for (const auto& [child, state] : children_) {
-    base::log_error("the process of a connection, {}, was left behind and is killed: it began {}",
-                    child, describe_last_route(counters_.places()[state.place]));
+    base::log_error("the process of a connection, {}, was left behind and is killed; {}", child,
+                    describe_last_route(counters_.places()[state.place]));
     ::kill(child, SIGKILL);
   }
   while (reap_one(0)) {

@@ -29,7 +29,7 @@ Result<void, std::string> ProcessPerConnectionScheme::start() {
     return std::unexpected("can't start a process: " + Error{errno, "fork"}.message());
   }
   if (process_ == 0) {
-    stop_.give_up_asking();
+    stop_.close_asking_end();
     ListeningProcess(shared_, stop_, *std::move(sockets), counters_).run();
   }
   return {};

@@ -102,7 +102,7 @@ bool ThreadPerConnectionScheme::join() {
   std::unique_lock lock(mutex_);
   for (Place& place : places_) {
     if (std::ranges::find(free_, &place) != free_.end()) continue;
-    base::log_error("a thread was left behind: it began {}", describe_last_route(place.counters));
+    base::log_error("a thread was left behind; {}", describe_last_route(place.counters));
     place.thread.leave_behind();
   }
   BlockingThread last = std::move(ended_);

@@ -102,7 +102,7 @@ TEST(Streams, RemembersWhatBecameOfThem) {
   EXPECT_EQ(streams.past(5), ended);
   EXPECT_EQ(streams.past(7), idle);
   EXPECT_EQ(streams.past(4), idle);
-  streams.note_reset(5);
+  streams.mark_reset(5);
   EXPECT_EQ(streams.past(5), reset);
   streams.use(7);
   streams.use(131);
@@ -110,7 +110,7 @@ TEST(Streams, RemembersWhatBecameOfThem) {
   EXPECT_EQ(streams.past(7), ended);
   EXPECT_EQ(streams.past(9), skipped);
   EXPECT_EQ(streams.past(3), forgotten);
-  streams.note_reset(3);  // no effect
+  streams.mark_reset(3);  // no effect
   streams.use(1'000'001);
   EXPECT_EQ(streams.past(131), forgotten);
   EXPECT_EQ(streams.past(999'999), skipped);

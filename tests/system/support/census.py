@@ -8,8 +8,8 @@ from support.waiting import holds_within, wait_until
 class Base:
     """Resources of a server that is idle but has already served connections.
 
-    `files_kept`: upper bound of the file descriptors that workers keep in their caches. They may be
-    open now and not when the base was taken.
+    `files_kept`: upper bound of the file descriptors that the server keeps: one per mapped file, and
+    a spare one per thread that reads files. They may be open now and not when the base was taken.
     """
 
     def __init__(self, server, files_kept):
