@@ -111,7 +111,7 @@ Cache& Cache::of_process() {
 void Cache::lock_for_fork() noexcept { of_process().mutex_.lock(); }
 void Cache::unlock_after_fork() noexcept { of_process().mutex_.unlock(); }
 
-// The child has none of the workers, and nobody who loads.
+// The child has no workers and no loads in flight.
 void Cache::reset_in_child() noexcept {
   of_process().indexes_.clear();
   of_process().loading_.clear();

@@ -20,7 +20,8 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// Reads whole numbers from a file; "max" and "-1", which mean no limit, end them.
+// Returns quota divided by period, which may stand in one file, or nullopt without a quota ("max"
+// or -1) or if the files cannot be read.
 std::optional<double> read_ratio(const Path& quota_file, const Path& period_file) {
   std::ifstream first(quota_file);
   std::ifstream second(period_file);

@@ -15,14 +15,11 @@ namespace {
 TEST(SystemLimits, DescriptorsAreRaisedToTheHardLimit) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  rlimit lowered = before;
-  lowered.rlim_cur = before.rlim_max / 2;
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &lowered), 0);
+  const tests::LoweredLimit lowered(RLIMIT_NOFILE, before.rlim_max / 2);
   raise_descriptor_limit();
   rlimit after{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &after), 0);
   EXPECT_EQ(after.rlim_cur, before.rlim_max);
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(SystemLimits, TheLeastQuotaOfTheGroupsCounts) {
