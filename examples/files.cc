@@ -31,7 +31,7 @@ class Countdown : public BodySource {
  public:
   Task<Result<std::string_view>> read() override {
     if (left_ == 0) co_return std::string_view();
-    const bool slept = co_await sleep_for(std::chrono::milliseconds(100));
+    const Result<void> slept = co_await sleep_for(std::chrono::milliseconds(100));
     if (!slept) co_return std::unexpected(Error{0, "the server stops"});
     line_ = std::to_string(left_--) + "\n";
     co_return std::string_view(line_);

@@ -16,6 +16,8 @@ class BodySource {
   // Returns the next piece, valid until the next call or the source's destruction; empty at the end
   // of the body. After an error the body is incomplete and read() is not called again.
   virtual Task<Result<std::string_view>> read() = 0;
+  // Ends a read() that waits, with ECANCELED: the reader's token has stopped.
+  virtual void interrupt() noexcept {}
   // Returns the trailer fields (RFC 9110, 6.5). Called once read() has reported the end. A response
   // sends them over HTTP/2, and over HTTP/1.1 if the body has no size; otherwise they are dropped.
   // Fields that frame or route a message, authenticate, control a request or a response, or

@@ -57,6 +57,9 @@ struct ServerOptions {
   bool refuse_when_full = false;  // buffered-pool: otherwise accepting waits for room
   Limits limits = {};
   std::string root = {};  // of load_file_from_filecache(); may be empty
+  // Threads of run_blocking(), started as they are needed, and how many calls may wait for one.
+  unsigned blocking_threads_max = 16;
+  unsigned blocking_queue_max = 1024;
   // How long requests in flight may take after stop(). Then they are cancelled; what does not end
   // within another second is left behind, see wait().
   std::chrono::milliseconds drain_limit{10'000};

@@ -4,23 +4,37 @@
 // BodySource of a response may keep a reference to it and read the request's body.
 #pragma once
 
+#include <any>
+#include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <typeinfo>
+#include <utility>
+#include <vector>
 
 #include "h2server/body.h"
 #include "h2server/message.h"
 #include "h2server/response.h"
+#include "h2server/stop.h"
 
 namespace h2server {
 
+namespace coro {
+class StopTimer;
+}
+
 class Request {
  public:
-  // All must outlive the request. `body` is null if there is none.
-  Request(const RequestHead& head, const PathParams& params, BodySource* body) noexcept
-      : head_(head), params_(params), body_(body) {}
+  // All must outlive the request. `body` is null if there is none, `stop` if nothing stops it.
+  Request(const RequestHead& head, const PathParams& params, BodySource* body,
+          coro::StopState* stop = nullptr) noexcept;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  ~Request();
 
   [[nodiscard]] const RequestHead& head() const noexcept { return head_; }
   [[nodiscard]] Method method() const noexcept { return head_.method; }
@@ -38,7 +52,8 @@ class Request {
   }
 
   // Returns the next piece of the body, valid until the next call; empty at its end. Fails if the
-  // client leaves or breaks the protocol. Slow reads apply backpressure to the client.
+  // client leaves (ECONNRESET), is too slow (ETIMEDOUT) or breaks the protocol (EPROTO), and with
+  // ECANCELED if the task is to stop. Slow reads apply backpressure to the client.
   [[nodiscard]] Task<Result<std::string_view>> read();
   // Returns the rest of the body, or EMSGSIZE if that is longer than `bytes_max`.
   [[nodiscard]] Task<Result<std::string>> read_all(std::size_t bytes_max);
@@ -49,15 +64,45 @@ class Request {
     return body_ != nullptr ? body_->trailers() : std::span<const Field>();
   }
 
+  // Stops when the client has left, the deadline has passed, or the stopping server cancels.
+  [[nodiscard]] StopToken stop_token() const noexcept { return StopToken(stop_); }
+  // Stops the token after `time`, with what remains of the response. Replaces an earlier deadline.
+  // Throws std::logic_error if the calling thread runs no handler.
+  void set_deadline(std::chrono::milliseconds time);
+
+  // Values that middleware leaves for handlers, one of each type.
+  template <class T>
+  T& attach(T value) {
+    detach<T>();
+    return std::any_cast<T&>(
+        *attachments_.emplace_back(std::make_unique<std::any>(std::move(value))));
+  }
+  // Returns the value of that type, or null.
+  template <class T>
+  [[nodiscard]] T* attached() noexcept {
+    for (const auto& one : attachments_) {
+      if (T* const value = std::any_cast<T>(one.get())) return value;
+    }
+    return nullptr;
+  }
+
   [[nodiscard]] Response reply_ok() const { return Response(200); }
   // Sends the file, or what the request's preconditions and Range select: 206, 304, 412, 416.
   [[nodiscard]] Response reply_ok_with_file(FileRef file) const;
   [[nodiscard]] Response reply_404() const;
 
  private:
+  template <class T>
+  void detach() {
+    std::erase_if(attachments_, [](const auto& one) { return one->type() == typeid(T); });
+  }
+
   const RequestHead& head_;
   const PathParams& params_;
   BodySource* body_;
+  coro::StopState* stop_;
+  std::unique_ptr<coro::StopTimer> deadline_;
+  std::vector<std::unique_ptr<std::any>> attachments_;  // their addresses stay
 };
 
 }  // namespace h2server

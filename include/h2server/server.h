@@ -1,22 +1,27 @@
 // Server: listens on a port and answers requests by handlers.
 //
 //   h2server::Server server({.port = 8080, .cleartext = true, .root = "./www"});
-//   server.add_handler(GET, "/files/{file_name}", downloader);
+//   server.get("/files/{file_name}", downloader);
 //   if (auto done = server.run(); !done) std::cerr << done.error() << '\n';
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "h2server/failure.h"
 #include "h2server/handler.h"
 #include "h2server/message.h"
+#include "h2server/middleware.h"
 #include "h2server/options.h"
 #include "h2server/result.h"
+#include "h2server/routes.h"
+#include "h2server/task.h"
 
 namespace h2server {
 
@@ -36,10 +41,58 @@ class Server {
   // Cancels what still runs and waits for its end, see wait().
   ~Server();
 
-  // Patterns: "/files/{file_name}" has a parameter, "/{path...}" takes the rest of a path. Throws
-  // std::invalid_argument if the pattern is invalid or taken or the handler is empty, and
-  // std::logic_error while the server runs or after wait() returned false.
-  void add_handler(Method method, std::string_view pattern, Handler handler);
+  // All that sets up the server throws std::logic_error while it runs or after wait() returned
+  // false, and as Routes::route().
+
+  // Add routes for all hosts that have none of their own.
+  void add_handler(Method method, std::string_view pattern, const Handler& handler) {
+    routes().route({method}, pattern, handler);
+  }
+  Routes& route(std::initializer_list<Method> methods, std::string_view pattern,
+                const Handler& handler) {
+    return routes().route(methods, pattern, handler);
+  }
+  Routes& get(std::string_view pattern, const Handler& handler) {
+    return routes().get(pattern, handler);
+  }
+  Routes& post(std::string_view pattern, const Handler& handler) {
+    return routes().post(pattern, handler);
+  }
+  Routes& put(std::string_view pattern, const Handler& handler) {
+    return routes().put(pattern, handler);
+  }
+  Routes& patch(std::string_view pattern, const Handler& handler) {
+    return routes().patch(pattern, handler);
+  }
+  Routes& del(std::string_view pattern, const Handler& handler) {
+    return routes().del(pattern, handler);
+  }
+  Routes& any(std::string_view pattern, const Handler& handler) {
+    return routes().any(pattern, handler);
+  }
+  [[nodiscard]] Routes& routes() noexcept;
+  [[nodiscard]] Routes group(std::string_view prefix) { return routes().group(prefix); }
+  [[nodiscard]] Routes with(Middleware middleware) { return routes().with(std::move(middleware)); }
+  // Returns the routes of one host, as named by Host or :authority without a port; requests for it
+  // see no others. They begin with the middleware that use() has added so far.
+  [[nodiscard]] Routes host(std::string_view name);
+
+  // Adds a middleware to all routes that are added from now on, and to requests without a route.
+  void use(Middleware middleware);
+  void set_error_handler(ErrorHandler handler);
+  // Without a hook, failures that are not the client's fault are logged on standard error.
+  void set_failure_hook(FailureHook hook);
+
+  // Starts a task on one of the workers, in turn; before start(), when that succeeds. It lives in
+  // the server, not in an exchange: its token stops when the server begins to stop, which waits for
+  // it up to the drain limit. What it throws is logged. Returns false if the server has ended or
+  // its scheme has no event loops. Any thread.
+  bool spawn(Task<void> task);
+  // Calls the function on the thread of that worker, counted from 0. It must not block; what it
+  // throws is logged. Returns false if there is no such worker. Any thread, once started.
+  bool post(unsigned worker, std::function<void()> function);
+  // The number of workers for post(); 0 if the scheme has no event loops. Valid once started.
+  [[nodiscard]] unsigned workers() const noexcept;
 
   // Listens and starts the threads. The error is a line for the operator. May be called again after
   // wait() returned true. Throws std::logic_error while the server runs or after wait() returned
@@ -69,9 +122,5 @@ class Server {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// Suspends the handler. Returns false if the stopping server cancels it. Throws std::logic_error if
-// the calling thread runs no handler.
-Task<bool> sleep_for(std::chrono::milliseconds time);
 
 }  // namespace h2server

@@ -22,6 +22,8 @@
 #include <optional>
 #include <utility>
 
+#include "h2server/stop.h"
+
 namespace h2server {
 
 template <class T = void>
@@ -73,6 +75,11 @@ class PromiseBase {
     continuation_ = continuation;
   }
 
+  // What tells this task to stop, or null. A task without one takes that of the task that awaits
+  // it.
+  [[nodiscard]] StopState* stop_state() const noexcept { return stop_; }
+  void set_stop_state(StopState* state) noexcept { stop_ = state; }
+
   // Resumes the awaiter, which may destroy this frame: it is already suspended.
   struct FinalAwaiter {
     bool await_ready() noexcept { return false; }
@@ -98,6 +105,7 @@ class PromiseBase {
  private:
   std::coroutine_handle<> continuation_;
   std::exception_ptr failure_;
+  StopState* stop_ = nullptr;
 };
 
 template <class T>
@@ -125,6 +133,19 @@ class Promise<void> : public PromiseBase {
   void take() { rethrow_failure(); }
 };
 
+// co_await OwnStop() yields the stop state of the task that awaits it; null if it has none.
+struct OwnStop {
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> task) noexcept {
+    state = task.promise().stop_state();
+    return false;
+  }
+  StopState* await_resume() const noexcept { return state; }
+
+  StopState* state = nullptr;
+};
+
 }  // namespace coro
 
 template <class T>
@@ -140,15 +161,25 @@ class [[nodiscard]] Task {
   }
 
   bool await_ready() const noexcept { return false; }
-  bool await_suspend(std::coroutine_handle<> awaiting) {
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) {
     if (coro::frames_may_be_misplaced && !frame_) [[unlikely]]
       coro::report_misplaced();
+    if constexpr (requires { awaiting.promise().stop_state(); }) {
+      if (frame_.promise().stop_state() == nullptr)
+        frame_.promise().set_stop_state(awaiting.promise().stop_state());
+    }
     frame_.resume();
     if (frame_.done()) return false;
     frame_.promise().continue_with(awaiting);
     return true;
   }
   T await_resume() { return frame_.promise().take(); }
+
+  // Gives the task a stop state of its own, before it is awaited. The state must outlive the task.
+  void stop_by(coro::StopState& state) noexcept {
+    if (frame_) frame_.promise().set_stop_state(&state);
+  }
 
  private:
   std::coroutine_handle<promise_type> frame_;

@@ -1,8 +1,11 @@
-#include "h2server/task.h"
+#include "h2server/task_group.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
+
+#include "base/assert.h"
 
 namespace h2server::coro {
 
@@ -19,6 +22,16 @@ void report_misplaced() {
   throw std::logic_error(
       "a coroutine never started: GCC 12 miscompiles co_await in a condition; name the result "
       "first: bool ok = co_await ...");
+}
+
+void report_group_not_joined() noexcept {
+  ASSERT(!"a TaskGroup is destroyed while a task of it runs");
+  std::abort();
+}
+
+void report_task_threw() noexcept {
+  ASSERT(!"a task in a TaskGroup threw");
+  std::abort();
 }
 
 }  // namespace h2server::coro

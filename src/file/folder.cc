@@ -6,8 +6,8 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "coro/task_group.h"
 #include "file/cache_index.h"
+#include "h2server/task_group.h"
 
 namespace h2server::file {
 
@@ -57,7 +57,7 @@ Task<Lookup> Folder::find(std::string path) const {
 Lookup Folder::find_now(std::string_view path) const {
   if (std::optional<Lookup> fresh = known(path)) return *std::move(fresh);
   Cache::Entry entry;
-  coro::TaskGroup task;
+  TaskGroup task;
   task.start(store(cache_.find(nullptr, *this, std::string(path), base::monotonic_ms()), entry));
   ASSERT(task.running() == 0);  // without an engine nothing suspends
   CacheIndex* const index = own_index(cache_);

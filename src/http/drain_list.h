@@ -14,6 +14,8 @@ class Drainable {
  public:
   // The server stops: requests in flight are completed, no new ones begin.
   virtual void drain() = 0;
+  // The drain limit has passed: stops the tokens of its exchanges.
+  virtual void cancel() = 0;
   // There are too many connections: ends this idle one at once.
   virtual void shed() = 0;
   // Appends a line for each request whose handler or body source has not ended.
@@ -80,9 +82,19 @@ class DrainList {
     drain(idle_);
   }
 
+  // Call after drain().
+  void cancel() {
+    while (notified_ != nullptr) {
+      Drainable& member = *notified_;
+      unlink(member);
+      insert(cancelled_, member);
+      member.cancel();
+    }
+  }
+
   [[nodiscard]] std::vector<std::string> name_unfinished() const {
     std::vector<std::string> names;
-    for (const Drainable* first : {busy_, idle_, notified_}) {
+    for (const Drainable* first : {busy_, idle_, notified_, cancelled_}) {
       for (; first != nullptr; first = first->next_) first->name_unfinished(names);
     }
     return names;
@@ -115,7 +127,8 @@ class DrainList {
   Drainable* busy_ = nullptr;
   Drainable* idle_ = nullptr;  // the longest idle first
   Drainable** idle_end_ = &idle_;
-  Drainable* notified_ = nullptr;  // drain() was called
+  Drainable* notified_ = nullptr;   // drain() was called
+  Drainable* cancelled_ = nullptr;  // cancel() was called
   bool draining_ = false;
 };
 

@@ -1,34 +1,54 @@
-// Exchange: one request and its response, reused for the next one.
+// ExchangeState: one request and its response, reused for the next one.
 //
 // The request lives until the last byte of the response's body has been handed over or abandoned,
 // so the body's source may keep a reference to the request and read its body.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/arena.h"
 #include "base/pool.h"
+#include "h2server/handler.h"
+#include "h2server/middleware.h"
 #include "h2server/request.h"
 #include "h2server/response.h"
+#include "h2server/stop.h"
+#include "http/duplex.h"
 #include "http/outgoing_body.h"
 
 namespace h2server::http {
 
-struct Exchange {
+struct Composition;
+
+struct ExchangeState {
   base::Arena arena;
   RequestHead head;
   PathParams params;
   const std::string* route = nullptr;  // the pattern of the handler
-  std::optional<Request> request;      // set when a handler has been found
+  const Handler* handler = nullptr;    // null: the server answers itself; `response` is the answer
+  const MiddlewareChain* chain = nullptr;    // around the handler; null: none
+  const Composition* composition = nullptr;  // the server's; null: nothing to do
+  std::size_t entered = 0;                   // plain middlewares that have let the request pass
+  coro::StopState stop;                      // of the handler and of the body's source
+  std::optional<Request> request;            // set when a handler or a middleware is to be called
   Response response;
-  OutgoingBody outgoing;  // of response
+  std::unique_ptr<Duplex> duplex;  // the handler, if it writes while it reads
+  OutgoingBody outgoing;           // of response
 
   void clear() noexcept {
     outgoing.clear();
     response.clear();  // before the request, to which the body's source may refer
+    duplex.reset();
     request.reset();
+    stop.clear();
     route = nullptr;
+    handler = nullptr;
+    chain = nullptr;
+    composition = nullptr;
+    entered = 0;
     params.clear();
     head.clear();
     arena.clear();

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "h2server/timing.h"
 #include "http/conditional.h"
 #include "http/file_head.h"
 #include "http/message.h"
@@ -109,6 +110,18 @@ Response part_of_file(FileRef file, const http::ByteRange& range) {
   return response;
 }
 
+// Ends a read that waits.
+class Interrupt final : private coro::StopHook {
+ public:
+  Interrupt(BodySource& body, coro::StopState* stop) noexcept : body_(body) {
+    if (stop != nullptr) hook(*stop);
+  }
+
+ private:
+  void on_stop(StopReason) noexcept override { body_.interrupt(); }
+  BodySource& body_;
+};
+
 Response unsatisfiable(const File& file) {
   Response response = http::error_response(416);
   response.add("Content-Range", fmt::format("bytes */{}", file.size()));
@@ -117,8 +130,22 @@ Response unsatisfiable(const File& file) {
 
 }  // namespace
 
+Request::Request(const RequestHead& head, const PathParams& params, BodySource* body,
+                 coro::StopState* stop) noexcept
+    : head_(head), params_(params), body_(body), stop_(stop) {}
+Request::~Request() = default;
+
+void Request::set_deadline(std::chrono::milliseconds time) {
+  if (stop_ == nullptr) throw std::logic_error("a deadline of a request without an exchange");
+  deadline_ = std::make_unique<coro::StopTimer>(time, *stop_);
+}
+
 Task<Result<std::string_view>> Request::read() {
   if (body_ == nullptr) co_return std::string_view();
+  coro::StopState* const stop = co_await coro::OwnStop();
+  if (stop != nullptr && stop->stopped())
+    co_return std::unexpected(Error{ECANCELED, "request body"});
+  const Interrupt interrupt(*body_, stop);
   Result<std::string_view> piece = co_await body_->read();
   co_return piece;
 }

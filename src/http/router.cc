@@ -10,6 +10,7 @@ namespace h2server::http {
 struct Router::Route {
   std::array<std::optional<Handler>, method_count> handlers;
   std::array<std::vector<std::string>, method_count> names;
+  std::array<MiddlewareChainRef, method_count> chains;
   std::uint16_t methods = 0;
   std::string pattern;
 };
@@ -91,7 +92,8 @@ constexpr std::uint16_t bit(Method method) {
 Router::Router() : root_(std::make_unique<Node>()) {}
 Router::~Router() = default;
 
-Result<void, std::string> Router::add(Method method, std::string_view pattern, Handler handler) {
+Result<void, std::string> Router::add(Method method, std::string_view pattern, Handler handler,
+                                      MiddlewareChainRef chain) {
   if (method == Method::unknown) return std::unexpected("a handler needs a known method");
   if (!pattern.starts_with('/')) {
     return std::unexpected("a pattern begins with '/': " + std::string(pattern));
@@ -136,6 +138,7 @@ Result<void, std::string> Router::add(Method method, std::string_view pattern, H
   route.pattern = pattern;
   route.handlers[static_cast<std::size_t>(method)] = std::move(handler);
   route.names[static_cast<std::size_t>(method)] = std::move(names);
+  route.chains[static_cast<std::size_t>(method)] = std::move(chain);
   return {};
 }
 
@@ -172,6 +175,7 @@ Router::Match Router::find(Method method, std::string_view path, PathParams& par
   const bool borrowed = !(route->methods & wanted);  // HEAD from GET
   const auto index = static_cast<std::size_t>(borrowed ? Method::GET : method);
   match.handler = &*route->handlers[index];
+  match.chain = route->chains[index].get();
   match.pattern = &route->pattern;
   for (std::size_t i = 0; i < state.count; ++i) {
     params.add(route->names[index][i], {state.values[i].data, state.values[i].size});

@@ -15,6 +15,7 @@
 
 #include "h2server/handler.h"
 #include "h2server/message.h"
+#include "h2server/middleware.h"
 #include "h2server/result.h"
 
 namespace h2server::http {
@@ -22,8 +23,9 @@ namespace h2server::http {
 class Router {
  public:
   struct Match {
-    const Handler* handler = nullptr;      // null: no such path, or no such method on it
-    const std::string* pattern = nullptr;  // the handler's
+    const Handler* handler = nullptr;        // null: no such path, or no such method on it
+    const MiddlewareChain* chain = nullptr;  // around the handler; null: none
+    const std::string* pattern = nullptr;    // the handler's
     // Bit (1 << Method) for each method of the patterns that match, and for OPTIONS, which needs no
     // handler; 0: no such path. Complete if `handler` is null.
     std::uint16_t methods = 0;
@@ -34,7 +36,8 @@ class Router {
 
   // Patterns: "/files/{name}" matches one segment that is not empty, "/static/{path...}" matches
   // the rest of the path, which may be empty. The error says what is wrong with the pattern.
-  Result<void, std::string> add(Method method, std::string_view pattern, Handler handler);
+  Result<void, std::string> add(Method method, std::string_view pattern, Handler handler,
+                                MiddlewareChainRef chain = nullptr);
 
   // HEAD finds GET's handler if it has none of its own. Does not allocate. `params` point into
   // `path` and into the router.

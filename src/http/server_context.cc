@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "file/calls.h"
+#include "http/answer.h"
 #include "http/message.h"
 #include "http/target.h"
 
@@ -13,92 +14,68 @@ namespace h2server::http {
 
 namespace {
 
-std::string text_of(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const std::exception& error) {
-    return error.what();
-  } catch (...) {
-    return "an exception that is no std::exception";
-  }
+// Without an error handler, which makes the body of an empty response, the server's own page.
+Response refusal(const ServerContext& context, int status) {
+  const bool replaced = context.composition != nullptr && context.composition->error_handler;
+  return replaced ? Response(status) : error_response(status);
 }
 
-Response failed(const std::exception_ptr& failure, const Request& request) noexcept {
-  base::log_error("handler of {} {} failed: {}", request.head().method_name, request.head().target,
-                  text_of(failure));
-  return error_response(500);
-}
-
-}  // namespace
-
-const Handler* find_handler(const ServerContext& context, Exchange& exchange) {
+// Returns the server's own answer if there is no handler.
+std::optional<Response> find_route(const ServerContext& context, ExchangeState& exchange) {
   RequestHead& head = exchange.head;
   // Checked before the target, whose form depends on the method: CONNECT has one of its own.
-  if (head.method == Method::unknown) {
-    exchange.response = error_response(501);
-    return nullptr;
-  }
+  if (head.method == Method::unknown) return refusal(context, 501);
   const std::optional<Target> target = parse_target(head.target, exchange.arena);
-  if (!target) {
-    exchange.response = error_response(400);
-    return nullptr;
-  }
+  if (!target) return refusal(context, 400);
   head.path = target->path;
   head.query = target->query;
   // RFC 9112, 3.2.2: the absolute form's authority overrides Host.
   if (!target->authority.empty()) head.authority = target->authority;
   if (head.path == "*") {  // RFC 9110, 9.3.7: about the server as a whole
-    exchange.response = head.method == Method::OPTIONS ? Response(204) : error_response(400);
-    return nullptr;
+    return head.method == Method::OPTIONS ? Response(204) : refusal(context, 400);
   }
-  const Router::Match match = context.router.find(head.method, head.path, exchange.params);
+  const Router* router = nullptr;
+  if (context.composition != nullptr) router = context.composition->router_of(head.authority);
+  if (router == nullptr) router = &context.router;
+  const Router::Match match = router->find(head.method, head.path, exchange.params);
   if (match.handler != nullptr) {
+    exchange.handler = match.handler;
+    exchange.chain = match.chain;
     exchange.route = match.pattern;
     if (context.last_route != nullptr) {
       context.last_route->store(match.pattern, std::memory_order_relaxed);
     }
-    return match.handler;
+    return std::nullopt;
   }
-  if (match.methods == 0) {
-    exchange.response = error_response(404);
-    return nullptr;
-  }
+  if (match.methods == 0) return refusal(context, 404);
   const bool asks = head.method == Method::OPTIONS;  // RFC 9110, 9.3.7
-  exchange.response = asks ? Response(204) : error_response(405);
-  exchange.response.add("Allow", allow_value(match.methods));
-  return nullptr;
+  Response response = asks ? Response(204) : refusal(context, 405);
+  response.add("Allow", allow_value(match.methods));
+  return response;
 }
 
-std::string describe(const Exchange& exchange) {
+}  // namespace
+
+bool find_handler(const ServerContext& context, ExchangeState& exchange) {
+  exchange.composition = context.composition;
+  if (exchange.composition != nullptr) exchange.chain = exchange.composition->chain.get();
+  std::optional<Response> response = find_route(context, exchange);
+  if (!response) return true;
+  exchange.response = *std::move(response);
+  return exchange.composition != nullptr;
+}
+
+std::string describe(const ExchangeState& exchange) {
   return fmt::format("{} {} (route {})", exchange.head.method_name, exchange.head.path,
                      exchange.route != nullptr ? *exchange.route : "none");
 }
 
-std::optional<Response> answer_at_once(const Handler& handler, Request& request) noexcept {
-  try {
-    if (const Handler::Plain* const plain = handler.plain()) return (*plain)(request);
-    if (const Handler::Attempt* const attempt = handler.attempt()) return (*attempt)(request);
-    return std::nullopt;
-  } catch (...) {
-    return failed(std::current_exception(), request);
-  }
-}
-
-Task<Response> call_coroutine(const Handler::Coroutine& handler, Request& request) {
+Task<Result<std::string_view>> read_source(BodySource& source, coro::StopState& stop) {
   std::exception_ptr failure;
   try {
-    Response response = co_await handler(request);
-    co_return std::move(response);
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  co_return failed(failure, request);
-}
-
-Task<Result<std::string_view>> read_source(BodySource& source) {
-  std::exception_ptr failure;
-  try {
-    Result<std::string_view> piece = co_await source.read();
+    Task<Result<std::string_view>> read = source.read();
+    read.stop_by(stop);
+    Result<std::string_view> piece = co_await read;
     co_return piece;
   } catch (...) {
     failure = std::current_exception();
@@ -107,7 +84,7 @@ Task<Result<std::string_view>> read_source(BodySource& source) {
   co_return std::unexpected(Error{0, "body source threw"});
 }
 
-Task<bool> pull(io::Engine& engine, OutgoingBody& body) {
+Task<bool> pull(io::Engine& engine, OutgoingBody& body, coro::StopState& stop) {
   if (file::PartSender* const part = body.not_resident()) {
     const file::PartSender::Span span = *part->not_resident();
     const int result = co_await file::make_call(&engine, part->populate(span));
@@ -115,7 +92,7 @@ Task<bool> pull(io::Engine& engine, OutgoingBody& body) {
     part->made_resident(span);
     co_return true;
   }
-  const Result<std::string_view> piece = co_await read_source(*body.source());
+  const Result<std::string_view> piece = co_await read_source(*body.source(), stop);
   co_return piece&& body.offer(*piece);
 }
 

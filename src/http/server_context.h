@@ -19,6 +19,7 @@ class Engine;
 namespace h2server::http {
 
 class WindowBudget;
+struct Composition;
 
 struct ServerContext {
   const Router& router;
@@ -28,25 +29,22 @@ struct ServerContext {
   base::Counter* streams = nullptr;  // open HTTP/2 streams; may be null
   // The pattern of the last route taken, for reports of a worker that is stuck; may be null.
   std::atomic<const std::string*>* last_route = nullptr;
-  WindowBudget* windows = nullptr;  // for the growth of receive windows; null: none
+  const Composition* composition = nullptr;  // beside the router; null: nothing
+  WindowBudget* windows = nullptr;           // for the growth of receive windows; null: none
 };
 
-// Parses the target of `exchange.head` and returns the request's handler. Returns null if the
-// server answers itself; `exchange.response` is the answer.
-const Handler* find_handler(const ServerContext& context, Exchange& exchange);
+// Parses the target of `exchange.head` and looks for the handler. Returns true if answer_at_once()
+// has to be called (http/answer.h). Otherwise `exchange.response` is the answer.
+bool find_handler(const ServerContext& context, ExchangeState& exchange);
 
-// Call the handler. Only these two turn what it throws into a 500. answer_at_once() does not use
-// the coroutine; it returns nullopt if that is needed.
-std::optional<Response> answer_at_once(const Handler& handler, Request& request) noexcept;
-Task<Response> call_coroutine(const Handler::Coroutine& handler, Request& request);
 // Describes a request for the operator: "GET /slow/1 (route /slow/{n})".
-std::string describe(const Exchange& exchange);
+std::string describe(const ExchangeState& exchange);
 // Reads the next piece of a response's body. What the source throws becomes an error, since the
 // head has been sent.
-Task<Result<std::string_view>> read_source(BodySource& source);
+Task<Result<std::string_view>> read_source(BodySource& source, coro::StopState& stop);
 
 // Waits for what the body needs when next_size() is 0: a piece of its source, or its file in the
-// page cache. Returns false if the body can't be completed.
-Task<bool> pull(io::Engine& engine, OutgoingBody& body);
+// page cache. Returns false if the body can't be completed. The source has the stop state `stop`.
+Task<bool> pull(io::Engine& engine, OutgoingBody& body, coro::StopState& stop);
 
 }  // namespace h2server::http

@@ -46,6 +46,10 @@ class BlockingEngine final : public Engine {
   void cancel_all() override { cancelling_ = true; }
   // Has the effect of cancel_all() on waits at or after `due_ms`, a time of now_ms().
   void cancel_all_at(std::int64_t due_ms) noexcept { cancel_due_ms_ = due_ms; }
+  // Sets what loop() returns.
+  void set_loop(std::function<Engine*()> loop) { loop_ = std::move(loop); }
+  bool has_loop() const noexcept override { return false; }
+  Engine* loop() override { return loop_ ? loop_() : nullptr; }
   void run() override {}
   void stop() noexcept override {}
   void wake() noexcept override {}
@@ -68,6 +72,7 @@ class BlockingEngine final : public Engine {
   const BlockingLimits limits_;
   Interrupts interrupts_;
   const std::function<void()> on_drain_;
+  std::function<Engine*()> loop_;
   std::vector<std::unique_ptr<char[]>> buffers_;
   Op* current_ = nullptr;
   std::int64_t cancel_due_ms_ = never;

@@ -44,6 +44,19 @@ class Engine : public Lender {
   // Wakes the engine. May be called on any thread and in a signal handler.
   virtual void wake() noexcept = 0;
 
+  // Calls timer.fire at that time of now_ms(), see base::TimerWheel. An engine with a loop only.
+  virtual void arm_timer(base::Timer& /*timer*/, std::int64_t /*due_ms*/) {
+    ASSERT(!"no event loop");
+  }
+  virtual void disarm_timer(base::Timer& /*timer*/) noexcept {}
+
+  // Returns the engine whose event loop this thread runs: this one, or, for a BlockingEngine, one
+  // beside it for waits that have no descriptor. Null if the system lacks descriptors for that.
+  [[nodiscard]] virtual Engine* loop() { return this; }
+
+  // Returns false if the operations on sockets block the thread.
+  [[nodiscard]] virtual bool has_loop() const noexcept { return true; }
+
   // Returns true if SendOp::file may be used.
   [[nodiscard]] virtual bool sends_files() const noexcept { return false; }
 

@@ -22,6 +22,8 @@ class LoopEngine : public Engine {
   void run() override;
   void stop() noexcept final { stopping_ = true; }
   void wake() noexcept final;
+  void arm_timer(base::Timer& timer, std::int64_t due_ms) final { timers_.arm(timer, due_ms); }
+  void disarm_timer(base::Timer& timer) noexcept final { timers_.disarm(timer); }
   Lease borrow() final { return {*this, take_buffer(), buffer_bytes_}; }
   std::int64_t now_ms() const noexcept final { return now_ms_; }
   std::int64_t unix_seconds() const noexcept final { return unix_seconds_; }

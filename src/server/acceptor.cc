@@ -1,6 +1,6 @@
 #include "server/acceptor.h"
 
-#include "coro/task_group.h"
+#include "h2server/task_group.h"
 #include "server/accept_loop.h"
 
 namespace h2server::server {
@@ -24,7 +24,7 @@ void Acceptor::stop() noexcept {
 
 Task<void> Acceptor::run(io::Engine& engine) {
   std::deque<AcceptLoop> loops;
-  coro::TaskGroup accepting;
+  TaskGroup accepting;
   for (base::Fd& listener : listeners_) {
     loops.emplace_back(
         engine, std::move(listener), [this](base::Fd& connection) { return place(connection); },

@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "base/log.h"
+#include "io/mailbox.h"
 #include "server/serve_connection.h"
+#include "server/worker_services.h"
 
 namespace h2server::server {
 
@@ -33,7 +35,8 @@ BlockingWorker::BlockingWorker(const SharedContext& shared, const StopSignal& st
       engine_(interrupts_, [this] { drain(); }),
       context_(shared, engine_, counters) {
   context_.make_loop = [this] { return make_loop(); };
-  set_root(engine_, shared.root.get());
+  engine_.set_loop([this] { return loop_.engine != nullptr ? loop_.engine.get() : make_loop(); });
+  WorkerServices::add_to(engine_, shared);
   io::Engine::set_current(&engine_);
 }
 
@@ -51,12 +54,12 @@ void BlockingWorker::serve(base::Fd connection) {
 
 void BlockingWorker::serve(base::Fd connection, Admission::Ticket ticket) {
   constexpr std::chrono::milliseconds pause{100};
-  coro::TaskGroup serving;
+  TaskGroup serving;
   serving.start(serve_connection(context_, std::move(connection), std::move(ticket)));
   if (serving.running() > 0) {  // it waits on the loop, or for an event of its own
     // A suspended coroutine can't be abandoned, so making a loop is retried until it succeeds.
     while (loop_.engine == nullptr && make_loop() == nullptr) std::this_thread::sleep_for(pause);
-    coro::TaskGroup watching;
+    TaskGroup watching;
     watching.start(watch(serving));
     loop_.engine->run();
   }
@@ -84,13 +87,14 @@ io::Engine* BlockingWorker::make_loop() {
     return nullptr;
   }
   loop_ = {*std::move(engine), std::move(drain), std::move(cancel)};
-  set_root(*loop_.engine, context_.shared.root.get());
+  io::Mailbox::add_to(*loop_.engine);
+  WorkerServices::add_to(*loop_.engine, context_.shared);
   io::Engine::set_current(loop_.engine.get());
   return loop_.engine.get();
 }
 
-Task<void> BlockingWorker::watch(coro::TaskGroup& connection) {
-  coro::TaskGroup watching;
+Task<void> BlockingWorker::watch(TaskGroup& connection) {
+  TaskGroup watching;
   watching.start(watch_drain());
   watching.start(watch_cancel());
   co_await connection.join();
@@ -106,12 +110,17 @@ Task<void> BlockingWorker::watch_drain() {
   const std::int64_t left_ms = std::max<std::int64_t>(drain_due_ms_ - engine_.now_ms(), 1);
   io::SleepOp limit(*loop_.engine, static_cast<std::uint32_t>(left_ms));
   const bool over = co_await limit;
-  if (over) loop_.engine->cancel_all();
+  if (over) cancel();
 }
 
 Task<void> BlockingWorker::watch_cancel() {
   const bool cancels = co_await asked(*loop_.engine, std::move(loop_.cancel));
-  if (cancels) loop_.engine->cancel_all();
+  if (cancels) cancel();
+}
+
+void BlockingWorker::cancel() {
+  context_.server_context.connections.cancel();
+  loop_.engine->cancel_all();
 }
 
 }  // namespace h2server::server

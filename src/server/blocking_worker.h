@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "base/fd.h"
-#include "coro/task_group.h"
 #include "h2server/task.h"
+#include "h2server/task_group.h"
 #include "io/blocking_engine.h"
 #include "io/epoll_engine.h"
 #include "server/context.h"
@@ -37,8 +37,9 @@ class BlockingWorker {
   };
 
   void drain();
+  void cancel();
   io::Engine* make_loop();
-  Task<void> watch(coro::TaskGroup& connection);
+  Task<void> watch(TaskGroup& connection);
   Task<void> watch_drain();
   Task<void> watch_cancel();
 

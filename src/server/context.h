@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "file/folder.h"
 #include "h2server/limits.h"
+#include "http/answer.h"
 #include "http/h1/connection.h"
 #include "http/h2/session.h"
 #include "http/router.h"
@@ -16,6 +17,7 @@
 #include "http/window_budget.h"
 #include "io/choose.h"
 #include "io/engine.h"
+#include "io/job_pool.h"
 #include "net/tls_context.h"
 #include "server/admission.h"
 #include "server/counters.h"
@@ -26,20 +28,18 @@ namespace h2server::server {
 // Immutable while the server runs.
 struct SharedContext {
   http::Router router;
+  std::unique_ptr<http::Composition> composition;  // beside the router; may be null
   Limits limits;
   mutable http::WindowBudget windows{0};       // thread-safe; filled by start()
   std::shared_ptr<const net::TlsContext> tls;  // null: cleartext
   std::shared_ptr<const file::Folder> root;    // of load_file_from_filecache(); may be null
   std::uint32_t drain_ms_max = 10'000;
-  mutable Admission admission;  // thread-safe
-  mutable GiveUp give_up;       // thread-safe
+  mutable Admission admission;         // thread-safe
+  mutable GiveUp give_up;              // thread-safe
+  mutable io::JobPool blocking_calls;  // thread-safe; of run_blocking()
   Http2Implementation http2 = Http2Implementation::native;
   io::EngineKind engine = io::EngineKind::epoll;  // of workers that have an event loop
 };
-
-// Makes `root`, which may be null, the folder of load_file_from_filecache() on that engine's
-// thread.
-void set_root(io::Engine& engine, const file::Folder* root);
 
 // Used only by the thread of its worker.
 struct WorkerContext {
@@ -51,6 +51,7 @@ struct WorkerContext {
                        .limits = all.limits,
                        .streams = &counted.streams,
                        .last_route = &counted.last_route,
+                       .composition = all.composition.get(),
                        .windows = &all.windows} {}
 
   const SharedContext& shared;

@@ -4,7 +4,7 @@
 
 #include <system_error>
 
-#include "coro/task_group.h"
+#include "h2server/task_group.h"
 #include "io/choose.h"
 
 namespace h2server::server {
@@ -50,8 +50,9 @@ void EngineThread::thread_main(io::EngineKind kind,
   }
   engine_ = *std::move(engine);
   io::Engine::set_current(engine_.get());
+  mailbox_ = io::Mailbox::add_to(*engine_);
   outcome.set_value({});
-  coro::TaskGroup group;
+  TaskGroup group;
   group.start(run_body(body, *engine_));
   engine_->run();
 }

@@ -12,6 +12,7 @@
 #include "h2server/task.h"
 #include "io/choose.h"
 #include "io/engine.h"
+#include "io/mailbox.h"
 #include "server/give_up.h"
 
 namespace h2server::server {
@@ -32,6 +33,7 @@ class EngineThread {
   void wake() noexcept { engine_->wake(); }
   // Only for the engine's thread-safe functions.
   [[nodiscard]] io::Engine& engine() noexcept { return *engine_; }
+  [[nodiscard]] io::Mailbox& mailbox() const noexcept { return *mailbox_; }
   [[nodiscard]] bool ended() const noexcept { return ended_.load(); }
   void join();
   // Detaches the thread. What it uses, including this object, must never be destroyed.
@@ -43,7 +45,8 @@ class EngineThread {
   void thread_main(io::EngineKind kind, const std::function<Task<void>(io::Engine&)>& body,
                    std::promise<Outcome> outcome);
 
-  std::unique_ptr<io::Engine> engine_;  // made by the thread; outlives it, for wake()
+  std::unique_ptr<io::Engine> engine_;    // made by the thread; outlives it, for wake()
+  std::shared_ptr<io::Mailbox> mailbox_;  // the engine's
   std::thread thread_;
   std::atomic<bool> ended_{false};
 };

@@ -42,6 +42,9 @@ class Scheme {
   // Returns true if it cannot serve any more without having been stopped. Called after SIGCHLD.
   virtual bool failed() { return false; }
 
+  // The mailboxes of the workers; none if they have no event loops. Valid once started.
+  [[nodiscard]] virtual std::vector<io::Mailbox*> mailboxes() const { return {}; }
+
   struct Address {
     std::string host;
     std::uint16_t port;

@@ -24,6 +24,7 @@ class Undecided final : private http::Drainable {
 
  private:
   void drain() override { transport_.cancel_read(); }
+  void cancel() override {}  // it has no exchange
   void shed() override { transport_.cancel_read(); }
   void name_unfinished(std::vector<std::string>&) const override {}
 

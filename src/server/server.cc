@@ -24,6 +24,7 @@
 #include "http/file_head.h"
 #include "io/engine.h"
 #include "server/scheme.h"
+#include "server/server_state.h"
 
 namespace h2server {
 
@@ -62,13 +63,6 @@ std::uint32_t deadline_ms(std::chrono::milliseconds time) {
   constexpr std::chrono::milliseconds least{1};
   constexpr std::chrono::milliseconds most{std::numeric_limits<std::uint32_t>::max()};
   return static_cast<std::uint32_t>(std::clamp(time, least, most).count());
-}
-
-Task<bool> sleep_on(io::Engine& engine, std::chrono::milliseconds time) {
-  if (time.count() <= 0) co_return true;
-  io::SleepOp sleep(engine, deadline_ms(time));
-  const bool slept = co_await sleep;
-  co_return slept;
 }
 
 server::SchemeOptions scheme_options(const server::SchemeKind& kind, const ServerOptions& options) {
@@ -118,22 +112,6 @@ std::deque<LeftBehind>& left_behind() {
 }
 
 }  // namespace
-
-struct Server::State {
-  ServerOptions options;
-  std::unique_ptr<server::SharedContext> shared = std::make_unique<server::SharedContext>();
-  std::unique_ptr<server::Scheme> scheme;  // once started
-  unsigned stops = 0;                      // calls of stop()
-  std::mutex mutex;                        // any thread may call stop() and report()
-  std::vector<Address> addresses;
-  Engine engine;
-
-  void print_report() const;
-  bool wait_for_stop(const sigset_t& signals) const;
-  bool join_until_second_signal(Server& server, const sigset_t& signals) const;
-  void end(bool all_ended);
-  void check_usable() const;
-};
 
 void Server::State::print_report() const {
   std::istringstream lines(scheme->report());
@@ -185,6 +163,7 @@ void Server::State::end(bool all_ended) {
   if (!summary.empty()) base::log_warning("{}", summary);
   const std::lock_guard lock(mutex);
   stops = 0;
+  mailboxes.clear();
   if (all_ended) {
     scheme.reset();
   } else {
@@ -201,17 +180,6 @@ Server::~Server() {
   stop();
   stop();
   wait();
-}
-
-void Server::add_handler(Method method, std::string_view pattern, Handler handler) {
-  state_->check_usable();
-  // Workers read the router without a lock.
-  if (state_->scheme != nullptr)
-    throw std::logic_error("add_handler() called while the server runs");
-  if (handler.empty()) throw std::invalid_argument("the handler has no function");
-  const Result<void, std::string> added =
-      state_->shared->router.add(method, pattern, std::move(handler));
-  if (!added) throw std::invalid_argument(added.error());
 }
 
 Result<void, std::string> Server::start() {
@@ -249,6 +217,8 @@ Result<void, std::string> Server::start() {
   }
   shared.limits = options.limits;
   shared.windows.reset(options.limits.windows_gain_bytes_max);
+  shared.blocking_calls.set_limits({.threads_max = std::max(options.blocking_threads_max, 1U),
+                                    .waiting_max = options.blocking_queue_max});
   const server::SchemeKind& kind = server::kind_of(options.scheme);
   Result<server::EngineTaken, std::string> engine = server::take_engine(kind, options.io);
   if (!engine) return std::unexpected(engine.error());
@@ -267,6 +237,8 @@ Result<void, std::string> Server::start() {
   state_->engine = {std::move(engine->name), std::move(engine->reason)};
   const std::lock_guard lock(state_->mutex);
   state_->scheme = std::move(scheme);
+  state_->mailboxes = state_->scheme->mailboxes();
+  state_->start_early_tasks();
   return {};
 }
 
@@ -318,12 +290,6 @@ Result<void, std::string> Server::run(const std::function<void()>& started) {
     return std::unexpected(std::string("stopped; what had not ended was left behind"));
   if (!asked) return std::unexpected(std::string("connections can't be accepted any more"));
   return {};
-}
-
-Task<bool> sleep_for(std::chrono::milliseconds time) {
-  io::Engine* const engine = io::Engine::current();
-  if (engine == nullptr) throw std::logic_error("sleep_for() is called outside of a handler");
-  return sleep_on(*engine, time);
 }
 
 }  // namespace h2server

@@ -7,17 +7,21 @@
 #include <deque>
 
 #include "base/log.h"
-#include "coro/task_group.h"
 #include "file/cache_index.h"
+#include "h2server/task_group.h"
 #include "server/accept_loop.h"
 #include "server/serve_connection.h"
+#include "server/worker_services.h"
 
 namespace h2server::server {
 
 class Worker::WorkerLoop {
  public:
   WorkerLoop(Worker& worker, io::Engine& engine)
-      : worker_(worker), engine_(engine), context_(worker.shared_, engine, worker.counters_) {
+      : worker_(worker),
+        engine_(engine),
+        services_(WorkerServices::add_to(engine, worker.shared_)),
+        context_(worker.shared_, engine, worker.counters_) {
     for (base::Fd& listener : worker.listeners_) {
       accept_loops_.emplace_back(
           engine, std::move(listener),
@@ -30,7 +34,7 @@ class Worker::WorkerLoop {
   }
 
   Task<void> run() {
-    coro::TaskGroup accepting;
+    TaskGroup accepting;
     for (AcceptLoop& loop : accept_loops_) accepting.start(loop.run());
     // Connections handed over before stop() are served too.
     while (worker_.stops_requested_.load() == 0 ||
@@ -45,11 +49,13 @@ class Worker::WorkerLoop {
     for (AcceptLoop& loop : accept_loops_) loop.stop();
     co_await accepting.join();
     accept_loops_.clear();  // closes the listeners
-    context_.server_context.connections.drain();
-    coro::TaskGroup watching;
+    TaskGroup watching;
     watching.start(watch_clock());
     watching.start(watch_requests());
+    services_.drain();
+    context_.server_context.connections.drain();
     co_await connections_.join();
+    co_await services_.background().join();
     ended_ = true;
     engine_.cancel_all();
     if (waiting_ != nullptr) waiting_->cancel();
@@ -83,11 +89,16 @@ class Worker::WorkerLoop {
     }
   }
 
+  void cancel() {
+    context_.server_context.connections.cancel();
+    engine_.cancel_all();
+  }
+
   // Cancels what still runs at the drain limit.
   Task<void> watch_clock() {
     io::SleepOp limit(engine_, worker_.shared_.drain_ms_max);
     const bool over = co_await limit;
-    if (over && !ended_) engine_.cancel_all();
+    if (over && !ended_) cancel();
   }
 
   // Serves the owner's requests while connections end: to cancel them, and to name unfinished ones.
@@ -96,7 +107,7 @@ class Worker::WorkerLoop {
     while (!ended_) {
       if (!cancelled && worker_.stops_requested_.load() >= 2) {
         cancelled = true;
-        engine_.cancel_all();
+        cancel();
       }
       if (worker_.names_requested_.exchange(false)) {
         worker_.publish(context_.server_context.connections.name_unfinished());
@@ -111,9 +122,10 @@ class Worker::WorkerLoop {
 
   Worker& worker_;
   io::Engine& engine_;
+  WorkerServices& services_;
   WorkerContext context_;
   std::deque<AcceptLoop> accept_loops_;  // stable addresses
-  coro::TaskGroup connections_;
+  TaskGroup connections_;
   io::WokenOp* waiting_ = nullptr;
   bool ended_ = false;  // all connections have ended
 };
@@ -128,7 +140,6 @@ Result<void, std::string> Worker::start() {
 }
 
 Task<void> Worker::run_loop(Worker& worker, io::Engine& engine) {
-  set_root(engine, worker.shared_.root.get());
   file::CacheIndex::add_to(engine, file::Cache::of_process());
   WorkerLoop loop(worker, engine);
   co_await loop.run();
@@ -202,6 +213,12 @@ bool Worker::hand_over(base::Fd& connection) {
   if (!pushed) handed_over_.down();
   thread_.wake();  // a stopping worker may wait for the counted connection
   return pushed;
+}
+
+std::vector<io::Mailbox*> mailboxes_of(const std::deque<Worker>& workers) {
+  std::vector<io::Mailbox*> all;
+  for (const Worker& worker : workers) all.push_back(&worker.mailbox());
+  return all;
 }
 
 std::string report_of(const std::deque<Worker>& workers) {

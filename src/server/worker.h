@@ -41,6 +41,9 @@ class Worker {
     thread_.wake();
   }
 
+  // Posts to the worker's thread. Any thread, once started.
+  [[nodiscard]] io::Mailbox& mailbox() const noexcept { return thread_.mailbox(); }
+
   // Returns false if the inbox is full; `connection` is then unchanged.
   [[nodiscard]] bool hand_over(base::Fd& connection);
 
@@ -79,6 +82,8 @@ class Worker {
 
 // Joins all. Returns false if one of them was left behind.
 [[nodiscard]] bool join_all(std::deque<Worker>& workers);
+
+[[nodiscard]] std::vector<io::Mailbox*> mailboxes_of(const std::deque<Worker>& workers);
 
 // Returns a line for each worker: "worker 1: 12 connections, 345 accepted, 7 streams, 0 waiting".
 std::string report_of(const std::deque<Worker>& workers);

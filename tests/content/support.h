@@ -23,13 +23,13 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "coro/task_group.h"
 #include "file/content.h"
 #include "h2server/body.h"
 #include "h2server/handler.h"
 #include "h2server/request.h"
 #include "h2server/response.h"
-#include "http/server_context.h"
+#include "h2server/task_group.h"
+#include "http/answer.h"
 
 namespace h2server::tests {
 
@@ -130,7 +130,7 @@ void on_a_new_thread(Use use) {
 template <class T>
 T run_now(Task<T> task) {
   std::optional<T> result;
-  coro::TaskGroup group;
+  TaskGroup group;
   group.start([](Task<T> inner, std::optional<T>& out) -> Task<void> {
     T value = co_await inner;
     out.emplace(std::move(value));

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "coro/task_group.h"
+#include "h2server/task_group.h"
 
 namespace h2server::coro {
 namespace {

@@ -1,4 +1,4 @@
-#include "coro/task_group.h"
+#include "h2server/task_group.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "coro/event.h"
-#include "coro/task_group.h"
+#include "h2server/task_group.h"
 
 namespace h2server::coro {
 namespace {

@@ -24,7 +24,7 @@ class CacheWorkers : public testing::TestWithParam<io::EngineKind> {
       const std::unique_ptr<io::Engine> engine = io::open_engine(GetParam()).value();
       CacheIndex::add_to(*engine, cache);
       io::Engine::set_current(engine.get());
-      coro::TaskGroup tasks;
+      TaskGroup tasks;
       tasks.start(until_done(*engine, run(*engine)));
       if (tasks.running() > 0) engine->run();
       io::Engine::set_current(nullptr);

@@ -18,6 +18,7 @@ struct Member final : Drainable {
     ++drained;
     if (on_drain) on_drain();
   }
+  void cancel() override { ++cancel_count; }
   void shed() override { ++shed_count; }
   void name_unfinished(std::vector<std::string>& names) const override { names.push_back(name); }
 
@@ -26,6 +27,7 @@ struct Member final : Drainable {
   std::function<void()> on_drain;
   int drained = 0;
   int shed_count = 0;
+  int cancel_count = 0;
 };
 
 TEST(DrainList, ShedsTheLongestIdleFirst) {

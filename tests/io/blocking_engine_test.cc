@@ -26,7 +26,7 @@ class BlockingEngineTest : public testing::Test {
  protected:
   // The engine never suspends a task, so it has finished when start() returns.
   static void run(Task<void> task) {
-    coro::TaskGroup tasks;
+    TaskGroup tasks;
     tasks.start(std::move(task));
     EXPECT_EQ(tasks.running(), 0U);
   }
@@ -249,7 +249,7 @@ TEST_F(BlockingEngineTest, GivesASocketAway) {
     text = text_of(lease);
     loop->stop();
   };
-  coro::TaskGroup tasks;
+  TaskGroup tasks;
   tasks.start(body());
   EXPECT_EQ(tasks.running(), 1U) << "there it is suspended";
   put(pair_.theirs, "second");

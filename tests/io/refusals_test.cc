@@ -99,7 +99,7 @@ TEST(Refusals, AWatchThatFailedIsAskedForAgain) {
                     verdict(SECCOMP_RET_ALLOW)})) >= 0;
     if (!filtered) return;
     Socket listener(*engine, std::move(fd));
-    coro::TaskGroup tasks;
+    TaskGroup tasks;
     Ending ending{*engine};
     tasks.start(cancel_when_late(ending));
     tasks.start(accept_twice(ending, listener, errors));
@@ -275,7 +275,7 @@ void receive_while_refused(std::promise<int> listener, std::future<Refuser*> mad
   std::deque<Socket> sockets;
   std::deque<base::Fd> peers;
   std::deque<std::string> got(connections);
-  coro::TaskGroup tasks;
+  TaskGroup tasks;
   int left = connections;
   for (int i = 0; i < connections; ++i) {
     Pair pair = make_pair_of_sockets();

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "coro/task_group.h"
+#include "h2server/task_group.h"
 #include "io/choose.h"
 
 namespace h2server::io {
@@ -65,7 +65,7 @@ class EngineFixture : public testing::Test {
   }
 
   std::unique_ptr<Engine> engine_;
-  coro::TaskGroup tasks_;
+  TaskGroup tasks_;
 
  private:
   Task<void> stop_after(Task<void> task) {

@@ -119,7 +119,7 @@ TEST_F(UringEngineTest, PassesDescriptorsToAnotherThread) {
   int arrived = 0;
   std::thread thread([&] {
     std::unique_ptr<Engine> engine = open_small();
-    coro::TaskGroup tasks;
+    TaskGroup tasks;
     const auto take = [&]() -> Task<void> {
       while (arrived < count) {
         WokenOp woken(*engine);

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "coro/task_group.h"
+#include "h2server/task_group.h"
 #include "io/epoll_engine.h"
 #include "net/tls_certificate.h"
 
@@ -118,7 +118,7 @@ class TlsTransportTest : public testing::TestWithParam<int> {
       Client made(std::move(client_end_), protocols, GetParam());
       client(made);
     });
-    coro::TaskGroup tasks;
+    TaskGroup tasks;
     const auto serves = [&]() -> Task<void> {
       co_await server();
       transport_.reset();

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "content/support.h"
-#include "coro/task_group.h"
+#include "h2server/task_group.h"
 #include "io/epoll_engine.h"
 #include "net/listener.h"
 #include "server/client.h"
@@ -31,7 +31,7 @@ class AcceptLoopTest : public testing::Test {
   // Stops the loop and runs the engine until it has ended.
   void stop() {
     loop_->stop();
-    coro::TaskGroup watching;
+    TaskGroup watching;
     watching.start(watch_end());
     if (watching.running() > 0) engine_->run();
     EXPECT_EQ(watching.running(), 0U);
@@ -50,7 +50,7 @@ class AcceptLoopTest : public testing::Test {
   std::size_t offers_refused_ = 0;  // refuses this many offers first, as if there were no room
   std::size_t sheds_ = 0;           // calls of the shed callback
   std::optional<AcceptLoop> loop_;
-  coro::TaskGroup group_;
+  TaskGroup group_;
 };
 
 TEST_F(AcceptLoopTest, TakesEveryConnectionUntilItIsStopped) {

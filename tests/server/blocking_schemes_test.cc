@@ -10,6 +10,7 @@
 
 #include "content/support.h"
 #include "h2server/server.h"
+#include "h2server/timing.h"
 #include "server/client.h"
 #include "server/http2_client.h"
 
@@ -45,7 +46,7 @@ class BlockingSchemes : public testing::TestWithParam<ServerScheme> {
     server_ = std::make_unique<Server>(with);
     server_->add_handler(GET, "/", [](Request&) { return Response(200, "at once"); });
     server_->add_handler(GET, "/later", [](Request&) -> Task<Response> {
-      const bool slept = co_await sleep_for(std::chrono::milliseconds(5));
+      const Result<void> slept = co_await sleep_for(std::chrono::milliseconds(5));
       co_return Response(200, slept ? "later" : "cancelled");
     });
     server_->add_handler(GET, "/pass", [this](Request&) -> Task<Response> {
@@ -55,7 +56,7 @@ class BlockingSchemes : public testing::TestWithParam<ServerScheme> {
     });
     server_->add_handler(GET, "/long", [this](Request&) -> Task<Response> {
       entered_.set();
-      const bool slept = co_await sleep_for(std::chrono::hours(1));
+      const Result<void> slept = co_await sleep_for(std::chrono::hours(1));
       if (!slept) cancelled_.fetch_add(1);
       co_return Response(200);
     });

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "h2server/server.h"
+#include "h2server/timing.h"
 #include "server/client.h"
 
 namespace h2server {

@@ -11,6 +11,7 @@
 
 #include "content/support.h"
 #include "h2server/server.h"
+#include "h2server/timing.h"
 #include "server/client.h"
 #include "server/http2_client.h"
 
@@ -58,7 +59,7 @@ class ProcessPerConnection : public testing::Test {
       return Response(200);
     });
     server_->add_handler(GET, "/long", [](Request&) -> Task<Response> {
-      const bool slept = co_await sleep_for(std::chrono::hours(1));
+      const Result<void> slept = co_await sleep_for(std::chrono::hours(1));
       co_return Response(200, slept ? "slept" : "cancelled");
     });
     server_->add_handler(GET, "/later", [](Request&) -> Task<Response> {

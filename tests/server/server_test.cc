@@ -1,5 +1,6 @@
 // The server under each scheme, with one worker and with several.
 #include "h2server/server.h"
+#include "h2server/timing.h"
 
 #include <atomic>
 #include <stdexcept>
@@ -38,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 Task<Response> sleeper(Request& request) {
-  const bool slept = co_await sleep_for(std::chrono::milliseconds(1));
+  const Result<void> slept = co_await sleep_for(std::chrono::milliseconds(1));
   co_return Response(slept ? 200 : 503, "slept " + std::string(request.param("n")));
 }
 
@@ -162,7 +163,7 @@ TEST_P(Serving, ALongSleepHasNoUpperBoundThatWraps) {
   server.add_handler(GET, "/", [&context](Request&) {
     return [](Context& in) -> Task<Response> {
       in.asleep.set();
-      const bool slept = co_await sleep_for(wraps);
+      const Result<void> slept = co_await sleep_for(wraps);
       in.woken = slept ? 1 : 0;
       co_return Response(200);
     }(context);

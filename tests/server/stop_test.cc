@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "h2server/server.h"
+#include "h2server/timing.h"
 #include "server/client.h"
 
 namespace h2server {
@@ -26,20 +27,20 @@ struct Gate {
 Task<Response> pass(Gate& gate) {
   gate.entered.set();
   while (!gate.open.load()) {
-    const bool slept = co_await sleep_for(std::chrono::milliseconds(1));
+    const Result<void> slept = co_await sleep_for(std::chrono::milliseconds(1));
     if (slept) continue;
     gate.cancelled.fetch_add(1);
     co_return Response(503);
   }
   // A blocking thread checks for a drain only when it waits, so it waits once more.
-  const bool slept = co_await sleep_for(std::chrono::milliseconds(1));
+  const Result<void> slept = co_await sleep_for(std::chrono::milliseconds(1));
   if (!slept) gate.cancelled.fetch_add(1);
   co_return Response(200, "passed");
 }
 
 Task<Response> sleep_long(Gate& gate) {
   gate.entered.set();
-  const bool slept = co_await sleep_for(std::chrono::hours(1));
+  const Result<void> slept = co_await sleep_for(std::chrono::hours(1));
   if (!slept) gate.cancelled.fetch_add(1);
   co_return Response(slept ? 200 : 503);
 }

@@ -3,15 +3,16 @@
 #include <array>
 #include <cerrno>
 
+#include "http/answer.h"
 #include "http/h1/response_encoder.h"
 #include "http/message.h"
 
 namespace h2server::http::h1 {
 
 void H1Exchange::end_exchange() noexcept {
-  Exchange::clear();
+  ExchangeState::clear();
   trailers.clear();
-  handler = nullptr;
+  unanswered = false;
   if (parser) parser->reset();
   head_buffer.clear();
   head_due_ms = 0;
@@ -23,6 +24,7 @@ void H1Exchange::clear() noexcept {
   lease.end();
   input = {};
   output.clear();
+  ahead.end();
 }
 
 Connection::Connection(net::Transport& transport, ServerContext& context,
@@ -42,6 +44,10 @@ Connection::~Connection() { context_.connections.remove(*this); }
 
 void Connection::drain() {
   if (idle_) transport_.cancel_read();
+}
+
+void Connection::cancel() {
+  if (exchange_ != nullptr) exchange_->stop.stop(StopReason::server_stops);
 }
 
 void Connection::name_unfinished(std::vector<std::string>& names) const {
@@ -192,13 +198,12 @@ void Connection::begin_exchange() {
 // complete it.
 bool Connection::serve_at_once() {
   exchange_->head.received_s = transport_.engine().unix_seconds();
-  exchange_->handler = find_handler(context_, *exchange_);
-  if (exchange_->handler != nullptr) {
-    Request& request = exchange_->request.emplace(exchange_->head, exchange_->params, &incoming_);
-    std::optional<Response> response = answer_at_once(*exchange_->handler, request);
+  if (find_handler(context_, *exchange_)) {
+    exchange_->request.emplace(exchange_->head, exchange_->params, &incoming_, &exchange_->stop);
+    std::optional<Response> response = answer_at_once(*exchange_);
+    exchange_->unanswered = !response;
     if (!response) return false;
     exchange_->response = *std::move(response);
-    exchange_->handler = nullptr;
   }
   begin_response();
   if (!append_body()) return true;  // aborted
@@ -208,29 +213,57 @@ bool Connection::serve_at_once() {
 }
 
 Task<void> Connection::serve_on() {
-  if (exchange_->handler != nullptr) {
+  exchange_->stop.observe(this);
+  if (exchange_->unanswered) {
     // Earlier responses must not wait for this one.
     const bool flushed = co_await flush();
     if (!flushed) {
       end_ = End::abort;
       co_return;
     }
-    Response response =
-        co_await call_coroutine(*exchange_->handler->coroutine(), *exchange_->request);
-    if (end_ == End::abort) co_return;
+    Response response = co_await answer(*exchange_);
     exchange_->response = std::move(response);
-    begin_response();
+    if (end_ != End::abort) begin_response();
   }
-  const bool sent = co_await send_body();
-  if (!sent) {
-    end_ = End::abort;
-    co_return;
-  }
+  bool sent = end_ != End::abort;
+  if (sent) sent = co_await send_body();
+  if (!sent) end_ = End::abort;
+  co_await end_handler(sent);
+  if (!sent) co_return;
   if (!exchange_->decoder.finished()) {
     const bool dropped = co_await drop_request_body();
     if (!dropped && end_ != End::abort) end_ = End::linger;
   }
   exchange_->end_exchange();
+}
+
+// Waits for a handler that goes on after its response, and stops it if that could not be sent.
+Task<void> Connection::end_handler(bool sent) {
+  if (!sent) exchange_->stop.stop(StopReason::client_left);
+  if (exchange_->duplex != nullptr) co_await exchange_->duplex->join();
+  exchange_->stop.observe(nullptr);
+  if (exchange_->watching.running() > 0) transport_.cancel_read();
+  co_await exchange_->watching.join();
+  if (!exchange_->ahead.empty()) exchange_->take(std::move(exchange_->ahead));
+}
+
+// Reads ahead while the handler waits for something else, to see whether the client leaves. What
+// follows a request that was received whole is the next one, or the end of the connection. (A
+// client that closes only its sending side counts as one that has left, as it does for nginx and
+// Go.)
+void Connection::watch() {
+  const bool possible = transport_.engine().has_loop() && exchange_->decoder.finished() &&
+                        exchange_->input.empty() && exchange_->ahead.empty();
+  if (possible && exchange_->watching.running() == 0) exchange_->watching.start(watch_client());
+}
+
+Task<void> Connection::watch_client() {
+  Result<io::Lease> lease = co_await transport_.read(0);
+  if (lease && !lease->empty()) {
+    exchange_->ahead = *std::move(lease);
+  } else if (lease || lease.error().code != ECANCELED) {
+    exchange_->stop.stop(StopReason::client_left);
+  }
 }
 
 bool Connection::must_close_after_response() const noexcept {
@@ -254,6 +287,7 @@ void Connection::begin_response() {
                    .inline_bytes_max = context_.limits.inline_file_bytes_max,
                    .send_file_bytes_min = by_file ? context_.limits.send_file_bytes_min : 0});
   }
+  if (!has_body && exchange_->duplex != nullptr) exchange_->duplex->discard();
   exchange_->responding = true;
   if (!source_may_read()) drop_arrived_body();
   const Version version = exchange_->head.version;
@@ -324,13 +358,22 @@ Task<bool> Connection::send_body() {
 Task<bool> Connection::pull_more() {
   const bool flushed = co_await flush();
   if (!flushed) co_return false;
-  const bool pulled = co_await pull(transport_.engine(), exchange_->outgoing);
+  const bool pulled = co_await pull(transport_.engine(), exchange_->outgoing, exchange_->stop);
   co_return pulled;
 }
 
 Task<bool> Connection::flush() {
+  // A handler may read, which sends 100 (Continue), while its response is sent.
+  while (exchange_->flushing) co_await exchange_->written.wait();
+  if (end_ == End::abort) co_return false;
   if (exchange_->output.empty()) co_return true;
-  const Result<void> written = co_await transport_.write(exchange_->output, exchange_->sending);
+  exchange_->writing.swap(exchange_->output);
+  exchange_->flushing = true;
+  const Result<void> written = co_await transport_.write(exchange_->writing, exchange_->sending);
+  exchange_->flushing = false;
+  exchange_->writing.clear();
+  if (!written) end_ = End::abort;
+  if (exchange_->written.awaited()) exchange_->written.set();
   co_return written.has_value();
 }
 
@@ -344,6 +387,8 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
         self.exchange_->owes_continue = false;
         co_return self.exchange_->decoder.content();
       case BodyDecoder::Verdict::finished:
+        // Another task of the handler may be waiting for something else.
+        if (self.exchange_->duplex != nullptr) self.watch();
         co_return std::string_view();
       case BodyDecoder::Verdict::malformed:
         self.end_ = End::linger;
@@ -366,6 +411,7 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
     Result<io::Lease> lease = co_await self.transport_.read(pace.left_ms());
     if (!lease || lease->empty()) {
       self.end_ = End::linger;  // so that the rest is not waited for again
+      if (lease) self.exchange_->stop.stop(StopReason::client_left);
       co_return std::unexpected(lease ? Error{ECONNRESET, "request body"} : lease.error());
     }
     const std::int64_t elapsed_ms = self.transport_.engine().now_ms() - from_ms;

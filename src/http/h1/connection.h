@@ -9,6 +9,8 @@
 #include <string>
 
 #include "base/buffer_chain.h"
+#include "coro/event.h"
+#include "h2server/task_group.h"
 #include "http/h1/body_decoder.h"
 #include "http/h1/parser.h"
 #include "http/h1/trailer_section.h"
@@ -20,7 +22,7 @@ namespace h2server::http::h1 {
 
 // What a connection needs from the first byte of a request to the last of its response. An idle
 // connection has none.
-struct H1Exchange : Exchange {
+struct H1Exchange : ExchangeState {
   io::Lease lease;
   std::string_view input;   // the part of lease not parsed yet
   std::string head_buffer;  // a head that arrives in several leases
@@ -30,8 +32,13 @@ struct H1Exchange : Exchange {
   base::Pace sending{0, 1};    // of the connection, while it is busy
   base::Pace receiving{0, 1};  // of the request's body
 
-  const Handler* handler = nullptr;  // set until it has answered
-  TrailerSection trailers{arena};    // the request's
+  base::BufferChain writing;  // the write in flight
+  coro::Event written;        // for a flush that waits for the one in flight
+  bool flushing = false;
+  TaskGroup watching;              // watch_client()
+  io::Lease ahead;                 // what that has received
+  bool unanswered = false;         // the handler has to be awaited
+  TrailerSection trailers{arena};  // the request's
   BodyDecoder decoder{Framing{}};
   std::size_t dropped = 0;  // discarded bytes of the request's body
   bool owes_continue = false;
@@ -46,7 +53,7 @@ struct H1Exchange : Exchange {
   void clear() noexcept;
 };
 
-class Connection final : private Drainable {
+class Connection final : private Drainable, private coro::StopState::Observer {
  public:
   // All references must outlive the connection. `early`, followed by `first`, has been read
   // already.
@@ -71,6 +78,7 @@ class Connection final : private Drainable {
    public:
     explicit IncomingBody(Connection& connection) : connection_(connection) {}
     Task<Result<std::string_view>> read() override;
+    void interrupt() noexcept override { connection_.transport_.cancel_read(); }
     std::span<const Field> trailers() const noexcept override;
 
    private:
@@ -78,6 +86,7 @@ class Connection final : private Drainable {
   };
 
   void drain() override;
+  void cancel() override;
   void shed() override { transport_.cancel_read(); }
   void name_unfinished(std::vector<std::string>& names) const override;
 
@@ -89,6 +98,10 @@ class Connection final : private Drainable {
 
   bool serve_at_once();
   Task<void> serve_on();
+  void on_first_hook() noexcept override { watch(); }
+  void watch();
+  Task<void> watch_client();
+  Task<void> end_handler(bool sent);
   void begin_exchange();
   void begin_response();
   Task<bool> send_body();

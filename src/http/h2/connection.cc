@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "http/answer.h"
 #include "http/h2/response_fields.h"
 #include "http/message.h"
 
@@ -45,6 +46,25 @@ void Connection::drain() {
   session_->drain();
   want_write();
   shorten_idle_timeout();
+}
+
+void Connection::cancel() {
+  for (H2Exchange* exchange = first_; exchange != nullptr;) {
+    if (exchange->handling.running == 0 || exchange->stop.stopped()) {
+      exchange = exchange->handling.next;
+      continue;
+    }
+    stop(*exchange, StopReason::server_stops);
+    exchange = first_;  // restart: a stopped handler may release others
+  }
+}
+
+// Stops the exchange's token. Its handler may end, but the exchange lives until the return.
+void Connection::stop(H2Exchange& exchange, StopReason reason) {
+  ++exchange.handling.running;
+  exchange.stop.stop(reason);
+  --exchange.handling.running;
+  release_if_done(exchange);
 }
 
 // RFC 9113, 6.8: the client may retry on another connection.
@@ -352,15 +372,14 @@ void Connection::begin(H2Exchange& exchange) {
     return;
   }
   exchange.head.received_s = transport_.engine().unix_seconds();
-  const Handler* const handler = find_handler(context_, exchange);
-  if (handler != nullptr) {
+  if (find_handler(context_, exchange)) {
     exchange.incoming.bind(*this, exchange);
-    Request& request = exchange.request.emplace(head, exchange.params, &exchange.incoming);
-    std::optional<Response> response = answer_at_once(*handler, request);
+    exchange.request.emplace(head, exchange.params, &exchange.incoming, &exchange.stop);
+    std::optional<Response> response = answer_at_once(exchange);
     if (!response) {
       exchange.handling.reads = true;
       ++exchange.handling.running;
-      tasks_.start(answer(exchange, *handler));
+      tasks_.start(answer(exchange));
       return;
     }
     exchange.response = *std::move(response);
@@ -419,6 +438,7 @@ void Connection::close(H2Exchange& exchange) {
   ++exchange.handling.running;  // keeps the exchange alive while its waiters run
   exchange.handling.readable.set();
   exchange.handling.taken.set();
+  exchange.stop.stop(StopReason::client_left);
   --exchange.handling.running;
   release_if_done(exchange);
 }
@@ -442,12 +462,12 @@ void Connection::release_if_done(H2Exchange& exchange) {
 
 // --- answering --------------------------------------------------------------------------------
 
-Task<void> Connection::answer(H2Exchange& exchange, const Handler& handler) {
-  Response response = co_await call_coroutine(*handler.coroutine(), *exchange.request);
+Task<void> Connection::answer(H2Exchange& exchange) {
+  Response response = co_await http::answer(exchange);
   exchange.response = std::move(response);
   if (!exchange.handling.closed) respond(exchange);
   // The source of the response's body may still read the request's body.
-  if (exchange.outgoing.source() == nullptr) stop_reading(exchange);
+  if (exchange.outgoing.source() == nullptr && exchange.duplex == nullptr) stop_reading(exchange);
   co_await produce(exchange);
 }
 
@@ -459,7 +479,7 @@ Task<void> Connection::produce(H2Exchange& exchange) {
       co_await exchange.handling.taken.wait();
       continue;
     }
-    const bool pulled = co_await pull(transport_.engine(), outgoing);
+    const bool pulled = co_await pull(transport_.engine(), outgoing, exchange.stop);
     if (exchange.handling.closed) break;
     if (pulled) {
       session_->body_offered(exchange);
@@ -469,6 +489,7 @@ Task<void> Connection::produce(H2Exchange& exchange) {
     want_write();
     if (!pulled) break;
   }
+  if (exchange.duplex != nullptr) co_await exchange.duplex->join();
   if (exchange.handling.reads) stop_reading(exchange);
   --exchange.handling.running;
   release_if_done(exchange);
@@ -487,6 +508,8 @@ void Connection::respond(H2Exchange& exchange) {
     exchange.outgoing.open(response, {.copy = !transport_.bytes_go_to_kernel(),
                                       .inline_bytes_max = context_.limits.inline_file_bytes_max});
     exchange.outgoing.make_resident_at_once();
+  } else if (exchange.duplex != nullptr) {
+    exchange.duplex->discard();
   }
   session_->respond(exchange, head, has_body);
   want_write();
@@ -516,12 +539,20 @@ Task<Result<std::string_view>> Connection::read_body(H2Exchange& exchange) {
     if (exchange.session.ended) co_return std::string_view();
     if (exchange.handling.closed) co_return std::unexpected(Error{ECONNRESET, "request body"});
     if (exchange.pace.timed_out) co_return std::unexpected(Error{ETIMEDOUT, "request body"});
+    if (std::exchange(exchange.handling.interrupted, false)) {
+      co_return std::unexpected(Error{ECANCELED, "request body"});
+    }
     if (std::exchange(exchange.session.owes_continue, false)) {
       session_->inform_continue(exchange);
       want_write();
     }
     co_await exchange.handling.readable.wait();
   }
+}
+
+void IncomingBody::interrupt() noexcept {
+  exchange_->handling.interrupted = true;
+  exchange_->handling.readable.set();
 }
 
 Task<Result<std::string_view>> IncomingBody::read() { return connection_->read_body(*exchange_); }

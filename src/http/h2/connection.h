@@ -13,7 +13,7 @@
 #include "base/buffer_chain.h"
 #include "base/pace.h"
 #include "coro/event.h"
-#include "coro/task_group.h"
+#include "h2server/task_group.h"
 #include "http/h2/h2_exchange.h"
 #include "http/h2/session.h"
 #include "http/server_context.h"
@@ -37,6 +37,7 @@ class Connection final : private Drainable {
   friend class IncomingBody;
 
   void drain() override;
+  void cancel() override;
   void shed() override;
   void name_unfinished(std::vector<std::string>& names) const override;
 
@@ -44,6 +45,7 @@ class Connection final : private Drainable {
   bool receive(std::string_view bytes);
   bool read_on_after(int error);
   void close_all();
+  void stop(H2Exchange& exchange, StopReason reason);
   void want_write();
   void shorten_idle_timeout();
   [[nodiscard]] std::uint32_t silence_ms_max() const noexcept;
@@ -72,7 +74,7 @@ class Connection final : private Drainable {
   void close(H2Exchange& exchange);
   void release_if_done(H2Exchange& exchange);
 
-  Task<void> answer(H2Exchange& exchange, const Handler& handler);
+  Task<void> answer(H2Exchange& exchange);
   Task<void> produce(H2Exchange& exchange);
   void respond(H2Exchange& exchange);
   void stop_reading(H2Exchange& exchange);
@@ -86,7 +88,7 @@ class Connection final : private Drainable {
   base::BufferChain writing_;  // the write in flight; the session appends to its own chain
   coro::Event output_wanted_;
   coro::Event writer_ended_;
-  coro::TaskGroup tasks_;
+  TaskGroup tasks_;
   base::Pace sending_;  // of all writes
   const std::int64_t opened_ms_;
   std::int64_t active_ms_;         // when bytes last arrived, or the last stream ended

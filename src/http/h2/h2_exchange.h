@@ -26,6 +26,7 @@ class IncomingBody final : public BodySource {
     exchange_ = &exchange;
   }
   Task<Result<std::string_view>> read() override;
+  void interrupt() noexcept override;
   std::span<const Field> trailers() const noexcept override;
 
  private:
@@ -34,7 +35,7 @@ class IncomingBody final : public BodySource {
 };
 
 // The parts have different owners, which alone write to them.
-struct H2Exchange : Exchange {
+struct H2Exchange : ExchangeState {
   // Either session.
   struct SessionPart {
     Fields trailers;              // of the request
@@ -66,6 +67,7 @@ struct H2Exchange : Exchange {
     coro::Event taken;           // the session took what was offered, or the stream closed
     unsigned running = 0;        // coroutines that use this exchange
     bool reads = false;          // the request's body may still be read
+    bool interrupted = false;    // a read that waits fails with ECANCELED
     bool closed = false;         // the stream is closed
     bool unwound = false;        // at the connection's end: its coroutines were notified
     H2Exchange* next = nullptr;  // in the connection's list
@@ -77,7 +79,7 @@ struct H2Exchange : Exchange {
       dropped = 0;
       readable.clear();
       taken.clear();
-      reads = closed = unwound = false;
+      reads = interrupted = closed = unwound = false;
       next = previous = nullptr;
     }
   };
@@ -90,7 +92,7 @@ struct H2Exchange : Exchange {
   Handling handling;
 
   void clear() noexcept {
-    Exchange::clear();
+    ExchangeState::clear();
     id = 0;
     session.clear();
     stream = Stream();

@@ -19,6 +19,7 @@ class AcceptorScheme final : public Scheme {
   void stop() noexcept override;
   bool join() override;
   std::string report() const override;
+  std::vector<io::Mailbox*> mailboxes() const override { return mailboxes_of(workers_); }
 
  private:
   const SharedContext& shared_;

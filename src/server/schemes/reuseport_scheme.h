@@ -17,6 +17,7 @@ class ReuseportScheme final : public Scheme {
   void stop() noexcept override;
   bool join() override;
   std::string report() const override { return report_of(workers_); }
+  std::vector<io::Mailbox*> mailboxes() const override { return mailboxes_of(workers_); }
 
  private:
   const SharedContext& shared_;

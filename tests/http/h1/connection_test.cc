@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "coro/event.h"
-#include "coro/task_group.h"
+#include "h2server/task_group.h"
 #include "http/echo_source.h"
 #include "http/fake_transport.h"
 
@@ -103,7 +103,7 @@ class H1Connection : public testing::Test {
   int body_error_ = 0;
   base::Pool<H1Exchange> exchanges_;
   std::optional<Connection> connection_;
-  coro::TaskGroup tasks_;
+  TaskGroup tasks_;
 };
 
 // --- requests ---------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ TEST_F(H1Connection, AnswersRequestsCutAnywhere) {
       get("/hello");
   for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
     FakeTransport transport(engine_);
-    coro::TaskGroup tasks;
+    TaskGroup tasks;
     Connection connection(transport, context_, exchanges_, false, "", {});
     tasks.start(connection.run());
     transport.arrive(bytes.substr(0, cut));
@@ -192,7 +192,7 @@ TEST_F(H1Connection, AnswersByItselfWhatNoHandlerDoes) {
   };
   for (const Refusal& row : refusals) {
     FakeTransport transport(engine_);
-    coro::TaskGroup tasks;
+    TaskGroup tasks;
     Connection connection(transport, context_, exchanges_, false, "", {});
     transport.arrive(get("/hello") + row.request + get("/hello"));
     transport.end();
@@ -503,7 +503,7 @@ TEST_F(H1Connection, ABrokenBodyIsTheEndAndTheResponseSaysSo) {
   for (const Broken& row : table) {
     SCOPED_TRACE(row.what);
     FakeTransport transport(engine_);
-    coro::TaskGroup tasks;
+    TaskGroup tasks;
     Connection connection(transport, context_, exchanges_, false, "", {});
     tasks.start(connection.run());
     transport.arrive(post("/echo", "Transfer-Encoding: chunked\r\n", row.bytes));
@@ -562,7 +562,7 @@ TEST_F(H1Connection, AStreamThatGoesWrongIsCutOff) {
     ASSERT_TRUE(router.add(GET, "/", [&](Request&) { return streamed(row.pieces, row.size); }));
     ServerContext context{router, limits_};
     FakeTransport transport(engine_);
-    coro::TaskGroup tasks;
+    TaskGroup tasks;
     Connection connection(transport, context, exchanges_, false, "", {});
     transport.arrive(get("/") + get("/"));
     tasks.start(connection.run());

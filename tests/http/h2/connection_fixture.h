@@ -92,7 +92,7 @@ class ConnectionFixture : public testing::TestWithParam<Http2Implementation> {
   std::vector<int> errors_;  // of read_all() in /echo
   int source_reads_ = 0;
   std::optional<Connection> connection_;
-  coro::TaskGroup tasks_;
+  TaskGroup tasks_;
   Nghttp2Client client_;
   std::size_t seen_ = 0;  // of transport_.writes, by read_writes()
 };

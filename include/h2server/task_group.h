@@ -1,25 +1,33 @@
-// TaskGroup: tasks that run concurrently with their starter. The destructor asserts that all tasks
-// have ended.
+// TaskGroup: tasks that run concurrently with their starter.
 //
-// One thread. A started task runs at once, until it first suspends.
+// One thread. A started task runs at once, until it first suspends. Join the group before it is
+// destroyed: the process aborts if a task still runs.
 #pragma once
 
 #include <coroutine>
 #include <cstddef>
+#include <utility>
 
-#include "base/assert.h"
 #include "h2server/task.h"
 
-namespace h2server::coro {
+namespace h2server {
+
+namespace coro {
+// Abort the process with a message.
+[[noreturn]] void report_group_not_joined() noexcept;
+[[noreturn]] void report_task_threw() noexcept;
+}  // namespace coro
 
 class TaskGroup {
  public:
   TaskGroup() = default;
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;
-  ~TaskGroup() { ASSERT(running_ == 0); }
+  ~TaskGroup() {
+    if (running_ != 0) coro::report_group_not_joined();
+  }
 
-  // The task must not throw: the process aborts.
+  // The process aborts if the task throws. Without a stop state of its own it has none.
   void start(Task<void> task) {
     ++running_;
     run(*this, std::move(task));
@@ -45,14 +53,14 @@ class TaskGroup {
       TaskGroup& group;
 
       promise_type(TaskGroup& owner, Task<void>&) noexcept : group(owner) {}
-      static void* operator new(std::size_t size) { return allocate_frame(size); }
+      static void* operator new(std::size_t size) { return coro::allocate_frame(size); }
       static void operator delete(void* frame, std::size_t size) noexcept {
-        release_frame(frame, size);
+        coro::release_frame(frame, size);
       }
       Root get_return_object() noexcept { return {}; }
       std::suspend_never initial_suspend() noexcept { return {}; }
       void return_void() noexcept {}
-      void unhandled_exception() noexcept { ASSERT(!"a task in a group threw"); }
+      void unhandled_exception() noexcept { coro::report_task_threw(); }
 
       struct Final {
         bool await_ready() noexcept { return false; }
@@ -78,4 +86,4 @@ class TaskGroup {
   std::coroutine_handle<> joiner_;
 };
 
-}  // namespace h2server::coro
+}  // namespace h2server

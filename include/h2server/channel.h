@@ -1,0 +1,163 @@
+// Channel<T>: a bounded queue between tasks, also of different workers.
+#pragma once
+
+#include <cerrno>
+#include <coroutine>
+#include <cstddef>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "h2server/delivery.h"
+#include "h2server/result.h"
+
+namespace h2server {
+
+// Values arrive in the order in which they were sent. Thread-safe; must outlive its waits.
+template <class T>
+class Channel {
+  class Sending;
+  class Receiving;
+
+ public:
+  // `size_max` is at least 1: how many values may wait.
+  explicit Channel(std::size_t size_max) : size_max_(size_max) {}
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  // co_await send(value) waits for room and yields Result<void>. Fails with EPIPE if the channel is
+  // closed, and with ECANCELED if the task is to stop; the value is lost then.
+  [[nodiscard]] auto send(T value) { return Sending(*this, std::move(value)); }
+  // co_await receive() waits for a value and yields Result<T>. Fails with EPIPE if the channel is
+  // closed and empty, and with ECANCELED if the task is to stop.
+  [[nodiscard]] auto receive() { return Receiving(*this); }
+
+  // Returns false, and leaves the value alone, if there is no room or the channel is closed. Any
+  // thread, also one that runs no handler.
+  bool try_send(T&& value) {
+    const std::lock_guard lock(mutex_);
+    return !closed_ && take(value);
+  }
+  // Ends all waits of senders, and those of receivers once the values are used up. Any thread.
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    for (Sending* const sending : senders_) sending->complete();
+    for (Receiving* const receiving : receivers_) receiving->complete();
+    senders_.clear();
+    receivers_.clear();
+  }
+
+ private:
+  // Gives the value to a waiting receiver or keeps it. Returns false if there is no room.
+  bool take(T& value) {
+    if (!receivers_.empty()) {
+      Receiving* const receiving = receivers_.front();
+      receivers_.pop_front();
+      receiving->value_.emplace(std::move(value));
+      receiving->complete();
+      return true;
+    }
+    if (values_.size() >= size_max_) return false;
+    values_.push_back(std::move(value));
+    return true;
+  }
+  // Moves the next value to `place`, and that of a waiting sender into its room.
+  bool give(std::optional<T>& place) {
+    if (values_.empty()) return false;
+    place.emplace(std::move(values_.front()));
+    values_.pop_front();
+    if (!senders_.empty()) {
+      Sending* const sending = senders_.front();
+      senders_.pop_front();
+      values_.push_back(std::move(sending->value_));
+      sending->sent_ = true;
+      sending->complete();
+    }
+    return true;
+  }
+
+  std::mutex mutex_;
+  const std::size_t size_max_;
+  std::deque<T> values_;
+  std::list<Sending*> senders_;      // they wait for room
+  std::list<Receiving*> receivers_;  // they wait for a value
+  bool closed_ = false;
+};
+
+template <class T>
+class Channel<T>::Sending final : public coro::RemoteWait {
+ public:
+  Sending(Channel& channel, T value) : channel_(channel), value_(std::move(value)) {}
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> waiter) {
+    if (stops(waiter)) {
+      error_ = ECANCELED;
+      return false;
+    }
+    const std::lock_guard lock(channel_.mutex_);
+    if (channel_.closed_) return false;
+    sent_ = channel_.take(value_);
+    if (sent_) return false;
+    channel_.senders_.push_back(this);
+    suspend(waiter);
+    return true;
+  }
+  Result<void> await_resume() const {
+    if (sent_) return {};
+    return std::unexpected(Error{cancelled() ? ECANCELED : error_, "channel"});
+  }
+
+ private:
+  friend class Channel;
+  bool withdraw() noexcept override {
+    const std::lock_guard lock(channel_.mutex_);
+    return std::erase(channel_.senders_, this) > 0;
+  }
+
+  Channel& channel_;
+  T value_;
+  int error_ = EPIPE;
+  bool sent_ = false;
+};
+
+template <class T>
+class Channel<T>::Receiving final : public coro::RemoteWait {
+ public:
+  explicit Receiving(Channel& channel) : channel_(channel) {}
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> waiter) {
+    if (stops(waiter)) {
+      error_ = ECANCELED;
+      return false;
+    }
+    const std::lock_guard lock(channel_.mutex_);
+    if (channel_.give(value_) || channel_.closed_) return false;
+    channel_.receivers_.push_back(this);
+    suspend(waiter);
+    return true;
+  }
+  Result<T> await_resume() {
+    if (value_) return *std::move(value_);
+    return std::unexpected(Error{cancelled() ? ECANCELED : error_, "channel"});
+  }
+
+ private:
+  friend class Channel;
+  bool withdraw() noexcept override {
+    const std::lock_guard lock(channel_.mutex_);
+    return std::erase(channel_.receivers_, this) > 0;
+  }
+
+  Channel& channel_;
+  std::optional<T> value_;
+  int error_ = EPIPE;
+};
+
+}  // namespace h2server

@@ -1,0 +1,57 @@
+#include "h2server/stop.h"
+
+namespace h2server::coro {
+
+void StopHook::hook(StopState& state) noexcept {
+  const bool first = state.first_ == nullptr;
+  state_ = &state;
+  previous_ = nullptr;
+  next_ = state.first_;
+  if (next_ != nullptr) next_->previous_ = this;
+  state.first_ = this;
+  if (first && state.observer_ != nullptr) state.observer_->on_first_hook();
+}
+
+void StopHook::unhook() noexcept {
+  if (state_ == nullptr) return;
+  (previous_ != nullptr ? previous_->next_ : state_->first_) = next_;
+  if (next_ != nullptr) next_->previous_ = previous_;
+  state_ = nullptr;
+}
+
+struct StopState::Run {
+  explicit Run(StopState& running) noexcept : state(&running) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdangling-pointer"  // the destructor takes it back
+    running.run_ = this;
+#pragma GCC diagnostic pop
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+  ~Run() {
+    if (state != nullptr) state->run_ = nullptr;
+  }
+
+  StopState* state;  // null once that was destroyed or cleared
+};
+
+void StopState::stop(StopReason reason) noexcept {
+  if (stopped()) return;
+  reason_ = reason;
+  Run run(*this);
+  while (run.state != nullptr && first_ != nullptr) {
+    StopHook& hook = *first_;
+    hook.unhook();
+    hook.on_stop(reason);
+  }
+}
+
+void StopState::clear() noexcept {
+  while (first_ != nullptr) first_->unhook();
+  reason_ = StopReason::none;
+  observer_ = nullptr;
+  // A hook ended what this state belonged to, inside stop().
+  if (run_ != nullptr) std::exchange(run_, nullptr)->state = nullptr;
+}
+
+}  // namespace h2server::coro

@@ -1,0 +1,282 @@
+#include "http/answer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <expected>
+#include <utility>
+
+#include "base/log.h"
+#include "http/message.h"
+#include "http/syntax.h"
+
+namespace h2server {
+
+namespace {
+
+// The status of an error that a handler did not handle.
+Failure failure_of_error(const Error& error) {
+  Failure failure{.what = error.message()};
+  switch (error.code) {
+    case EAGAIN:
+    case EBUSY:
+    case ECANCELED:
+      failure.status = 503;
+      break;
+    case EMFILE:
+    case ENFILE:
+      failure.status = 503;
+      failure.culprit = Culprit::system;
+      break;
+    case ETIMEDOUT:
+      failure.status = 504;
+      break;
+    case ENOSPC:
+    case EDQUOT:
+      failure.status = 507;
+      failure.culprit = Culprit::system;
+      break;
+    case EMSGSIZE:
+      failure.status = 413;
+      failure.culprit = Culprit::client;
+      break;
+    case ECONNRESET:
+    case EPROTO:
+      failure.status = 400;
+      failure.culprit = Culprit::client;
+      break;
+    default:
+      break;
+  }
+  return failure;
+}
+
+}  // namespace
+
+Failure failure_of(const std::exception_ptr& exception) {
+  Failure failure;
+  try {
+    std::rethrow_exception(exception);
+  } catch (const HttpError& error) {
+    failure = {.status = error.status(), .what = error.what()};
+    if (error.status() < 500) failure.culprit = Culprit::client;
+  } catch (const std::bad_expected_access<Error>& error) {
+    failure = failure_of_error(error.error());
+  } catch (...) {
+    failure.what = http::text_of(exception);
+  }
+  failure.exception = exception;
+  return failure;
+}
+
+namespace http {
+
+namespace {
+
+bool is_bodiless_error(const Response& response) noexcept {
+  return response.status() >= 400 && std::holds_alternative<std::monostate>(response.body());
+}
+
+// Law 7: a client's mistake is not logged.
+void report(const ExchangeState& exchange, const Failure& failure) {
+  if (exchange.composition != nullptr && exchange.composition->failure_hook) {
+    exchange.composition->failure_hook(*exchange.request, failure);
+    return;
+  }
+  const bool stopped = exchange.stop.stopped();  // nobody waits for the response
+  if (failure.culprit == Culprit::client || stopped) return;
+  base::log_error("handler of {} {} failed: {}", exchange.head.method_name, exchange.head.target,
+                  failure.what);
+}
+
+// Keeps the fields that the response of an error handler does not have.
+Response with_fields_of(Response made, const Response& replaced) {
+  for (const Response::Line& line : replaced.fields()) {
+    const bool has = std::ranges::any_of(made.fields(), [&](const Response::Line& own) {
+      return equals_ignoring_case(own.name, line.name);
+    });
+    if (!has) made.add(line.name, line.value);
+  }
+  return made;
+}
+
+Response response_of(const ExchangeState& exchange, const Failure& failure,
+                     const Response& replaced) noexcept {
+  if (exchange.composition == nullptr || !exchange.composition->error_handler)
+    return error_response(failure.status);
+  try {
+    return with_fields_of(exchange.composition->error_handler(*exchange.request, failure),
+                          replaced);
+  } catch (...) {
+    base::log_error("the error handler failed: {}", text_of(std::current_exception()));
+    return error_response(failure.status);
+  }
+}
+
+Response failed(const ExchangeState& exchange, const std::exception_ptr& exception) noexcept {
+  const Failure failure = failure_of(exception);
+  report(exchange, failure);
+  return response_of(exchange, failure, Response());
+}
+
+// The error handler's response in place of an empty one.
+void complete(const ExchangeState& exchange, Response& response) noexcept {
+  const bool asks = exchange.composition != nullptr && exchange.composition->error_handler;
+  if (!asks || !is_bodiless_error(response)) return;
+  const Failure failure{.culprit = response.status() < 500 ? Culprit::client : Culprit::server,
+                        .status = response.status(),
+                        .what = std::string(reason_phrase(response.status()))};
+  response = response_of(exchange, failure, response);
+}
+
+std::size_t chain_size(const ExchangeState& exchange) noexcept {
+  return exchange.chain != nullptr ? exchange.chain->size() : 0;
+}
+
+// Calls the Before of the plain middlewares from `index` on, which it moves to the first that has
+// answered or that has to be awaited, or to the end.
+std::optional<Response> enter(ExchangeState& exchange, std::size_t& index) noexcept {
+  for (; index < chain_size(exchange); ++index) {
+    const Middleware& middleware = (*exchange.chain)[index];
+    if (middleware.around()) return std::nullopt;
+    if (!middleware.before()) continue;
+    try {
+      std::optional<Response> response = middleware.before()(*exchange.request);
+      if (response) return response;
+    } catch (...) {
+      return failed(exchange, std::current_exception());
+    }
+  }
+  return std::nullopt;
+}
+
+// Calls the After of the middlewares [first, last), the innermost first.
+void leave(ExchangeState& exchange, std::size_t first, std::size_t last,
+           Response& response) noexcept {
+  complete(exchange, response);
+  for (std::size_t i = last; i-- > first;) {
+    const Middleware::After& after = (*exchange.chain)[i].after();
+    if (!after) continue;
+    try {
+      after(*exchange.request, response);
+    } catch (...) {
+      response = failed(exchange, std::current_exception());
+    }
+  }
+}
+
+// The handler, if it answers at once.
+std::optional<Response> try_handler(ExchangeState& exchange) noexcept {
+  if (exchange.handler == nullptr) return std::move(exchange.response);
+  try {
+    return answer_at_once(*exchange.handler, *exchange.request);
+  } catch (...) {
+    return failed(exchange, std::current_exception());
+  }
+}
+
+Task<Response> call_handler(ExchangeState& exchange) {
+  std::exception_ptr failure;
+  try {
+    if (const Handler::Duplex* const duplex = exchange.handler->duplex()) {
+      exchange.duplex = std::make_unique<Duplex>(*exchange.request, exchange.stop);
+      Response response = co_await exchange.duplex->begin(*duplex);
+      co_return std::move(response);
+    }
+    Response response = co_await (*exchange.handler->coroutine())(*exchange.request);
+    co_return std::move(response);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  co_return failed(exchange, failure);
+}
+
+Task<Response> call_around(ExchangeState& exchange, std::size_t index) {
+  std::exception_ptr failure;
+  try {
+    const Middleware& middleware = (*exchange.chain)[index];
+    Response response = co_await middleware.around()(*exchange.request, Next(exchange, index + 1));
+    co_return std::move(response);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  co_return failed(exchange, failure);
+}
+
+}  // namespace
+
+Router& Composition::make_router(std::string_view name) {
+  for (const Host& host : hosts) {
+    if (equals_ignoring_case(name, host.name)) return *host.router;
+  }
+  return *hosts.emplace_back(std::string(name), std::make_unique<Router>()).router;
+}
+
+const Router* Composition::router_of(std::string_view authority) const noexcept {
+  // RFC 3986, 3.2: [IPv6]:port or name:port.
+  const std::size_t end = authority.find(':', std::min(authority.find(']'), authority.size()));
+  const std::string_view name = authority.starts_with('[')
+                                    ? authority.substr(0, end)
+                                    : authority.substr(0, authority.find(':'));
+  for (const Host& host : hosts) {
+    if (equals_ignoring_case(name, host.name)) return host.router.get();
+  }
+  return nullptr;
+}
+
+std::string text_of(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception that is no std::exception";
+  }
+}
+
+std::optional<Response> answer_at_once(const Handler& handler, Request& request) {
+  if (const Handler::Plain* const plain = handler.plain()) return (*plain)(request);
+  if (const Handler::Attempt* const attempt = handler.attempt()) return (*attempt)(request);
+  return std::nullopt;
+}
+
+std::optional<Response> answer_at_once(ExchangeState& exchange) noexcept {
+  std::size_t index = 0;
+  std::optional<Response> response = enter(exchange, index);
+  if (!response && index == chain_size(exchange)) response = try_handler(exchange);
+  exchange.entered = index;
+  if (response) leave(exchange, 0, index, *response);
+  return response;
+}
+
+Task<Response> answer(ExchangeState& exchange) {
+  const std::size_t index = exchange.entered;
+  Task<Response> inside =
+      index < chain_size(exchange) ? call_around(exchange, index) : call_handler(exchange);
+  inside.stop_by(exchange.stop);
+  Response response = co_await inside;
+  leave(exchange, 0, index, response);
+  co_return std::move(response);
+}
+
+}  // namespace http
+
+namespace {
+
+Task<Response> go_on(http::ExchangeState& exchange, std::size_t first) {
+  std::size_t index = first;
+  std::optional<Response> response = http::enter(exchange, index);
+  if (!response && index < http::chain_size(exchange)) {
+    response = co_await http::call_around(exchange, index);
+  } else if (!response) {
+    response = http::try_handler(exchange);
+    if (!response) response = co_await http::call_handler(exchange);
+  }
+  http::leave(exchange, first, index, *response);
+  co_return *std::move(response);
+}
+
+}  // namespace
+
+Task<Response> Next::operator()(Request&) const { return go_on(*exchange_, index_); }
+
+}  // namespace h2server

@@ -1,0 +1,47 @@
+// How an exchange is answered: middleware from outside to inside, the handler, and back.
+//
+// What a handler or a middleware throws becomes a response here, nowhere else.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "h2server/failure.h"
+#include "h2server/middleware.h"
+#include "http/exchange.h"
+#include "http/router.h"
+
+namespace h2server::http {
+
+// What a server has beside routes. Immutable while it runs.
+struct Composition {
+  struct Host {
+    std::string name;  // lower case, without a port
+    std::unique_ptr<Router> router;
+  };
+  std::vector<Host> hosts;   // with routes of their own
+  MiddlewareChainRef chain;  // also around requests without a route; may be null
+  ErrorHandler error_handler;
+  FailureHook failure_hook;
+
+  // Returns the router of that host, which is made if it is new.
+  Router& make_router(std::string_view name);
+  // Returns the router of the host that `authority` names, or null.
+  [[nodiscard]] const Router* router_of(std::string_view authority) const noexcept;
+};
+
+// Answers without waiting, if that is possible. Returns nullopt if answer() has to go on.
+std::optional<Response> answer_at_once(ExchangeState& exchange) noexcept;
+// Answers what answer_at_once() has not. Its task takes the stop state of the exchange.
+Task<Response> answer(ExchangeState& exchange);
+
+// Calls a handler alone. Returns nullopt if its coroutine is needed. Throws what it throws.
+std::optional<Response> answer_at_once(const Handler& handler, Request& request);
+
+// Describes an exception for the operator.
+std::string text_of(const std::exception_ptr& exception);
+
+}  // namespace h2server::http

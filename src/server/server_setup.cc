@@ -1,0 +1,176 @@
+// What is done with a Server beside running it: routes, middleware, and work handed to workers.
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "http/answer.h"
+#include "server/server_state.h"
+#include "server/worker_services.h"
+
+namespace h2server {
+
+namespace {
+
+// A function for a worker's thread; deletes itself.
+class PostedFunction final : public coro::Delivery {
+ public:
+  explicit PostedFunction(std::function<void()> function) : function_(std::move(function)) {}
+
+  void arrive() noexcept override {
+    try {
+      function_();
+    } catch (...) {
+      base::log_error("a posted function failed: {}", http::text_of(std::current_exception()));
+    }
+    delete this;
+  }
+  void drop() noexcept override { delete this; }
+
+ private:
+  const std::function<void()> function_;
+};
+
+// A task for a worker's thread; deletes itself.
+class SpawnedTask final : public coro::Delivery {
+ public:
+  explicit SpawnedTask(Task<void> task) : task_(std::move(task)) {}
+
+  void arrive() noexcept override {
+    server::WorkerServices::of_this_thread()->spawn(std::move(task_));
+    delete this;
+  }
+  void drop() noexcept override { delete this; }
+
+ private:
+  Task<void> task_;
+};
+
+template <class Posted>
+bool hand_over(io::Mailbox& mailbox, std::unique_ptr<Posted> posted) {
+  if (!mailbox.post(*posted)) return false;
+  static_cast<void>(posted.release());
+  return true;
+}
+
+}  // namespace
+
+// --- routes -----------------------------------------------------------------------------------
+
+Routes::Routes(RouteSink& sink, std::string host, MiddlewareChainRef chain)
+    : sink_(&sink), host_(std::move(host)), chain_(std::move(chain)) {}
+
+Routes Routes::with(Middleware middleware) const {
+  Routes more = *this;
+  more.use(std::move(middleware));
+  return more;
+}
+
+Routes Routes::group(std::string_view prefix) const {
+  if (!prefix.starts_with('/') || prefix.ends_with('/'))
+    throw std::invalid_argument("a prefix begins with '/' and does not end with it: " +
+                                std::string(prefix));
+  Routes more = *this;
+  more.prefix_ += prefix;
+  return more;
+}
+
+Routes& Routes::use(Middleware middleware) {
+  if (middleware.empty()) throw std::invalid_argument("the middleware has no function");
+  // Routes that were added before keep the chain that they have.
+  auto longer = chain_ != nullptr ? std::make_shared<MiddlewareChain>(*chain_)
+                                  : std::make_shared<MiddlewareChain>();
+  longer->push_back(std::move(middleware));
+  chain_ = std::move(longer);
+  return *this;
+}
+
+Routes& Routes::route(std::initializer_list<Method> methods, std::string_view pattern,
+                      const Handler& handler) {
+  for (const Method method : methods) {
+    sink_->add_route(host_, method, prefix_ + std::string(pattern), handler, chain_);
+  }
+  return *this;
+}
+
+// Workers read all this without a lock.
+void Server::State::check_not_running() const {
+  check_usable();
+  if (scheme != nullptr) throw std::logic_error("a Server is set up before it runs");
+}
+
+http::Composition& Server::State::composition() {
+  check_not_running();
+  if (shared->composition == nullptr) shared->composition = std::make_unique<http::Composition>();
+  return *shared->composition;
+}
+
+void Server::State::add_route(const std::string& host, Method method, std::string_view pattern,
+                              const Handler& handler, const MiddlewareChainRef& chain) {
+  check_not_running();
+  if (handler.empty()) throw std::invalid_argument("the handler has no function");
+  http::Router* router = &shared->router;
+  if (!host.empty()) router = &composition().make_router(host);
+  const Result<void, std::string> added = router->add(method, pattern, handler, chain);
+  if (!added) throw std::invalid_argument(added.error());
+}
+
+Routes& Server::routes() noexcept { return state_->routes; }
+
+Routes Server::host(std::string_view name) {
+  if (name.empty() || name.find_first_of("/ ") != std::string_view::npos)
+    throw std::invalid_argument("not a host: " + std::string(name));
+  return Routes(
+      *state_, std::string(name),
+      state_->shared->composition != nullptr ? state_->shared->composition->chain : nullptr);
+}
+
+void Server::use(Middleware middleware) {
+  http::Composition& composition = state_->composition();
+  state_->routes.use(std::move(middleware));
+  composition.chain = state_->routes.chain();
+}
+
+void Server::set_error_handler(ErrorHandler handler) {
+  state_->composition().error_handler = std::move(handler);
+}
+
+void Server::set_failure_hook(FailureHook hook) {
+  state_->composition().failure_hook = std::move(hook);
+}
+
+// --- work for workers -------------------------------------------------------------------------
+
+bool Server::State::start_on_worker(Task<void> task) {
+  if (mailboxes.empty()) return false;
+  io::Mailbox& mailbox = *mailboxes[next_worker++ % mailboxes.size()];
+  return hand_over(mailbox, std::make_unique<SpawnedTask>(std::move(task)));
+}
+
+void Server::State::start_early_tasks() {
+  for (Task<void>& task : early_tasks) start_on_worker(std::move(task));
+  early_tasks.clear();
+}
+
+bool Server::spawn(Task<void> task) {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->scheme != nullptr) return state_->start_on_worker(std::move(task));
+  if (state_->shared == nullptr) return false;
+  state_->early_tasks.push_back(std::move(task));
+  return true;
+}
+
+bool Server::post(unsigned worker, std::function<void()> function) {
+  const std::lock_guard lock(state_->mutex);
+  if (worker >= state_->mailboxes.size()) return false;
+  return hand_over(*state_->mailboxes[worker],
+                   std::make_unique<PostedFunction>(std::move(function)));
+}
+
+unsigned Server::workers() const noexcept {
+  const std::lock_guard lock(state_->mutex);
+  return static_cast<unsigned>(state_->mailboxes.size());
+}
+
+}  // namespace h2server

@@ -1,0 +1,39 @@
+// WorkerServices: what the public functions that handlers call find on their worker's thread.
+#pragma once
+
+#include "file/folder.h"
+#include "h2server/stop.h"
+#include "h2server/task_group.h"
+#include "io/engine.h"
+#include "io/job_pool.h"
+
+namespace h2server::server {
+
+struct SharedContext;
+
+// Used on the worker's thread.
+class WorkerServices final : public io::EngineLocal {
+ public:
+  // Gives the engine of a worker its services. `shared` must outlive the engine.
+  static WorkerServices& add_to(io::Engine& engine, const SharedContext& shared);
+  // Returns those of the calling thread, or null.
+  static WorkerServices* of_this_thread() noexcept;
+
+  explicit WorkerServices(const SharedContext& shared) noexcept : shared_(shared) {}
+
+  [[nodiscard]] const file::Folder* root() const noexcept;
+  [[nodiscard]] io::JobPool& blocking_calls() const noexcept;
+
+  // Starts a task that belongs to no exchange. Its token stops when the server begins to stop.
+  void spawn(Task<void> task);
+  // Stops the token of all such tasks, and of those that are spawned later.
+  void drain() noexcept { draining_.stop(StopReason::server_stops); }
+  [[nodiscard]] TaskGroup& background() noexcept { return background_; }
+
+ private:
+  const SharedContext& shared_;
+  coro::StopState draining_;
+  TaskGroup background_;
+};
+
+}  // namespace h2server::server
