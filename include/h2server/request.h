@@ -17,7 +17,9 @@
 #include <vector>
 
 #include "h2server/body.h"
+#include "h2server/cookies.h"
 #include "h2server/message.h"
+#include "h2server/query.h"
 #include "h2server/response.h"
 #include "h2server/stop.h"
 
@@ -90,6 +92,15 @@ class Request {
   // Sends the file, or what the request's preconditions and Range select: 206, 304, 412, 416.
   [[nodiscard]] Response reply_ok_with_file(FileRef file) const;
   [[nodiscard]] Response reply_404() const;
+
+  // Decodes the query.
+  [[nodiscard]] Parameters query_parameters() const { return Parameters(query()); }
+  // Finds the cookies.
+  [[nodiscard]] Cookies cookies() const { return Cookies(head_.fields); }
+  // Reads the body, application/x-www-form-urlencoded. Fails with EINVAL if Content-Type names
+  // another media type, with EMSGSIZE if the rest of the body is longer than `bytes_max` or has
+  // more than Parameters::count_max parameters, and as read() does.
+  [[nodiscard]] Task<Result<Parameters>> read_form(std::size_t bytes_max);
 
  private:
   template <class T>

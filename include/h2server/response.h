@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -16,6 +17,9 @@
 #include "h2server/file.h"
 
 namespace h2server {
+
+struct Problem;    // h2server/problem.h
+struct SetCookie;  // h2server/cookies.h
 
 class Response {
  public:
@@ -49,11 +53,48 @@ class Response {
   Response(std::unique_ptr<BodySource> source, std::string_view content_type,
            std::optional<std::uint64_t> size = std::nullopt);
 
+  // With the media types text/plain and text/html, both in UTF-8, and application/json.
+  static Response text(std::string body, int status = 200);
+  static Response html(std::string body, int status = 200);
+  static Response json(std::string body, int status = 200);
+  // `location` is a URI reference (RFC 3986, 4.1): only ASCII, everything else percent-encoded. If
+  // it comes from the client, check where it leads. `status` is 301, 302, 303, 307 or 308; 303 lets
+  // the client continue with GET, 307 and 308 with the same method (RFC 9110, 15.4).
+  static Response redirect(std::string_view location, int status = 303);
+  static Response no_content() { return Response(204); }
+  // Invalid: an extension with the name of a standard member or of another extension, with a name
+  // that RFC 9457, 3.2 does not recommend, or without a value; a type or an instance that is no URI
+  // reference.
+  static Response problem(const Problem& problem);
+
   // Adds a field line. Throws std::invalid_argument for an invalid field (RFC 9110, 5.5) and for
   // fields that the server sets: Date, Content-Length, Connection and Transfer-Encoding.
-  Response& add(std::string_view name, std::string_view value);
+  Response& add(std::string_view name, std::string_view value) &;
+  // Replaces all field lines with that name by one, which comes last.
+  Response& replace(std::string_view name, std::string_view value) &;
+  // Removes all field lines with that name.
+  Response& remove(std::string_view name) &;
+  // Adds a Set-Cookie field line, see to_field().
+  Response& set_cookie(const SetCookie& cookie) &;
+  // The same for temporary responses: return Response::text("a").add("X", "y");
+  Response add(std::string_view name, std::string_view value) && {
+    return std::move(add(name, value));
+  }
+  Response replace(std::string_view name, std::string_view value) && {
+    return std::move(replace(name, value));
+  }
+  Response remove(std::string_view name) && { return std::move(remove(name)); }
+  Response set_cookie(const SetCookie& cookie) && { return std::move(set_cookie(cookie)); }
+
+  // Returns the value of the first field line with that name, among them those of a whole file.
+  // Valid until the response changes. Fields that the server sets are not found.
+  [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const noexcept;
+
+  // As for the constructor. Fields and body stay.
+  void set_status(int status);
 
   [[nodiscard]] int status() const noexcept { return status_; }
+  // Without those of a whole file, see described_by().
   [[nodiscard]] const std::vector<Line>& fields() const noexcept { return fields_; }
   [[nodiscard]] const Body& body() const noexcept { return body_; }
   [[nodiscard]] Body& body() noexcept { return body_; }
@@ -74,6 +115,8 @@ class Response {
 
  private:
   static int checked_status(int status);
+  // Makes the fields of a whole file this response's own, so that they can be changed.
+  void own_file_fields();
 
   int status_ = 200;
   bool whole_file_ = false;

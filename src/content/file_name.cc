@@ -1,5 +1,7 @@
 #include "content/file_name.h"
 
+#include "base/utf8.h"
+
 namespace h2server::content {
 namespace {
 
@@ -9,32 +11,15 @@ unsigned byte_at(std::string_view text, std::size_t index) noexcept {
 
 bool is_continuation(unsigned byte) noexcept { return (byte & 0xc0) == 0x80; }
 
-// Returns the size of the UTF-8 character that `text` starts with, or 0 if there is none (RFC 3629,
-// 4). The second byte's range excludes overlong forms, surrogates and values above U+10FFFF.
-std::size_t character_size(std::string_view text) noexcept {
-  const unsigned lead = byte_at(text, 0);
-  if (lead < 0x80) return 1;
-  if (lead < 0xc2 || lead > 0xf4) return 0;
-  const std::size_t size = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-  if (text.size() < size) return 0;
-  const unsigned low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-  const unsigned high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  if (byte_at(text, 1) < low || byte_at(text, 1) > high) return 0;
-  for (std::size_t i = 2; i < size; ++i) {
-    if (!is_continuation(byte_at(text, i))) return 0;
-  }
-  return size;
-}
-
 std::string clean_characters(std::string_view text) {
   std::string clean;
   clean.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t size = character_size(text);
+    const base::Utf8Unit unit = base::first_utf8_unit(text);
     const bool control = byte_at(text, 0) < 0x20 || text[0] == 0x7f;
-    if (size == 0) clean += '_';
-    if (!control) clean += text.substr(0, size);
-    text.remove_prefix(size == 0 ? 1 : size);
+    if (!unit.valid) clean.append(unit.size, '_');
+    if (unit.valid && !control) clean += text.substr(0, unit.size);
+    text.remove_prefix(unit.size);
   }
   return clean;
 }

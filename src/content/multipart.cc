@@ -353,7 +353,8 @@ std::optional<MultipartParser::Event> MultipartParser::read_head() {
   const auto text = rest();
   const auto line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
   const auto size = head_.size() - line_end.size() + line.size();
-  if (size > limits_.head_bytes_max) return fail("a part's head is too long");
+  exceeds_limit_ = size > limits_.head_bytes_max;
+  if (exceeds_limit_) return fail("a part's head is too long");
   head_ += line;
   position_ += line.size();
   if (!head_.ends_with('\n')) return std::nullopt;

@@ -17,6 +17,8 @@
 #include <string>
 #include <string_view>
 
+#include "h2server/multipart.h"
+
 namespace h2server::content {
 
 // Returns the boundary parameter of a Content-Type. Returns nullopt if the type is not
@@ -24,17 +26,8 @@ namespace h2server::content {
 // has characters that RFC 2046 does not allow. Accepts non-token characters without quotes, too.
 std::optional<std::string> multipart_boundary(std::string_view content_type);
 
-struct MultipartLimits {
-  // Only two fields are used. A file name of 255 characters of four bytes each takes 3 KiB when
-  // percent-encoded.
-  std::size_t head_bytes_max = 8 * 1024;
-};
-
-struct PartHead {
-  std::string name;
-  std::optional<std::string> file_name;  // as sent by the client; see safe_file_name()
-  std::string content_type;              // "text/plain" if the part has none (RFC 7578, 4.4)
-};
+using h2server::MultipartLimits;  // parts_max is left to the caller
+using PartHead = FormPart;
 
 class MultipartParser {
  public:
@@ -68,6 +61,9 @@ class MultipartParser {
 
   // Empty unless malformed. Static text.
   std::string_view problem() const { return problem_; }
+
+  // Returns true if malformed stands for a head longer than the limit.
+  bool exceeds_limit() const { return exceeds_limit_; }
 
   // Returns true if the closing delimiter was seen. A body that ends before it is truncated.
   bool finished() const { return state_ == State::closing || state_ == State::epilogue; }
@@ -120,6 +116,7 @@ class MultipartParser {
   PartHead part_;
   std::string_view data_;
   std::string_view problem_;
+  bool exceeds_limit_ = false;
 };
 
 }  // namespace h2server::content

@@ -8,6 +8,7 @@
 #include "content/multipart.h"
 #include "content/upload_receiver.h"
 #include "file/calls.h"
+#include "h2server/json.h"
 #include "http/cross_site.h"
 
 namespace h2server {
@@ -139,27 +140,6 @@ Task<Result<std::vector<StoredFile>, Response>> store_uploads(Request& request,
 
 bool is_cross_site(const Request& request) { return http::is_cross_site(request.head()); }
 
-namespace {
-
-// Returns `text`, which is UTF-8, as a JSON string with its quotes (RFC 8259, 7).
-std::string json_string(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      quoted += c;
-    }
-  }
-  quoted += '"';
-  return quoted;
-}
-
-}  // namespace
-
 Response created_response(const std::vector<StoredFile>& files) {
   std::string json = "[";
   for (const StoredFile& file : files) {
@@ -167,7 +147,7 @@ Response created_response(const std::vector<StoredFile>& files) {
     json += fmt::format("{{\"name\":{},\"size\":{}}}", json_string(file.name), file.size);
   }
   json += "]\n";
-  return Response(201, std::move(json), "application/json");
+  return Response::json(std::move(json), 201);
 }
 
 }  // namespace h2server

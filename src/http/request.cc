@@ -195,4 +195,17 @@ Response Request::reply_ok_with_file(FileRef file) const {
 
 Response Request::reply_404() const { return http::error_response(404); }
 
+Task<Result<Parameters>> Request::read_form(std::size_t bytes_max) {
+  const std::string_view type = field("content-type").value_or("");
+  if (!http::equals_ignoring_case(http::trim(type.substr(0, type.find(';'))),
+                                  "application/x-www-form-urlencoded")) {
+    co_return std::unexpected(Error{EINVAL, "not application/x-www-form-urlencoded"});
+  }
+  const Result<std::string> text = co_await read_all(bytes_max);
+  if (!text) co_return std::unexpected(text.error());
+  Parameters parameters(*text);
+  if (parameters.truncated()) co_return std::unexpected(Error{EMSGSIZE, "form parameters"});
+  co_return std::move(parameters);
+}
+
 }  // namespace h2server

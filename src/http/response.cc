@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <stdexcept>
+#include <utility>
 
+#include "h2server/cookies.h"
+#include "http/file_head.h"
 #include "http/syntax.h"
 
 namespace h2server {
@@ -16,6 +20,12 @@ bool is_set_by_server(std::string_view name) {
                                                      "connection", "date"};
   return std::ranges::any_of(
       names, [&](std::string_view own) { return http::equals_ignoring_case(own, name); });
+}
+
+void check_field(std::string_view name, std::string_view value) {
+  bool valid = http::is_token(name) && !is_set_by_server(name) && http::trim(value) == value;
+  for (const char c : value) valid = valid && http::is_field_value_character(c);
+  if (!valid) throw std::invalid_argument("not a field line: " + std::string(name));
 }
 
 void check_body(const Response::Body& body) {
@@ -57,12 +67,62 @@ Response::Response(std::unique_ptr<BodySource> source, std::string_view content_
   add("Content-Type", content_type);
 }
 
-Response& Response::add(std::string_view name, std::string_view value) {
-  bool valid = http::is_token(name) && !is_set_by_server(name) && http::trim(value) == value;
-  for (const char c : value) valid = valid && http::is_field_value_character(c);
-  if (!valid) throw std::invalid_argument("not a field line: " + std::string(name));
+Response& Response::add(std::string_view name, std::string_view value) & {
+  check_field(name, value);
   fields_.push_back({std::string(name), std::string(value)});
   return *this;
+}
+
+Response& Response::replace(std::string_view name, std::string_view value) & {
+  check_field(name, value);
+  Line line{std::string(name), std::string(value)};  // they may be views of what is removed
+  remove(line.name);
+  fields_.push_back(std::move(line));
+  return *this;
+}
+
+Response& Response::remove(std::string_view name) & {
+  const auto has_name = [name](const auto& line) {
+    return http::equals_ignoring_case(line.name, name);
+  };
+  const File* const file = described_by();
+  if (file != nullptr && std::ranges::any_of(file->head().fields, has_name)) own_file_fields();
+  std::erase_if(fields_, has_name);
+  return *this;
+}
+
+std::optional<std::string_view> Response::find(std::string_view name) const noexcept {
+  const auto find_in = [name](const auto& lines) -> std::optional<std::string_view> {
+    for (const auto& line : lines) {
+      if (http::equals_ignoring_case(line.name, name)) return line.value;
+    }
+    return std::nullopt;
+  };
+  const File* const file = described_by();
+  const std::optional<std::string_view> of_file =
+      file != nullptr ? find_in(file->head().fields) : std::nullopt;
+  return of_file ? of_file : find_in(fields_);
+}
+
+Response& Response::set_cookie(const SetCookie& cookie) & {
+  return add("Set-Cookie", to_field(cookie));
+}
+
+void Response::set_status(int status) {
+  status = checked_status(status);
+  // The precomputed head of a file is that of a 200.
+  if (status != status_ && described_by() != nullptr) own_file_fields();
+  status_ = status;
+}
+
+void Response::own_file_fields() {
+  std::vector<Line> lines;
+  for (const http::FileField& field : described_by()->head().fields) {
+    lines.push_back({std::string(field.name), std::string(field.value)});
+  }
+  std::ranges::move(fields_, std::back_inserter(lines));
+  fields_ = std::move(lines);
+  whole_file_ = false;
 }
 
 void Response::set_body(Body body) {

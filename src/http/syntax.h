@@ -42,4 +42,18 @@ constexpr void for_each_element(std::string_view list, Each each) {
   }
 }
 
+// Removes the text before the next separator, and the separator, from `rest`. Returns that text
+// without blanks at its ends. Separators in quoted strings (RFC 9110, 5.6.4) don't count.
+constexpr std::string_view take_until(std::string_view& rest, char separator) noexcept {
+  bool quoted = false;
+  std::size_t end = 0;
+  for (; end < rest.size() && (quoted || rest[end] != separator); ++end) {
+    if (rest[end] == '"') quoted = !quoted;
+    if (quoted && rest[end] == '\\' && end + 1 < rest.size()) ++end;
+  }
+  const std::string_view taken = trim(rest.substr(0, end));
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return taken;
+}
+
 }  // namespace h2server::http

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "h2server/cookies.h"
 #include "http/file_head.h"
 #include "http/h2/response_fields.h"
 
@@ -101,6 +102,84 @@ TEST(Response, IsDescribedByAFileOnlyWhileItIsThatFile) {
   EXPECT_EQ(changed.described_by(), nullptr);
 }
 
+std::string own_fields_of(const Response& response) {
+  std::string all;
+  for (const Response::Line& line : response.fields()) all += line.name + "=" + line.value + ";";
+  return all;
+}
+
+TEST(Response, ChangesItsFields) {
+  Response response(200);
+  response.add("A", "1").add("b", "2").add("a", "3").add("C", "4");
+  EXPECT_EQ(response.find("a"), "1");
+  EXPECT_EQ(response.find("B"), "2");
+  EXPECT_EQ(response.find("ab"), std::nullopt);
+  EXPECT_EQ(response.find(""), std::nullopt);
+  response.replace("a", "5");
+  EXPECT_EQ(own_fields_of(response), "b=2;C=4;a=5;");
+  response.replace("D", "6").remove("B").remove("none");
+  EXPECT_EQ(own_fields_of(response), "C=4;a=5;D=6;");
+  response.replace("C", response.fields()[0].value);  // a view of what is replaced
+  EXPECT_EQ(own_fields_of(response), "a=5;D=6;C=4;");
+  for (const char* const name : {"Date", "content-length", "a b", ""}) {
+    EXPECT_THROW(response.replace(name, "1"), std::invalid_argument) << name;
+  }
+  EXPECT_THROW(response.replace("a", "b\n"), std::invalid_argument);
+  EXPECT_EQ(own_fields_of(response), "a=5;D=6;C=4;") << "nothing has changed";
+}
+
+TEST(Response, IsChangedInPlaceOrPassedOn) {
+  const auto make = [] {
+    return Response(201, "a").add("X", "1").add("X", "2").replace("Y", "3").remove("content-type");
+  };
+  Response response = make().set_cookie({.name = "b"});
+  EXPECT_EQ(response.status(), 201);
+  EXPECT_EQ(std::get<std::string>(response.body()), "a");
+  EXPECT_EQ(own_fields_of(response), "X=1;X=2;Y=3;Set-Cookie=b=; Path=/; HttpOnly; SameSite=Lax;");
+  EXPECT_EQ(&response.add("Z", "4").replace("Z", "5").remove("Z"), &response);
+}
+
+TEST(Response, ChangesItsStatus) {
+  Response response(200, "body");
+  response.set_status(404);
+  EXPECT_EQ(response.status(), 404);
+  for (const int status : {0, 100, 199, 600}) {
+    EXPECT_THROW(response.set_status(status), std::invalid_argument) << status;
+  }
+  EXPECT_EQ(response.status(), 404);
+  EXPECT_EQ(std::get<std::string>(response.body()), "body");
+  EXPECT_EQ(own_fields_of(response), "Content-Type=text/plain; charset=utf-8;");
+}
+
+// The fields of a whole file are in its precomputed head until one of them, or the status, changes.
+TEST(Response, ChangesWhatAFileSays) {
+  const FileRef file = http::make_page("content");
+  const std::string type = "Content-Type=text/html; charset=utf-8;";
+  const std::string validators = "Last-Modified=" + std::string(file->last_modified()) +
+                                 ";ETag=" + std::string(file->etag()) + ";";
+  const auto asked = [&](auto change) {
+    Response response(file);
+    response.add("X", "y");
+    change(response);
+    EXPECT_EQ(response.size(), 7U);
+    return (response.described_by() != nullptr ? "file;" : "") + own_fields_of(response);
+  };
+  EXPECT_EQ(Response(file).find("eTag"), file->etag());
+  EXPECT_EQ(Response(file).find("content-type"), "text/html; charset=utf-8");
+  EXPECT_EQ(Response(file).add("X", "y").find("x"), "y");
+  EXPECT_EQ(Response(file).find("x"), std::nullopt);
+
+  EXPECT_EQ(asked([](Response& response) { response.set_status(200); }), "file;X=y;");
+  EXPECT_EQ(asked([](Response& response) { response.replace("x", "z"); }), "file;x=z;");
+  EXPECT_EQ(asked([](Response& response) { response.remove("X"); }), "file;");
+  EXPECT_EQ(asked([](Response& response) { response.set_status(404); }),
+            type + validators + "Accept-Ranges=bytes;X=y;");
+  EXPECT_EQ(asked([](Response& response) { response.remove("accept-ranges"); }),
+            type + validators + "X=y;");
+  EXPECT_EQ(asked([](Response& response) { response.replace("content-type", "a/b"); }),
+            validators + "Accept-Ranges=bytes;X=y;content-type=a/b;");
+}
+
 // --- http/h2/response_fields.h ----------------------------------------------------------------
 
 std::string h2_fields_of(const Response& response) {
@@ -154,6 +233,15 @@ TEST(ResponseFields, OfAFileAreItsOwn) {
   }
   EXPECT_TRUE(prepared.starts_with(":status=200;server=h2server;content-length=7;")) << prepared;
   EXPECT_EQ(h2_fields_of(response), "prepared:" + prepared + "x=y;");
+}
+
+TEST(ResponseFields, OfAFileWithAnotherStatus) {
+  const FileRef page = http::make_page("content");
+  Response response(page);
+  response.set_status(404);
+  response.remove("etag").remove("last-modified").remove("accept-ranges");
+  EXPECT_EQ(h2_fields_of(response),
+            ":status=404;server=h2server;content-length=7;content-type=text/html; charset=utf-8;");
 }
 
 }  // namespace
