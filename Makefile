@@ -13,7 +13,7 @@ PORT ?= 8443
 FUZZ_SECONDS ?= 60
 FUZZERS ?= h2_session h1 multipart target fields
 
-.PHONY: help run test lab fuzz build setup docker-test format clean configure
+.PHONY: help run test lab fuzz build setup deb deb-test docker-test format clean configure
 
 help:
 	@echo 'make run           install what is missing, build, serve www/ on https://localhost:8443'
@@ -23,6 +23,8 @@ help:
 	@echo 'make fuzz          libFuzzer on each of FUZZERS for FUZZ_SECONDS (60); takes clang++-19'
 	@echo 'make build         build everything (PRESET=release|debug|asan|tsan|clang|fuzz)'
 	@echo 'make setup         install the Debian packages and tools for building and testing'
+	@echo 'make deb           build Debian packages of the program and the library in build/package/deb'
+	@echo 'make deb-test      build the packages and try them on a bare Debian 12 (as root)'
 	@echo 'make docker-test   build the container image and try it (docker or buildah)'
 	@echo 'make format        clang-format over all sources'
 	@echo 'make clean         remove what was built'
@@ -63,6 +65,17 @@ configure:
 
 setup:
 	@$(SETUP) test
+
+deb: PRESET = package
+deb:
+	@$(SETUP) package
+	@$(MAKE) --no-print-directory build PRESET=$(PRESET)
+	@rm -rf build/$(PRESET)/deb
+	@cpack --config build/$(PRESET)/CPackConfig.cmake
+	@ls build/$(PRESET)/deb/*.deb
+
+deb-test: deb
+	@deploy/debian/test.sh
 
 docker-test:
 	@deploy/docker/test.sh

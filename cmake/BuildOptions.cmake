@@ -1,12 +1,16 @@
-# Options for optional targets, warnings and sanitizers. All are off by default, so that building
-# the server needs neither GoogleTest nor the lab's libraries. The developer presets turn them on.
+# Options for optional parts, targets, warnings and sanitizers. By default the library and the program
+# are built, which needs neither GoogleTest nor the lab's libraries. The developer presets turn the
+# others on.
 #
 # Two interface targets:
 #   h2server_warnings    warnings for our own files; never propagated to users of the library
 #   h2server_sanitizers  flags of H2SERVER_SANITIZE; must be the same for everything in a program
 
 option(H2SERVER_NGHTTP2 "Offer libnghttp2 as the other HTTP/2 implementation" OFF)
+option(H2SERVER_IO_URING "Build the engine on io_uring; takes liburing" ON)
+option(H2SERVER_PROGRAM "Build the program; takes CLI11. Unused if the project is not top-level" ON)
 option(H2SERVER_TESTS "Build the tests; takes GoogleTest" OFF)
+option(H2SERVER_INSTALL_TESTS "Add the tests of the installed libraries; takes both libraries" OFF)
 option(H2SERVER_LAB "Build the lab's programs, and their tests with H2SERVER_TESTS" OFF)
 option(H2SERVER_EXAMPLES "Build the examples" OFF)
 option(H2SERVER_FUZZ
@@ -15,10 +19,39 @@ option(H2SERVER_FUZZ
 if(NOT H2SERVER_NGHTTP2 AND (H2SERVER_TESTS OR H2SERVER_LAB))
   message(FATAL_ERROR "The tests and the lab use libnghttp2: set H2SERVER_NGHTTP2=ON")
 endif()
+if(NOT H2SERVER_IO_URING AND (H2SERVER_TESTS OR H2SERVER_LAB))
+  message(FATAL_ERROR "The tests and the lab use io_uring: set H2SERVER_IO_URING=ON")
+endif()
+
+# Which libraries `cmake --install` installs, with the headers and the package for CMake and
+# pkg-config. Empty: none, and then the shared library is built only for BUILD_SHARED_LIBS.
+if(PROJECT_IS_TOP_LEVEL AND NOT H2SERVER_LAB)
+  set(install_default static shared)
+else()
+  set(install_default "")
+endif()
+set(H2SERVER_INSTALL "${install_default}" CACHE STRING
+  "The libraries to install: static, shared, \"static;shared\" or empty")
+foreach(kind IN LISTS H2SERVER_INSTALL)
+  if(NOT kind MATCHES "^(static|shared)$")
+    message(FATAL_ERROR "H2SERVER_INSTALL is '${H2SERVER_INSTALL}': it may hold static and shared")
+  endif()
+endforeach()
+
+# The objects of the static library are also those of the shared one, which takes -fPIC.
+if(BUILD_SHARED_LIBS OR "shared" IN_LIST H2SERVER_INSTALL)
+  set(with_shared ON)
+else()
+  set(with_shared OFF)
+endif()
+if(with_shared AND H2SERVER_LAB)
+  message(FATAL_ERROR "The lab measures code without -fPIC: "
+    "set H2SERVER_INSTALL to empty and BUILD_SHARED_LIBS=OFF")
+endif()
 
 add_library(h2server_warnings INTERFACE)
 target_compile_options(h2server_warnings INTERFACE
-  -Wall -Wextra -Wpedantic -Werror
+  -Wall -Wextra -Wpedantic
   -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Wundef -Wcast-align)
 # GCC 12 reports inactive members of a std::variant as uninitialised (PR 105562 and others).
 # Sanitizers give this warning more false positives.

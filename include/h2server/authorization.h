@@ -15,6 +15,7 @@
 #include "h2server/query.h"
 #include "h2server/request.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 // Either a token or parameters; the grammar allows neither, too. The views are valid as long as the
@@ -48,3 +49,4 @@ struct BasicCredentials {
 [[nodiscard]] bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace h2server
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "h2server/result.h"
 #include "h2server/task.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 namespace coro {
@@ -127,3 +128,4 @@ Task<Result<typename coro::BlockingYield<F>::Type>> run_blocking(F f) {
 }
 
 }  // namespace h2server
+#pragma GCC visibility pop

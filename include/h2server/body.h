@@ -8,6 +8,7 @@
 #include "h2server/result.h"
 #include "h2server/task.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 class BodySource {
@@ -26,3 +27,4 @@ class BodySource {
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

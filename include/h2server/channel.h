@@ -13,6 +13,7 @@
 #include "h2server/delivery.h"
 #include "h2server/result.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 // Values arrive in the order in which they were sent. Thread-safe; must outlive its waits.
@@ -161,3 +162,4 @@ class Channel<T>::Receiving final : public coro::RemoteWait {
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

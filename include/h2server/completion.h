@@ -9,12 +9,15 @@
 #include <atomic>
 #include <cerrno>
 #include <coroutine>
+#include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "h2server/delivery.h"
 #include "h2server/result.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 template <class T>
@@ -29,7 +32,9 @@ class CompletionState : private Delivery {
 
   void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
-    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      const std::unique_ptr<CompletionState> last(this);
+    }
   }
   void add_completer() noexcept {
     completers_.fetch_add(1, std::memory_order_relaxed);
@@ -52,9 +57,6 @@ class CompletionState : private Delivery {
 
   StoppableWait wait;  // on the worker's thread
 
- protected:
-  ~CompletionState() override = default;
-
  private:
   void arrive() noexcept override {
     wait.complete();
@@ -72,6 +74,26 @@ template <class T>
 class CompletionStateOf final : public CompletionState {
  public:
   std::optional<Result<T>> result;  // empty: no Completer is left that could set it
+};
+
+template <class T>
+class CompletionAwaiter {
+ public:
+  explicit CompletionAwaiter(CompletionStateOf<T>& state) noexcept : state_(state) {}
+
+  bool await_ready() const noexcept { return state_.wait.await_ready(); }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> waiter) noexcept {
+    return state_.wait.await_suspend(waiter);
+  }
+  Result<T> await_resume() const {
+    if (!state_.wait.await_resume()) return std::unexpected(Error{ECANCELED, "completion"});
+    if (!state_.result) return std::unexpected(Error{EPIPE, "completion"});
+    return *std::move(state_.result);
+  }
+
+ private:
+  CompletionStateOf<T>& state_;
 };
 
 }  // namespace coro
@@ -117,7 +139,7 @@ template <class T>
 class Completion {
  public:
   // Throws std::logic_error if the calling thread runs no handler.
-  Completion() : state_(new coro::CompletionStateOf<T>) {}
+  Completion() : state_(std::make_unique<coro::CompletionStateOf<T>>().release()) {}
   Completion(const Completion&) = delete;
   Completion& operator=(const Completion&) = delete;
   ~Completion() { state_->release(); }
@@ -126,26 +148,11 @@ class Completion {
 
   // co_await yields what a Completer has set, once; ECANCELED if the task is to stop; EPIPE if all
   // Completers are gone.
-  auto operator co_await() noexcept {
-    struct Awaiter {
-      coro::CompletionStateOf<T>& state;
-
-      bool await_ready() const noexcept { return state.wait.await_ready(); }
-      template <class Promise>
-      bool await_suspend(std::coroutine_handle<Promise> waiter) noexcept {
-        return state.wait.await_suspend(waiter);
-      }
-      Result<T> await_resume() const {
-        if (!state.wait.await_resume()) return std::unexpected(Error{ECANCELED, "completion"});
-        if (!state.result) return std::unexpected(Error{EPIPE, "completion"});
-        return *std::move(state.result);
-      }
-    };
-    return Awaiter{*state_};
-  }
+  auto operator co_await() noexcept { return coro::CompletionAwaiter<T>(*state_); }
 
  private:
   coro::CompletionStateOf<T>* const state_;
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 
 #include "h2server/message.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 // The cookies of a request's Cookie field lines, of which HTTP/2 may have several (RFC
@@ -59,3 +60,4 @@ struct SetCookie {
 [[nodiscard]] std::string to_field(const SetCookie& cookie);
 
 }  // namespace h2server
+#pragma GCC visibility pop

@@ -8,11 +8,12 @@
 
 #include "h2server/stop.h"
 
-namespace h2server {
-
-namespace io {
+namespace h2server::io {
 class Mailbox;
 }
+
+#pragma GCC visibility push(default)
+namespace h2server {
 
 namespace coro {
 
@@ -102,3 +103,4 @@ class RemoteWait : public Delivery, private StopHook {
 }  // namespace coro
 
 }  // namespace h2server
+#pragma GCC visibility pop

@@ -24,11 +24,12 @@
 #include "h2server/stop.h"
 #include "h2server/task.h"
 
-namespace h2server {
-
-namespace http {
+namespace h2server::http {
 class Duplex;
 }
+
+#pragma GCC visibility push(default)
+namespace h2server {
 
 class Exchange {
  public:
@@ -54,3 +55,4 @@ class Exchange {
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

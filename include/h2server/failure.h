@@ -10,6 +10,7 @@
 #include "h2server/request.h"
 #include "h2server/response.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 // What is closed: the exchange alone, its connection, or the process.
@@ -54,3 +55,4 @@ using ErrorHandler = std::function<Response(const Request&, const Failure&)>;
 using FailureHook = std::function<void(const Request&, const Failure&)>;
 
 }  // namespace h2server
+#pragma GCC visibility pop

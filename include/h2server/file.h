@@ -5,14 +5,15 @@
 #include <memory>
 #include <string_view>
 
-namespace h2server {
-
-namespace file {
+namespace h2server::file {
 class Content;
 }
-namespace http {
+namespace h2server::http {
 struct FileHead;
 }
+
+#pragma GCC visibility push(default)
+namespace h2server {
 
 // Immutable. Made by the file cache, which shares it among all workers.
 class File {
@@ -44,3 +45,4 @@ using FileRef = std::shared_ptr<const File>;
 FileRef load_file_from_filecache(std::string_view path);
 
 }  // namespace h2server
+#pragma GCC visibility pop

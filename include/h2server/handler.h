@@ -18,6 +18,7 @@
 #include "h2server/response.h"
 #include "h2server/task.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 class Handler {
@@ -64,3 +65,4 @@ class Handler {
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 // Returns `text` as a JSON string with its quotes: escapes quotes, backslashes and control
@@ -11,3 +12,4 @@ namespace h2server {
 [[nodiscard]] std::string json_string(std::string_view text);
 
 }  // namespace h2server
+#pragma GCC visibility pop

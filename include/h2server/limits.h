@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 struct Limits {
@@ -75,3 +76,4 @@ struct Limits {
 [[nodiscard]] std::string problem_of(const Limits& limits);
 
 }  // namespace h2server
+#pragma GCC visibility pop

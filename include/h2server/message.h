@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 enum class Method : std::uint8_t {
@@ -88,3 +89,4 @@ struct RequestHead {
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

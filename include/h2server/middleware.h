@@ -17,11 +17,12 @@
 #include "h2server/response.h"
 #include "h2server/task.h"
 
-namespace h2server {
-
-namespace http {
+namespace h2server::http {
 struct ExchangeState;
 }
+
+#pragma GCC visibility push(default)
+namespace h2server {
 
 // Calls what is inside of a middleware: the next one, or the handler. At most once.
 class Next {
@@ -75,3 +76,4 @@ using MiddlewareChain = std::vector<Middleware>;  // outermost first
 using MiddlewareChainRef = std::shared_ptr<const MiddlewareChain>;
 
 }  // namespace h2server
+#pragma GCC visibility pop

@@ -22,6 +22,7 @@
 #include "h2server/result.h"
 #include "h2server/task.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 // Content is not limited here, since it is not kept: a handler knows how much it wants.
@@ -70,3 +71,4 @@ class MultipartReader {
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

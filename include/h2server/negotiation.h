@@ -21,6 +21,7 @@
 
 #include "h2server/request.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 // Accept (12.5.1). Offers are media types such as "text/html; charset=utf-8". An offer gets the
@@ -45,3 +46,4 @@ namespace h2server {
     const Request& request, std::span<const std::string_view> offers) noexcept;
 
 }  // namespace h2server
+#pragma GCC visibility pop

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "h2server/limits.h"
 #include "h2server/result.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 // How connections are accepted and served.
@@ -27,31 +29,62 @@ enum class ServerScheme : std::uint8_t {
 // blocking calls.
 enum class IoEngine : std::uint8_t { automatic, epoll, io_uring, blocking };
 
+// Whether clients have to show a certificate of an authority in ServerOptions::client_ca_file. A
+// certificate that does not verify is always refused.
+enum class ClientCertificates : std::uint8_t {
+  none,      // not asked for
+  optional,  // asked for; clients without one are served
+  required,  // clients without one are refused
+};
+
 // The library may be built without libnghttp2; then start() fails for `nghttp2`.
 enum class Http2Implementation : std::uint8_t { native, nghttp2 };
+
+// A place to listen at: a host and a port, the path of a Unix socket, or a descriptor.
+struct ListenerOptions {
+  std::string host = {};     // as in ServerOptions
+  std::uint16_t port = 443;  // as in ServerOptions
+  // At most 107 bytes. A socket that a killed server left there is replaced; a live one and a file
+  // of another kind are errors. The server removes its socket when it ends.
+  std::string unix_path = {};
+  unsigned unix_mode = 0;  // permissions of the socket, such as 0660; 0: as the umask allows
+  // A TCP or Unix stream socket that listens already, for example from systemd; -1: none. It stays
+  // open, and its backlog goes on filling when the server has ended. It becomes non-blocking.
+  int descriptor = -1;
+  bool cleartext = false;  // as in ServerOptions
+};
 
 struct ServerOptions {
   std::string host = {};     // a name or an address; empty: every address of this machine
   std::uint16_t port = 443;  // 0: any free port, see Server::addresses()
   bool cleartext = false;    // HTTP/1.1 and HTTP/2 with prior knowledge, without TLS
+  // If it is not empty, it replaces host, port and cleartext.
+  std::vector<ListenerOptions> listeners = {};
   std::string certificate_file = "./cert/server.crt";  // PEM; unused in cleartext
   std::string key_file = "./cert/server.key";
   // Called once by start() for the passphrase of an encrypted key file. If it fails, start() fails
   // for that reason. Empty: an encrypted key is an error.
   std::function<Result<std::string, std::string>(const std::string& key_file)> key_passphrase = {};
+  // The authorities that sign the certificates of clients, PEM; see ConnectionInfo::tls() and
+  // ClientCertificates. For clients that use TLS only.
+  std::string client_ca_file = {};
+  ClientCertificates client_certificates = ClientCertificates::none;
   // Workers; 0: the scheme's default, which is 1, or 64 in a pool; see processors_allowed().
   // Ignored by schemes with a thread or a process per connection.
   unsigned threads = 0;
   ServerScheme scheme = ServerScheme::reuseport;
   IoEngine io = IoEngine::automatic;
   Http2Implementation http2 = Http2Implementation::native;
+  // The server has no threads: a loop of the program watches Server::descriptor() and calls
+  // Server::poll(). Takes one worker of the scheme reuseport, on epoll.
+  bool foreign_loop = false;
   // Maximum open connections. 0: 512 with a thread or a process per connection, as many as there
   // are descriptors for with acceptor and reuseport, no limit with a pool. Beyond it, connections
   // wait with a thread or a process each; acceptor and reuseport close the longest idle one, or the
   // new one if none is idle; a pool closes the new one.
   unsigned connections_max = 0;
   // Maximum from one IPv4 address or IPv6 network of 64 bits; more are closed. 0: half of all with
-  // acceptor and reuseport, no limit with the others.
+  // acceptor and reuseport, no limit with the others. Unix sockets have none.
   unsigned connections_per_address_max = 0;
   unsigned queue_size = 128;      // buffered-pool: connections that wait for a thread
   bool refuse_when_full = false;  // buffered-pool: otherwise accepting waits for room
@@ -70,3 +103,4 @@ struct ServerOptions {
 [[nodiscard]] unsigned processors_allowed() noexcept;
 
 }  // namespace h2server
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 struct Problem {
@@ -25,3 +26,4 @@ struct Problem {
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

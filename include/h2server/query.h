@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 struct Parameter {
@@ -50,3 +51,4 @@ class Parameters {
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

@@ -17,12 +17,14 @@
 #include <vector>
 
 #include "h2server/body.h"
+#include "h2server/connection_info.h"
 #include "h2server/cookies.h"
 #include "h2server/message.h"
 #include "h2server/query.h"
 #include "h2server/response.h"
 #include "h2server/stop.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 namespace coro {
@@ -31,9 +33,10 @@ class StopTimer;
 
 class Request {
  public:
-  // All must outlive the request. `body` is null if there is none, `stop` if nothing stops it.
+  // All must outlive the request. `body` is null if there is none, `stop` if nothing stops it,
+  // `connection` if it is unknown.
   Request(const RequestHead& head, const PathParams& params, BodySource* body,
-          coro::StopState* stop = nullptr) noexcept;
+          coro::StopState* stop = nullptr, const ConnectionInfo* connection = nullptr) noexcept;
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
   ~Request();
@@ -44,6 +47,8 @@ class Request {
   [[nodiscard]] std::string_view query() const noexcept { return head_.query; }
   // When its head was complete, in seconds since 1970.
   [[nodiscard]] std::int64_t received_s() const noexcept { return head_.received_s; }
+  // Returns the client's and the server's address, and the TLS session.
+  [[nodiscard]] const ConnectionInfo& connection() const noexcept;
   // Returns the value of the first field line with that name.
   [[nodiscard]] std::optional<std::string_view> field(std::string_view name) const noexcept {
     return head_.fields.find(name);
@@ -71,6 +76,9 @@ class Request {
   // Stops the token after `time`, with what remains of the response. Replaces an earlier deadline.
   // Throws std::logic_error if the calling thread runs no handler.
   void set_deadline(std::chrono::milliseconds time);
+
+  // Stops the token now, and gives up what remains of the response.
+  void abort();
 
   // Values that middleware leaves for handlers, one of each type.
   template <class T>
@@ -111,9 +119,11 @@ class Request {
   const RequestHead& head_;
   const PathParams& params_;
   BodySource* body_;
+  const ConnectionInfo* connection_;
   coro::StopState* stop_;
   std::unique_ptr<coro::StopTimer> deadline_;
   std::vector<std::unique_ptr<std::any>> attachments_;  // their addresses stay
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

@@ -16,6 +16,7 @@
 #include "h2server/body.h"
 #include "h2server/file.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 struct Problem;    // h2server/problem.h
@@ -125,3 +126,4 @@ class Response {
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 // Why an operation failed. `code` is an errno value, or 0 if no system call failed. `what` has
@@ -25,3 +26,4 @@ template <class T, class E = Error>
 using Result = std::expected<T, E>;
 
 }  // namespace h2server
+#pragma GCC visibility pop

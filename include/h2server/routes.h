@@ -13,6 +13,7 @@
 #include "h2server/message.h"
 #include "h2server/middleware.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 class RouteSink;
@@ -77,3 +78,4 @@ class RouteSink {
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

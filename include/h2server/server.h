@@ -1,4 +1,4 @@
-// Server: listens on a port and answers requests by handlers.
+// Server: listens on ports and Unix sockets, and answers requests by handlers.
 //
 //   h2server::Server server({.port = 8080, .cleartext = true, .root = "./www"});
 //   server.get("/files/{file_name}", downloader);
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "h2server/connection_info.h"
 #include "h2server/failure.h"
 #include "h2server/handler.h"
 #include "h2server/message.h"
@@ -23,15 +24,11 @@
 #include "h2server/routes.h"
 #include "h2server/task.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 class Server {
  public:
-  struct Address {
-    std::string host;  // numeric
-    std::uint16_t port = 0;
-  };
-
   struct Engine {
     std::string name;
     std::string reason;  // why it was chosen; empty if it was asked for
@@ -98,7 +95,18 @@ class Server {
   // wait() returned true. Throws std::logic_error while the server runs or after wait() returned
   // false.
   [[nodiscard]] Result<void, std::string> start();
-  // Where the server listens. Valid once started.
+  // With ServerOptions::foreign_loop: a descriptor that becomes readable when poll() has something
+  // to do, for poll(2), GLib, asio or another loop; otherwise -1. Valid once started.
+  [[nodiscard]] int descriptor() const noexcept;
+  // With ServerOptions::foreign_loop: handles what is ready, on the thread that called start(), and
+  // does not wait. Handlers run inside of this call. After stop(), call it until ended(), or call
+  // wait(), which does that.
+  void poll();
+  // With ServerOptions::foreign_loop: returns true if nothing runs any more after stop(), so that
+  // wait() returns at once.
+  [[nodiscard]] bool ended() const noexcept;
+  // Where the server listens, in the order of the options; a host's name may have several
+  // addresses. Valid once started.
   [[nodiscard]] const std::vector<Address>& addresses() const noexcept;
   // The I/O engine in use. Valid once started.
   [[nodiscard]] const Engine& engine() const noexcept;
@@ -119,8 +127,10 @@ class Server {
   [[nodiscard]] Result<void, std::string> run(const std::function<void()>& started = {});
 
  private:
+  friend class TestClient;
   struct State;
   std::unique_ptr<State> state_;
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

@@ -15,6 +15,7 @@
 #include <functional>
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 enum class StopReason : std::uint8_t {
@@ -22,6 +23,7 @@ enum class StopReason : std::uint8_t {
   client_left,  // the connection ended, or the client reset the stream
   deadline,     // with_timeout() or Request::set_deadline()
   server_stops,
+  aborted,  // by Request::abort()
 };
 
 namespace coro {
@@ -56,10 +58,13 @@ class StopHook {
 // Whether a piece of work should stop, and who wants to know. One thread.
 class StopState {
  public:
-  // Wants to know when the first hook is linked: nobody needs to watch for a reason before that.
+  // The connection, which is where reasons come from.
   class Observer {
    public:
+    // From now on somebody wants to know whether the client leaves.
     virtual void on_first_hook() noexcept = 0;
+    // Called before the hooks.
+    virtual void on_stop() noexcept = 0;
 
    protected:
     ~Observer() = default;
@@ -74,7 +79,7 @@ class StopState {
   [[nodiscard]] StopReason reason() const noexcept { return reason_; }
   [[nodiscard]] bool hooked() const noexcept { return first_ != nullptr; }
   void observe(Observer* observer) noexcept { observer_ = observer; }
-  // Calls all hooks, the newest first. They may destroy other hooks and the state itself. Without
+  // Calls all hooks, the oldest first. They may destroy other hooks and the state itself. Without
   // effect if it has stopped already.
   void stop(StopReason reason) noexcept;
   // Returns to the initial state. Hooks that are still linked will not be called.
@@ -84,6 +89,7 @@ class StopState {
   friend class StopHook;
 
   StopHook* first_ = nullptr;
+  StopHook* last_ = nullptr;
   Observer* observer_ = nullptr;
   struct Run;
   Run* run_ = nullptr;  // the stop() that runs
@@ -176,3 +182,4 @@ class StopCallback : private coro::StopHook {
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

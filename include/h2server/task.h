@@ -24,6 +24,7 @@
 
 #include "h2server/stop.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 template <class T = void>
@@ -196,3 +197,4 @@ inline Task<void> coro::Promise<void>::get_return_object() noexcept {
 }
 
 }  // namespace h2server
+#pragma GCC visibility pop

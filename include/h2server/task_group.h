@@ -10,6 +10,7 @@
 
 #include "h2server/task.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 namespace coro {
@@ -87,3 +88,4 @@ class TaskGroup {
 };
 
 }  // namespace h2server
+#pragma GCC visibility pop

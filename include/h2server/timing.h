@@ -10,6 +10,7 @@
 #include "h2server/stop.h"
 #include "h2server/task.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 // Suspends the task. Timers fire at most 64 ms late. Fails with ECANCELED if the task is to stop.
@@ -93,3 +94,4 @@ Task<typename coro::TimedOf<T>::Type> with_timeout(std::chrono::milliseconds tim
 }
 
 }  // namespace h2server
+#pragma GCC visibility pop

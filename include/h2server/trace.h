@@ -16,6 +16,7 @@
 
 #include "h2server/request.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 class TraceContext {
@@ -65,3 +66,4 @@ class TraceContext {
 [[nodiscard]] std::uint64_t random_id() noexcept;
 
 }  // namespace h2server
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 #include "h2server/result.h"
 #include "h2server/task.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 struct UploadOptions {
@@ -54,3 +55,4 @@ bool is_cross_site(const Request& request);
 Response created_response(const std::vector<StoredFile>& files);
 
 }  // namespace h2server
+#pragma GCC visibility pop

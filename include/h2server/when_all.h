@@ -13,6 +13,7 @@
 #include "h2server/task.h"
 #include "h2server/task_group.h"
 
+#pragma GCC visibility push(default)
 namespace h2server {
 
 namespace coro {
@@ -83,3 +84,4 @@ Task<std::vector<coro::Yield<T>>> when_all(std::vector<Task<T>> tasks) {
 }
 
 }  // namespace h2server
+#pragma GCC visibility pop

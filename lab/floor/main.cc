@@ -94,7 +94,7 @@ Result<std::vector<net::Listener>, std::string> listen(const Options& options) {
     auto opened = net::open_listeners(where);
     if (!opened) return std::unexpected(opened.error());
     net::Listener& listener = opened->front();
-    where.port = listener.port;
+    where.port = listener.address.port;
     net::set_no_delay(listener.socket.get());  // accepted sockets inherit it
     // Accept short connections only when their request has arrived, so that recv() need not wait.
     const int seconds = options.answers.close ? 1 : 0;
@@ -150,7 +150,8 @@ int serve(const Options& options, const Answers& answers, const net::TlsContext*
   }
   crew.opened.wait();
   if (!crew.broken) {
-    fmt::print("floor: listening on {}:{}\n", listeners->front().host, listeners->front().port);
+    fmt::print("floor: listening on {}:{}\n", listeners->front().address.host,
+               listeners->front().address.port);
     std::fflush(stdout);
   }
   int signal = 0;

@@ -64,7 +64,7 @@ Result<std::unique_ptr<Relay>, std::string> Relay::open(const RelayOptions& opti
   if (!opened) return std::unexpected(opened.error());
   auto relay = std::make_unique<Relay>(options);
   relay->listener_ = std::move(opened->front().socket);
-  relay->port_ = opened->front().port;
+  relay->port_ = opened->front().address.port;
   relay->set_ = base::Fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!relay->watch(relay->listener_.get(), listener_key, EPOLLIN) ||
       !relay->watch(stop, stop_key, EPOLLIN)) {

@@ -21,7 +21,7 @@ std::string url(const ServerOptions& options, const std::string& host, std::uint
 
 std::vector<std::string> urls(const ServerOptions& options, const Server& server) {
   std::vector<std::string> list;
-  for (const Server::Address& address : server.addresses()) {
+  for (const Address& address : server.addresses()) {
     const bool wildcard = address.host == "::" || address.host == "0.0.0.0";
     const bool loopback = address.host == "::1" || address.host.starts_with("127.");
     const std::string own = wildcard || loopback ? "localhost" : address.host;

@@ -5,17 +5,17 @@ namespace h2server::coro {
 void StopHook::hook(StopState& state) noexcept {
   const bool first = state.first_ == nullptr;
   state_ = &state;
-  previous_ = nullptr;
-  next_ = state.first_;
-  if (next_ != nullptr) next_->previous_ = this;
-  state.first_ = this;
+  next_ = nullptr;
+  previous_ = state.last_;
+  (first ? state.first_ : previous_->next_) = this;
+  state.last_ = this;
   if (first && state.observer_ != nullptr) state.observer_->on_first_hook();
 }
 
 void StopHook::unhook() noexcept {
   if (state_ == nullptr) return;
   (previous_ != nullptr ? previous_->next_ : state_->first_) = next_;
-  if (next_ != nullptr) next_->previous_ = previous_;
+  (next_ != nullptr ? next_->previous_ : state_->last_) = previous_;
   state_ = nullptr;
 }
 
@@ -39,6 +39,7 @@ void StopState::stop(StopReason reason) noexcept {
   if (stopped()) return;
   reason_ = reason;
   Run run(*this);
+  if (observer_ != nullptr) observer_->on_stop();
   while (run.state != nullptr && first_ != nullptr) {
     StopHook& hook = *first_;
     hook.unhook();

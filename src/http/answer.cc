@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <expected>
+#include <iterator>
 #include <utility>
 
 #include "base/log.h"
@@ -13,40 +14,32 @@ namespace h2server {
 
 namespace {
 
-// The status of an error that a handler did not handle.
+struct Meaning {
+  int code;  // an errno value
+  int status;
+  Culprit culprit;
+};
+// Of an error that a handler did not handle.
+constexpr Meaning meanings[] = {
+    {EAGAIN, 503, Culprit::server},      // run_blocking(): too many calls wait
+    {EBUSY, 503, Culprit::server},       //
+    {ECANCELED, 503, Culprit::server},   // the exchange is to stop
+    {EMFILE, 503, Culprit::system},      //
+    {ENFILE, 503, Culprit::system},      //
+    {ETIMEDOUT, 504, Culprit::server},   // with_timeout()
+    {ENOSPC, 507, Culprit::system},      //
+    {EDQUOT, 507, Culprit::system},      //
+    {EMSGSIZE, 413, Culprit::client},    // Request::read_all()
+    {ECONNRESET, 400, Culprit::client},  // Request::read()
+    {EPROTO, 400, Culprit::client},      //
+};
+
 Failure failure_of_error(const Error& error) {
   Failure failure{.what = error.message()};
-  switch (error.code) {
-    case EAGAIN:
-    case EBUSY:
-    case ECANCELED:
-      failure.status = 503;
-      break;
-    case EMFILE:
-    case ENFILE:
-      failure.status = 503;
-      failure.culprit = Culprit::system;
-      break;
-    case ETIMEDOUT:
-      failure.status = 504;
-      break;
-    case ENOSPC:
-    case EDQUOT:
-      failure.status = 507;
-      failure.culprit = Culprit::system;
-      break;
-    case EMSGSIZE:
-      failure.status = 413;
-      failure.culprit = Culprit::client;
-      break;
-    case ECONNRESET:
-    case EPROTO:
-      failure.status = 400;
-      failure.culprit = Culprit::client;
-      break;
-    default:
-      break;
-  }
+  const auto* const meaning = std::ranges::find(meanings, error.code, &Meaning::code);
+  if (meaning == std::end(meanings)) return failure;
+  failure.status = meaning->status;
+  failure.culprit = meaning->culprit;
   return failure;
 }
 

@@ -131,13 +131,22 @@ Response unsatisfiable(const File& file) {
 }  // namespace
 
 Request::Request(const RequestHead& head, const PathParams& params, BodySource* body,
-                 coro::StopState* stop) noexcept
-    : head_(head), params_(params), body_(body), stop_(stop) {}
+                 coro::StopState* stop, const ConnectionInfo* connection) noexcept
+    : head_(head), params_(params), body_(body), connection_(connection), stop_(stop) {}
 Request::~Request() = default;
+
+const ConnectionInfo& Request::connection() const noexcept {
+  static const ConnectionInfo unknown;
+  return connection_ != nullptr ? *connection_ : unknown;
+}
 
 void Request::set_deadline(std::chrono::milliseconds time) {
   if (stop_ == nullptr) throw std::logic_error("a deadline of a request without an exchange");
   deadline_ = std::make_unique<coro::StopTimer>(time, *stop_);
+}
+
+void Request::abort() {
+  if (stop_ != nullptr) stop_->stop(StopReason::aborted);
 }
 
 Task<Result<std::string_view>> Request::read() {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "io/epoll_engine.h"
-#include "io/uring_engine.h"
+#include "io/uring.h"
 
 namespace h2server::io {
 
@@ -14,7 +14,7 @@ std::string_view name_of(EngineKind kind) noexcept {
 Result<EngineChoice, std::string> choose_engine(IoEngine wanted) {
   if (wanted == IoEngine::epoll) return EngineChoice{EngineKind::epoll, ""};
   const bool open_to_all = wanted == IoEngine::automatic;
-  const std::string obstacle = UringEngine::obstacle();
+  const std::string obstacle = uring_obstacle();
   if (obstacle.empty()) {
     return EngineChoice{EngineKind::io_uring,
                         open_to_all ? "allowed here, and no slower than epoll" : ""};
@@ -25,7 +25,7 @@ Result<EngineChoice, std::string> choose_engine(IoEngine wanted) {
 }
 
 Result<std::unique_ptr<Engine>> open_engine(EngineKind kind) {
-  if (kind == EngineKind::io_uring) return UringEngine::open();
+  if (kind == EngineKind::io_uring) return open_uring_engine();
   return EpollEngine::open();
 }
 

@@ -167,7 +167,8 @@ bool EpollEngine::attempt_send(SendOp& op) {
 void EpollEngine::forget(Socket& socket) noexcept {
   disarm(socket);
   if (!socket.state.watched) return;
-  // Closing the descriptor removes it from the epoll set. Stale events fail the generation check.
+  // Closing the descriptor removes it from the epoll set, unless the socket has others (a shared
+  // listener). Stale events fail the generation check.
   slots_[static_cast<std::size_t>(socket.fd())].socket = nullptr;
 }
 

@@ -30,6 +30,8 @@ class EpollEngine final : public LoopEngine {
   ~EpollEngine() override;
 
   bool sends_files() const noexcept override { return true; }
+  // Becomes readable when turn() has something to do, apart from its time.
+  [[nodiscard]] int descriptor() const noexcept { return epoll_.get(); }
 
  private:
   // The socket of an epoll key. The generation tells a reused descriptor's events from stale ones.

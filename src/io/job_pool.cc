@@ -1,9 +1,6 @@
 #include "io/job_pool.h"
 
-#include <pthread.h>
-
 #include <cerrno>
-#include <csignal>
 #include <system_error>
 
 namespace h2server::io {
@@ -24,7 +21,8 @@ int JobPool::submit(coro::BlockingJob& job) {
     wanted_.notify_one();
     return 0;
   }
-  if (threads_.empty() || waiting_.size() >= limits_.waiting_max) return EAGAIN;
+  // Idle threads are about to take some of those that wait.
+  if (threads_.empty() || waiting_.size() >= limits_.waiting_max + idle_) return EAGAIN;
   waiting_.push_back(&job);
   return 0;
 }
@@ -34,22 +32,15 @@ bool JobPool::withdraw(coro::BlockingJob& job) noexcept {
   return std::erase(waiting_, &job) > 0;
 }
 
-// The program's own threads handle signals.
 bool JobPool::start_thread() {
   if (threads_.size() >= limits_.threads_max) return false;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool started = true;
   try {
     threads_.emplace_back([this] { serve(); });
-    ++idle_;                            // until it has taken its first job
   } catch (const std::system_error&) {  // EAGAIN: no more threads
-    started = false;
+    return false;
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
+  ++idle_;  // until it has taken its first job
+  return true;
 }
 
 void JobPool::serve() {

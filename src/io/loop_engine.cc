@@ -256,15 +256,31 @@ void LoopEngine::run() {
   while (!stopping_) {
     sleeping_.store(true, std::memory_order_seq_cst);
     const bool asked = wake_requested_.load(std::memory_order_seq_cst);
-    wait(queued_.empty() && !asked ? wait_ms() : 0);
-    if (files_out_ > 0) {
-      for (FileThreads* const threads : {&file_threads_, &call_threads_}) {
-        if (threads->lacks_threads()) threads->retry();
-      }
-    }
-    timers_.advance(now_ms_);
-    run_queued();
+    run_once(queued_.empty() && !asked ? wait_ms() : 0);
   }
+}
+
+int LoopEngine::turn() {
+  constexpr int rounds_max = 16;  // of what completes at once; then the other loop has its turn
+  for (int round = 0; round < rounds_max; ++round) {
+    run_once(0);
+    // As before a wait: from here on wake() makes the descriptor readable.
+    sleeping_.store(true, std::memory_order_seq_cst);
+    const bool asked = wake_requested_.load(std::memory_order_seq_cst);
+    if (queued_.empty() && !asked) return wait_ms();
+  }
+  return 0;
+}
+
+void LoopEngine::run_once(int ms) {
+  wait(ms);
+  if (files_out_ > 0) {
+    for (FileThreads* const threads : {&file_threads_, &call_threads_}) {
+      if (threads->lacks_threads()) threads->retry();
+    }
+  }
+  timers_.advance(now_ms_);
+  run_queued();
 }
 
 void LoopEngine::read_clocks() noexcept {

@@ -20,6 +20,10 @@ class LoopEngine : public Engine {
   void cancel(Op& op) final;
   void cancel_all() final;
   void run() override;
+  // For a thread that has another loop. Handles what is ready, without waiting, and returns in how
+  // many ms to call this again if the engine's descriptor does not become readable before; -1: only
+  // then.
+  int turn();
   void stop() noexcept final { stopping_ = true; }
   void wake() noexcept final;
   void arm_timer(base::Timer& timer, std::int64_t due_ms) final { timers_.arm(timer, due_ms); }
@@ -72,6 +76,7 @@ class LoopEngine : public Engine {
   void expire(Socket& socket);
   void end_early(Op& op, int error);
   void run_queued();
+  void run_once(int ms);
   void finish_files();
   void withdraw(FileOp& op);
   FileThreads& threads_for(const FileOp& op) noexcept;

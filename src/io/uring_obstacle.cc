@@ -1,4 +1,4 @@
-// UringEngine::obstacle(): why io_uring does not work on this machine.
+// Why io_uring does not work on this machine.
 #include <liburing.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "io/uring.h"
 #include "io/uring_engine.h"
 
 namespace h2server::io {
@@ -43,6 +44,10 @@ std::string UringEngine::obstacle() {
   }
   return found;
 }
+
+std::string uring_obstacle() { return UringEngine::obstacle(); }
+
+Result<std::unique_ptr<Engine>> open_uring_engine() { return UringEngine::open(); }
 
 std::string UringEngine::find_obstacle() {
   const Result<std::unique_ptr<UringEngine>> trial = open({.submissions = 8, .buffers_max = 32});

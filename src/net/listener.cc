@@ -1,15 +1,19 @@
 #include "net/listener.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <string_view>
+
+#include "net/socket_address.h"
 
 namespace h2server::net {
 
@@ -23,6 +27,14 @@ using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 void set_flag(int socket, int level, int option, int value) noexcept {
   // Fails only on a wrong level, option or descriptor type.
   ::setsockopt(socket, level, option, &value, sizeof value);
+}
+
+// Returns the value of an option of SOL_SOCKET; if there is none, errno is set.
+std::optional<int> option_of(int socket, int option) noexcept {
+  int value = 0;
+  socklen_t size = sizeof value;
+  if (::getsockopt(socket, SOL_SOCKET, option, &value, &size) != 0) return std::nullopt;
+  return value;
 }
 
 std::string explain(const ListenOptions& options, std::uint16_t port, int error) {
@@ -66,21 +78,6 @@ void set_port(sockaddr* address, std::uint16_t port) {
   }
 }
 
-// Sets the host and the port from getsockname().
-void describe(Listener& listener) {
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  auto* const address = reinterpret_cast<sockaddr*>(&bound);
-  if (::getsockname(listener.socket.get(), address, &size) != 0) return;
-  listener.port =
-      ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
-                                        : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
-  std::array<char, NI_MAXHOST> host{};
-  if (::getnameinfo(address, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) == 0) {
-    listener.host = host.data();
-  }
-}
-
 // The error is an errno value.
 Result<Listener, int> open_one(const ListenOptions& options, sockaddr* address, socklen_t size,
                                std::uint16_t port) {
@@ -99,7 +96,7 @@ Result<Listener, int> open_one(const ListenOptions& options, sockaddr* address, 
   set_port(address, port);
   if (::bind(fd, address, size) != 0) return std::unexpected(errno);
   if (::listen(fd, options.backlog) != 0) return std::unexpected(errno);
-  describe(listener);
+  listener.address = local_address(fd);
   return listener;
 }
 
@@ -123,7 +120,7 @@ Result<std::vector<Listener>, std::string> open_listeners(const ListenOptions& o
       no_family = error;
       continue;
     }
-    port = listener->port;
+    port = listener->address.port;
     listeners.push_back(*std::move(listener));
   }
   if (!listeners.empty()) return listeners;
@@ -133,6 +130,44 @@ Result<std::vector<Listener>, std::string> open_listeners(const ListenOptions& o
     return open_listeners(ipv4);
   }
   return std::unexpected(explain(options, port, no_family));
+}
+
+Result<Listener, std::string> open_unix_listener(const std::string& path, unsigned mode) {
+  base::Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) {
+    return std::unexpected(fmt::format("can't listen on {}: {}", path, std::strerror(errno)));
+  }
+  Result<SocketFile, std::string> file = SocketFile::listen(socket.get(), path, mode, backlog_max);
+  if (!file) return std::unexpected(file.error());
+  return Listener{.socket = std::move(socket), .address = {.path = path}, .file = *std::move(file)};
+}
+
+Result<Listener, std::string> adopt_listener(int descriptor) {
+  const auto refuse = [descriptor](std::string_view why) {
+    return std::unexpected(fmt::format("can't listen on descriptor {}: {}", descriptor, why));
+  };
+  const std::optional<int> domain = option_of(descriptor, SO_DOMAIN);
+  if (!domain) return refuse(std::strerror(errno));  // EBADF, ENOTSOCK
+  const bool is_ip = *domain == AF_INET || *domain == AF_INET6;
+  if (!is_ip && *domain != AF_UNIX) return refuse("it is no TCP or Unix socket");
+  if (option_of(descriptor, SO_TYPE) != SOCK_STREAM) return refuse("it is no stream socket");
+  if (option_of(descriptor, SO_ACCEPTCONN) != 1) return refuse("it does not listen");
+  Listener listener;
+  listener.socket = base::Fd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  if (!listener.socket.valid()) return refuse(std::strerror(errno));  // EMFILE
+  const int fd = listener.socket.get();
+  if (::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK) != 0) {
+    return refuse(std::strerror(errno));
+  }
+  if (is_ip) set_no_delay(fd);
+  listener.address = local_address(fd);
+  return listener;
+}
+
+Result<base::Fd, std::string> copy_of(const base::Fd& socket) {
+  base::Fd copy(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
+  if (copy.valid()) return copy;
+  return std::unexpected(fmt::format("can't copy a listener: {}", std::strerror(errno)));
 }
 
 void set_no_delay(int connection) noexcept { set_flag(connection, IPPROTO_TCP, TCP_NODELAY, 1); }

@@ -70,4 +70,8 @@ void TcpTransport::cancel_read() {
   if (io::Op* const receive = socket_.state.reader) receive->cancel();
 }
 
+void TcpTransport::cancel_write() {
+  if (io::Op* const send = socket_.state.writer) send->cancel();
+}
+
 }  // namespace h2server::net

@@ -1,6 +1,7 @@
-// TcpTransport: a TCP connection as a Transport.
+// TcpTransport: a TCP connection, or one of a Unix socket, as a Transport.
 #pragma once
 
+#include "net/socket_address.h"
 #include "net/transport.h"
 
 namespace h2server::net {
@@ -16,9 +17,12 @@ class TcpTransport final : public Transport {
   bool has_unread() const noexcept override;
   Task<bool> acknowledged(std::size_t bytes_left, std::uint32_t timeout_ms) override;
   void cancel_read() override;
+  void cancel_write() override;
   bool bytes_go_to_kernel() const noexcept override { return true; }
   io::Engine& engine() const noexcept override { return socket_.engine(); }
   void move_to(io::Engine& engine) noexcept override { socket_.move_to(engine); }
+  Address client() const override { return peer_address(fd()); }
+  Address server() const override { return local_address(fd()); }
 
   [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
 

@@ -7,7 +7,6 @@
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
@@ -19,6 +18,7 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "net/folder_lock.h"
 #include "net/tls_objects.h"
 
 namespace h2server::net {
@@ -91,16 +91,6 @@ std::filesystem::path folder_of(const std::string& file) {
 std::string unfinished(const std::string& file) { return file + ".new"; }
 
 bool exists(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
-
-// Locks the folder while a pair is made, because another server may be making one. The lock ends
-// with the process. If a folder can't be locked (some network file systems), servers must not start
-// at the same time.
-base::Fd lock_folder(const std::string& file) {
-  base::Fd folder(::open(folder_of(file).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  while (folder.valid() && ::flock(folder.get(), LOCK_EX) != 0 && errno == EINTR) {
-  }
-  return folder;
-}
 
 int write_all(int target, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -190,14 +180,14 @@ Result<void, std::string> make_self_signed(const std::string& certificate_file,
   }
   std::error_code failure;
   std::filesystem::create_directories(folder_of(key_file), failure);
-  const base::Fd lock = lock_folder(key_file);
+  const base::Fd lock = lock_folder_of(key_file);  // another server may be making a pair
   if (exists(key_file) && exists(certificate_file)) return {};  // another server has made them
   return write_pair({key_file, key_text.get(), 0600},
                     {certificate_file, certificate_text.get(), 0644});
 }
 
 bool finish_self_signed(const std::string& certificate_file, const std::string& key_file) {
-  const base::Fd lock = lock_folder(key_file);
+  const base::Fd lock = lock_folder_of(key_file);  // another server may be making a pair
   if (exists(certificate_file)) return true;
   const Bio key_text(BIO_new_file(key_file.c_str(), "r"));
   const Bio certificate_text(BIO_new_file(unfinished(certificate_file).c_str(), "r"));

@@ -33,6 +33,9 @@ int select_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_si
   return SSL_TLSEXT_ERR_OK;
 }
 
+// There is one certificate for all names. Without this, a resumed TLS 1.2 session has no name.
+int accept_server_name(SSL*, int*, void*) { return SSL_TLSEXT_ERR_OK; }
+
 std::string last_error() {
   const unsigned long code = ERR_peek_last_error();
   ERR_clear_error();
@@ -45,8 +48,8 @@ std::string last_error() {
 void TlsContext::Free::operator()(ssl_ctx_st* context) const noexcept { SSL_CTX_free(context); }
 
 Result<std::shared_ptr<const TlsContext>, std::string> TlsContext::open(
-    const std::string& certificate_file, const std::string& key_file,
-    const Passphrase& passphrase) {
+    const std::string& certificate_file, const std::string& key_file, const Passphrase& passphrase,
+    const std::optional<TlsClients>& clients) {
   auto made = std::make_shared<TlsContext>();
   made->context_.reset(SSL_CTX_new(TLS_server_method()));
   SSL_CTX* const context = made->get();
@@ -62,12 +65,17 @@ Result<std::shared_ptr<const TlsContext>, std::string> TlsContext::open(
   SSL_CTX_set_session_id_context(context, reinterpret_cast<const unsigned char*>("h2server"), 8);
   SSL_CTX_set_max_early_data(context, 0);
   SSL_CTX_set_alpn_select_cb(context, base::c_callback<select_protocol>, nullptr);
+  SSL_CTX_set_tlsext_servername_callback(context, base::c_callback<accept_server_name>);
   if (SSL_CTX_set_cipher_list(context, ciphers_of_tls_1_2) != 1) {
     return std::unexpected("can't set the TLS ciphers: " + last_error());
   }
   const Result<void, std::string> loaded =
       load_credentials(context, certificate_file, key_file, passphrase);
   if (!loaded) return std::unexpected(loaded.error());
+  if (clients) {
+    const Result<void, std::string> asked = ask_for_certificates(context, *clients);
+    if (!asked) return std::unexpected(asked.error());
+  }
   made->warning_ = validity_warning(context, certificate_file);
   return made;
 }

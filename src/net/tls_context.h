@@ -6,9 +6,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "h2server/result.h"
+#include "net/tls_clients.h"
 #include "net/tls_tickets.h"
 
 struct ssl_ctx_st;
@@ -21,10 +23,11 @@ class TlsContext {
   using Passphrase = std::function<Result<std::string, std::string>(const std::string& key_file)>;
 
   // Both files are PEM; the certificate file may hold a chain. Calls `passphrase` at most once, if
-  // the key is encrypted. The error is a line for the operator.
+  // the key is encrypted. Without `clients`, none is asked for a certificate. The error is a line
+  // for the operator.
   static Result<std::shared_ptr<const TlsContext>, std::string> open(
       const std::string& certificate_file, const std::string& key_file,
-      const Passphrase& passphrase = {});
+      const Passphrase& passphrase = {}, const std::optional<TlsClients>& clients = {});
 
   [[nodiscard]] ssl_ctx_st* get() const noexcept { return context_.get(); }
   // Returns a line for the operator if clients will not accept the certificate; else empty.

@@ -1,15 +1,17 @@
-// TlsTransport: TLS over a TCP connection as a Transport (OpenSSL, server side).
+// TlsTransport: TLS over a TcpTransport as a Transport (OpenSSL, server side).
 //
 // OpenSSL does no I/O here. It reads from the engine's lease and writes to a chain that one send
 // passes to the kernel, so all responses of a turn leave together.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "coro/event.h"
 #include "net/tcp_transport.h"
 #include "net/tls_context.h"
+#include "net/tls_info.h"
 
 struct ssl_st;
 
@@ -31,10 +33,14 @@ class TlsTransport final : public Transport {
   Task<Result<void>> write(base::BufferChain& bytes, base::Pace& pace) override;
   Task<void> finish(std::uint32_t timeout_ms) override;
   void cancel_read() override { tcp_.cancel_read(); }
+  void cancel_write() override { tcp_.cancel_write(); }
   bool has_unread() const noexcept override { return tcp_.has_unread(); }
   bool bytes_go_to_kernel() const noexcept override { return false; }
   io::Engine& engine() const noexcept override { return tcp_.engine(); }
   void move_to(io::Engine& engine) noexcept override { tcp_.move_to(engine); }
+  Address client() const override { return tcp_.client(); }
+  Address server() const override { return tcp_.server(); }
+  std::optional<TlsInfo> tls() const override { return tls_info(*ssl_); }
 
  private:
   friend struct TlsBio;  // gives OpenSSL access to input_ and encrypted_

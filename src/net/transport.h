@@ -11,6 +11,7 @@
 
 #include "base/buffer_chain.h"
 #include "base/pace.h"
+#include "h2server/connection_info.h"
 #include "h2server/result.h"
 #include "h2server/task.h"
 #include "io/engine.h"
@@ -47,13 +48,8 @@ class [[nodiscard]] Read {
   std::variant<io::ReceiveOp, Task<Outcome>> how_;
 };
 
-class Transport {
+class Transport : public ConnectionInfo {
  public:
-  Transport() = default;
-  Transport(const Transport&) = delete;
-  Transport& operator=(const Transport&) = delete;
-  virtual ~Transport() = default;
-
   // Yields at least one received byte, or an empty lease at the end of the peer's data. Fails with
   // ETIMEDOUT if nothing arrives in `timeout_ms` (0: no limit), ECANCELED after cancel_read().
   virtual Read read(std::uint32_t timeout_ms) = 0;
@@ -74,6 +70,9 @@ class Transport {
 
   // Cancels a waiting read, if there is one.
   virtual void cancel_read() = 0;
+
+  // Cancels a waiting write, if there is one: the connection must then be destroyed.
+  virtual void cancel_write() {}
 
   // Returns true if only the kernel reads the bytes to write. They may then lie in a mapping that
   // shrinks meanwhile. Otherwise this process reads them, and they must stay valid.

@@ -23,9 +23,12 @@ void ResourceExhaustion::report(const Error& error, std::int64_t now_ms) {
   report_from_ms_ = now_ms + report_gap_ms;
 }
 
-AcceptLoop::AcceptLoop(io::Engine& engine, base::Fd listener, std::function<bool(base::Fd&)> take,
-                       std::function<void()> shed)
-    : listener_(engine, std::move(listener)), take_(std::move(take)), shed_(std::move(shed)) {}
+AcceptLoop::AcceptLoop(io::Engine& engine, ListeningSocket listener,
+                       std::function<bool(Accepted&)> take, std::function<void()> shed)
+    : listener_(engine, std::move(listener.socket)),
+      cleartext_(listener.cleartext),
+      take_(std::move(take)),
+      shed_(std::move(shed)) {}
 
 Task<void> AcceptLoop::run() {
   while (!stopped_) {
@@ -34,7 +37,8 @@ Task<void> AcceptLoop::run() {
     Result<base::Fd> connection = co_await accept;
     waiting_ = nullptr;
     if (connection) {
-      while (!take_(*connection)) {
+      Accepted accepted{*std::move(connection), cleartext_};
+      while (!take_(accepted)) {
         const bool goes_on = co_await pause(room_pause_ms);
         if (!goes_on) co_return;
       }

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <functional>
 
-#include "base/fd.h"
 #include "h2server/result.h"
 #include "h2server/task.h"
 #include "io/engine.h"
+#include "server/accepted.h"
 
 namespace h2server::server {
 
@@ -30,7 +30,7 @@ class AcceptLoop {
   // `engine` outlives this. `take` gets each connection. It returns false if it has no room now: it
   // is called again with the same connection, and no other one is accepted meanwhile. `shed` is
   // called if there is no descriptor for another connection, and should close an idle one.
-  AcceptLoop(io::Engine& engine, base::Fd listener, std::function<bool(base::Fd&)> take,
+  AcceptLoop(io::Engine& engine, ListeningSocket listener, std::function<bool(Accepted&)> take,
              std::function<void()> shed);
 
   // Runs until stop().
@@ -41,7 +41,8 @@ class AcceptLoop {
   Task<bool> pause(std::uint32_t time_ms);  // returns false if stopped
 
   io::Socket listener_;
-  std::function<bool(base::Fd&)> take_;
+  const bool cleartext_;
+  std::function<bool(Accepted&)> take_;
   std::function<void()> shed_;
   io::Op* waiting_ = nullptr;
   bool stopped_ = false;

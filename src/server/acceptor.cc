@@ -5,7 +5,7 @@
 
 namespace h2server::server {
 
-Acceptor::Acceptor(const SharedContext& shared, std::vector<base::Fd> listeners,
+Acceptor::Acceptor(const SharedContext& shared, std::vector<ListeningSocket> listeners,
                    std::deque<Worker>& workers)
     : shared_(shared),
       listeners_(std::move(listeners)),
@@ -25,9 +25,9 @@ void Acceptor::stop() noexcept {
 Task<void> Acceptor::run(io::Engine& engine) {
   std::deque<AcceptLoop> loops;
   TaskGroup accepting;
-  for (base::Fd& listener : listeners_) {
+  for (ListeningSocket& listener : listeners_) {
     loops.emplace_back(
-        engine, std::move(listener), [this](base::Fd& connection) { return place(connection); },
+        engine, std::move(listener), [this](Accepted& connection) { return place(connection); },
         [this] {
           for (Worker& worker : workers_) worker.shed_longest_idle();
         });
@@ -42,10 +42,10 @@ Task<void> Acceptor::run(io::Engine& engine) {
 }
 
 // Returns false if every inbox is full: connections then wait in the listener's backlog.
-bool Acceptor::place(base::Fd& connection) {
+bool Acceptor::place(Accepted& connection) {
   return balancer_
       .place(
-          connection.get(), [&](unsigned worker) { return workers_[worker].load(); },
+          connection.socket.get(), [&](unsigned worker) { return workers_[worker].load(); },
           [&](unsigned worker) { return workers_[worker].hand_over(connection); })
       .has_value();
 }

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/fd.h"
 #include "h2server/result.h"
 #include "h2server/task.h"
+#include "server/accepted.h"
 #include "server/balancer.h"
 #include "server/engine_thread.h"
 #include "server/worker.h"
@@ -18,7 +18,7 @@ namespace h2server::server {
 class Acceptor {
  public:
   // `shared` and `workers` outlive the acceptor.
-  Acceptor(const SharedContext& shared, std::vector<base::Fd> listeners,
+  Acceptor(const SharedContext& shared, std::vector<ListeningSocket> listeners,
            std::deque<Worker>& workers);
 
   Result<void, std::string> start();
@@ -29,10 +29,10 @@ class Acceptor {
 
  private:
   Task<void> run(io::Engine& engine);
-  bool place(base::Fd& connection);
+  bool place(Accepted& connection);
 
   const SharedContext& shared_;
-  std::vector<base::Fd> listeners_;
+  std::vector<ListeningSocket> listeners_;
   std::deque<Worker>& workers_;
   Balancer balancer_;
   std::atomic<bool> stop_requested_{false};

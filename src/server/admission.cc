@@ -19,13 +19,14 @@ std::size_t Admission::Hash::operator()(const Address& address) const noexcept {
   return std::hash<std::string_view>{}({bytes.data(), bytes.size()});
 }
 
-// A socket without an IP address, or one that was reset, counts for the empty address.
-Admission::Address Admission::address_of(int connection) noexcept {
+// Returns nullopt for a Unix socket. A connection that was reset counts for the empty address.
+std::optional<Admission::Address> Admission::address_of(int connection) noexcept {
   Address address;
   sockaddr_storage peer{};
   socklen_t size = sizeof peer;
   // ENOTCONN: the peer is gone. ENOBUFS: the system is short of memory.
   if (::getpeername(connection, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return address;
+  if (peer.ss_family == AF_UNIX) return std::nullopt;
   if (peer.ss_family == AF_INET) {
     std::memcpy(address.host.data(), &reinterpret_cast<const sockaddr_in&>(peer).sin_addr, 4);
   } else if (peer.ss_family == AF_INET6) {
@@ -51,10 +52,11 @@ std::expected<Admission::Ticket, Admission::Refusal> Admission::admit(int connec
     return std::unexpected(Refusal::full);
   }
   if (limits_.per_address_max == 0) return Ticket(*this, nullptr);
-  const Address address = address_of(connection);
-  Shard& shard = shard_of(address);
+  const std::optional<Address> address = address_of(connection);
+  if (!address) return Ticket(*this, nullptr);
+  Shard& shard = shard_of(*address);
   const std::lock_guard lock(shard.mutex);
-  const auto count = shard.counts.try_emplace(address, 0).first;
+  const auto count = shard.counts.try_emplace(*address, 0).first;
   if (count->second >= limits_.per_address_max) {
     total_.fetch_sub(1);
     return std::unexpected(Refusal::address_full);

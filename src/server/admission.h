@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <expected>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -15,7 +16,8 @@ namespace h2server::server {
 
 struct AdmissionLimits {
   unsigned connections_max = 0;  // 0: no limit
-  unsigned per_address_max = 0;  // of an IPv4 address, or an IPv6 network of 64 bits; 0: no limit
+  // Of an IPv4 address, or an IPv6 network of 64 bits; not of a Unix socket. 0: no limit.
+  unsigned per_address_max = 0;
   // How many connections are allowed beyond connections_max while idle ones close to make room.
   unsigned shedding_max = 0;
 };
@@ -51,7 +53,7 @@ class Admission {
     Counts counts;
   };
 
-  static Address address_of(int connection) noexcept;
+  static std::optional<Address> address_of(int connection) noexcept;
   Shard& shard_of(const Address& address) noexcept;
   void leave(Counts::value_type* count) noexcept;
 

@@ -14,7 +14,7 @@ Result<void, std::string> BlockingPool::start(unsigned threads) {
     Result<BlockingThread> thread = BlockingThread::start([this, &member] {
       {
         BlockingWorker worker(shared_, stop_, member.counters);
-        while (std::optional<base::Fd> connection = take_()) worker.serve(*std::move(connection));
+        while (std::optional<Accepted> connection = take_()) worker.serve(*std::move(connection));
       }
       member.ended.store(true);
       shared_.give_up.notify();

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "base/fd.h"
 #include "h2server/result.h"
+#include "server/accepted.h"
 #include "server/blocking_thread.h"
 #include "server/context.h"
 #include "server/stop_signal.h"
@@ -18,7 +18,7 @@ namespace h2server::server {
 class BlockingPool {
  public:
   // Waits for a connection; returns nullopt when the server stops. Called by all threads.
-  using Take = std::function<std::optional<base::Fd>()>;
+  using Take = std::function<std::optional<Accepted>()>;
 
   // `shared` and `stop` outlive the pool.
   BlockingPool(const SharedContext& shared, const StopSignal& stop, Take take);

@@ -42,9 +42,10 @@ BlockingWorker::BlockingWorker(const SharedContext& shared, const StopSignal& st
 
 BlockingWorker::~BlockingWorker() { io::Engine::set_current(nullptr); }
 
-void BlockingWorker::serve(base::Fd connection) {
+void BlockingWorker::serve(Accepted connection) {
   Admission& admission = context_.shared.admission;
-  std::expected<Admission::Ticket, Admission::Refusal> ticket = admission.admit(connection.get());
+  std::expected<Admission::Ticket, Admission::Refusal> ticket =
+      admission.admit(connection.socket.get());
   if (ticket) {
     serve(std::move(connection), *std::move(ticket));
   } else {
@@ -52,7 +53,7 @@ void BlockingWorker::serve(base::Fd connection) {
   }
 }
 
-void BlockingWorker::serve(base::Fd connection, Admission::Ticket ticket) {
+void BlockingWorker::serve(Accepted connection, Admission::Ticket ticket) {
   constexpr std::chrono::milliseconds pause{100};
   TaskGroup serving;
   serving.start(serve_connection(context_, std::move(connection), std::move(ticket)));

@@ -11,6 +11,7 @@
 #include "h2server/task_group.h"
 #include "io/blocking_engine.h"
 #include "io/epoll_engine.h"
+#include "server/accepted.h"
 #include "server/context.h"
 #include "server/stop_signal.h"
 
@@ -23,9 +24,9 @@ class BlockingWorker {
   ~BlockingWorker();
 
   // Serves the connection until it ends. Closes it at once if Admission refuses it.
-  void serve(base::Fd connection);
+  void serve(Accepted connection);
   // Serves a connection that was admitted before.
-  void serve(base::Fd connection, Admission::Ticket ticket);
+  void serve(Accepted connection, Admission::Ticket ticket);
 
  private:
   // Of the current connection. `drain` and `cancel` are copies of the stop signal's descriptors,

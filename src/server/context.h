@@ -31,13 +31,14 @@ struct SharedContext {
   std::unique_ptr<http::Composition> composition;  // beside the router; may be null
   Limits limits;
   mutable http::WindowBudget windows{0};       // thread-safe; filled by start()
-  std::shared_ptr<const net::TlsContext> tls;  // null: cleartext
+  std::shared_ptr<const net::TlsContext> tls;  // null: no listener has TLS
   std::shared_ptr<const file::Folder> root;    // of load_file_from_filecache(); may be null
   std::uint32_t drain_ms_max = 10'000;
   mutable Admission admission;         // thread-safe
   mutable GiveUp give_up;              // thread-safe
   mutable io::JobPool blocking_calls;  // thread-safe; of run_blocking()
   Http2Implementation http2 = Http2Implementation::native;
+  bool foreign_loop = false;  // the worker runs on the thread that calls Server::poll()
   io::EngineKind engine = io::EngineKind::epoll;  // of workers that have an event loop
 };
 

@@ -1,6 +1,7 @@
 #include "server/engine_thread.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <system_error>
 
@@ -14,6 +15,11 @@ namespace {
 Task<void> run_body(const std::function<Task<void>(io::Engine&)>& body, io::Engine& engine) {
   co_await body(engine);
   engine.stop();
+}
+
+Task<void> note_end(Task<void> body, std::atomic<bool>& ended) {
+  co_await body;
+  ended.store(true);
 }
 
 }  // namespace
@@ -55,6 +61,35 @@ void EngineThread::thread_main(io::EngineKind kind,
   TaskGroup group;
   group.start(run_body(body, *engine_));
   engine_->run();
+}
+
+Result<void, std::string> EngineThread::adopt(
+    const std::function<Task<void>(io::Engine&)>& body) {
+  Result<io::PolledLoop> loop = io::PolledLoop::open();
+  if (!loop) return std::unexpected("can't start an engine: " + loop.error().message());
+  polled_.emplace(*std::move(loop));
+  io::EpollEngine& engine = polled_->engine();
+  mailbox_ = io::Mailbox::add_to(engine);
+  io::Engine* const before = io::Engine::current();
+  io::Engine::set_current(&engine);
+  body_.start(note_end(body(engine), ended_));
+  io::Engine::set_current(before);
+  polled_->turn();
+  return {};
+}
+
+bool EngineThread::wait_for_end(GiveUp& give_up) {
+  if (!polled_) {
+    return give_up.wait([this] { return ended(); });
+  }
+  constexpr int look_ms = 100;  // for the time to give up
+  while (!ended()) {
+    if (give_up.is_past(GiveUp::Clock::duration::zero())) return false;
+    pollfd watched{.fd = polled_->descriptor(), .events = POLLIN, .revents = 0};
+    ::poll(&watched, 1, look_ms);
+    polled_->turn();
+  }
+  return true;
 }
 
 void EngineThread::join() {

@@ -1,18 +1,22 @@
-// EngineThread: a thread that runs one coroutine, its body, on an engine of its own.
+// EngineThread: a thread that runs one coroutine, its body, on an engine of its own. Or the calling
+// thread, which has a loop of its own and calls poll().
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "h2server/result.h"
 #include "h2server/task.h"
+#include "h2server/task_group.h"
 #include "io/choose.h"
 #include "io/engine.h"
 #include "io/mailbox.h"
+#include "io/polled_loop.h"
 #include "server/give_up.h"
 
 namespace h2server::server {
@@ -29,15 +33,30 @@ class EngineThread {
   // the end and must outlive the thread.
   Result<void, std::string> start(io::EngineKind kind, std::function<Task<void>(io::Engine&)> body,
                                   GiveUp& give_up);
+  // The same on the calling thread, which has to call everything but wake(). The body runs within
+  // poll(); the engine is epoll's.
+  Result<void, std::string> adopt(const std::function<Task<void>(io::Engine&)>& body);
+  // After adopt(): what to watch, see io::PolledLoop, and what to call. -1 and nothing after
+  // start().
+  [[nodiscard]] int descriptor() const noexcept { return polled_ ? polled_->descriptor() : -1; }
+  void poll() {
+    if (polled_) polled_->turn();
+  }
+  // Waits for the end of the body; returns false if it gave up.
+  [[nodiscard]] bool wait_for_end(GiveUp& give_up);
   // Any thread, once start() succeeded; also after join().
-  void wake() noexcept { engine_->wake(); }
+  void wake() noexcept { engine().wake(); }
   // Only for the engine's thread-safe functions.
-  [[nodiscard]] io::Engine& engine() noexcept { return *engine_; }
+  [[nodiscard]] io::Engine& engine() noexcept {
+    return polled_ ? static_cast<io::Engine&>(polled_->engine()) : *engine_;
+  }
   [[nodiscard]] io::Mailbox& mailbox() const noexcept { return *mailbox_; }
   [[nodiscard]] bool ended() const noexcept { return ended_.load(); }
   void join();
   // Detaches the thread. What it uses, including this object, must never be destroyed.
-  void leave_behind() { thread_.detach(); }
+  void leave_behind() {
+    if (thread_.joinable()) thread_.detach();
+  }
 
  private:
   using Outcome = Result<void, std::string>;
@@ -46,6 +65,8 @@ class EngineThread {
                    std::promise<Outcome> outcome);
 
   std::unique_ptr<io::Engine> engine_;    // made by the thread; outlives it, for wake()
+  std::optional<io::PolledLoop> polled_;  // instead, after adopt()
+  TaskGroup body_;                        // after adopt()
   std::shared_ptr<io::Mailbox> mailbox_;  // the engine's
   std::thread thread_;
   std::atomic<bool> ended_{false};

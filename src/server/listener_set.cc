@@ -32,21 +32,21 @@ std::optional<ListenerSet::Ending> wait_for(std::span<pollfd> watched, int ms,
 
 }  // namespace
 
-ListenerSet::ListenerSet(std::vector<base::Fd> listeners, int stop)
+ListenerSet::ListenerSet(std::vector<ListeningSocket> listeners, int stop)
     : listeners_(std::move(listeners)), stop_(stop) {
   watched_.push_back({.fd = stop, .events = POLLIN, .revents = 0});
-  for (const base::Fd& listener : listeners_) {
-    watched_.push_back({.fd = listener.get(), .events = POLLIN, .revents = 0});
+  for (const ListeningSocket& listener : listeners_) {
+    watched_.push_back({.fd = listener.socket.get(), .events = POLLIN, .revents = 0});
   }
 }
 
-std::expected<base::Fd, ListenerSet::Ending> ListenerSet::accept(const sigset_t* mask) {
+std::expected<Accepted, ListenerSet::Ending> ListenerSet::accept(const sigset_t* mask) {
   const std::lock_guard turn(mutex_);
   for (;;) {
     std::optional<Ending> ending = wait_for(watched_, -1, mask);
     if (ending) return std::unexpected(*ending);
-    base::Fd connection = try_listeners();
-    if (connection.valid()) return connection;
+    Accepted connection = try_listeners();
+    if (connection.socket.valid()) return connection;
     const int error = errno;
     if (error == EAGAIN || io::concerns_one_connection(error)) continue;
     if (error == EINVAL) return std::unexpected(Ending::stopped);  // shut down by refuse()
@@ -58,14 +58,16 @@ std::expected<base::Fd, ListenerSet::Ending> ListenerSet::accept(const sigset_t*
 
 // Accepts from the first ready listener, which then becomes the last. If it returns no connection,
 // errno is set.
-base::Fd ListenerSet::try_listeners() {
+Accepted ListenerSet::try_listeners() {
   errno = EAGAIN;
   for (std::size_t i = 1; i < watched_.size(); ++i) {
     if (watched_[i].revents == 0) continue;
     const int listener = watched_[i].fd;
     std::rotate(watched_.begin() + 1, watched_.begin() + static_cast<std::ptrdiff_t>(i) + 1,
                 watched_.end());
-    return base::Fd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+    const auto accepting = std::ranges::find(
+        listeners_, listener, [](const ListeningSocket& one) { return one.socket.get(); });
+    return {base::Fd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)), accepting->cleartext};
   }
   return {};
 }
@@ -77,7 +79,9 @@ std::optional<ListenerSet::Ending> ListenerSet::pause(int ms, const sigset_t* ma
 
 void ListenerSet::refuse() noexcept {
   // ENOTCONN: shut down before.
-  for (const base::Fd& listener : listeners_) ::shutdown(listener.get(), SHUT_RDWR);
+  for (const ListeningSocket& listener : listeners_) {
+    if (!listener.inherited) ::shutdown(listener.socket.get(), SHUT_RDWR);
+  }
 }
 
 }  // namespace h2server::server

@@ -15,8 +15,8 @@
 #include <optional>
 #include <vector>
 
-#include "base/fd.h"
 #include "server/accept_loop.h"
+#include "server/accepted.h"
 
 namespace h2server::server {
 
@@ -25,21 +25,22 @@ class ListenerSet {
   enum class Ending : std::uint8_t { stopped, interrupted /* by a signal */ };
 
   // The listeners are non-blocking. Waits end when `stop` is readable. `stop` outlives this.
-  ListenerSet(std::vector<base::Fd> listeners, int stop);
+  ListenerSet(std::vector<ListeningSocket> listeners, int stop);
 
   // Waits for a connection. Any thread. A signal that `mask` unblocks ends the wait.
-  std::expected<base::Fd, Ending> accept(const sigset_t* mask = nullptr);
+  std::expected<Accepted, Ending> accept(const sigset_t* mask = nullptr);
   // Waits for `ms` (-1: no limit) without accepting. Returns nullopt if the time is over.
   std::optional<Ending> pause(int ms, const sigset_t* mask = nullptr) const;
-  // Refuses connections from now on. Called once `stop` is readable. Any thread.
+  // Refuses connections from now on, except on inherited listeners, whose backlog is for another
+  // server. Called once `stop` is readable. Any thread.
   void refuse() noexcept;
   // Closes the listeners in a forked process that does not accept.
   void close() noexcept { listeners_.clear(); }
 
  private:
-  base::Fd try_listeners();
+  Accepted try_listeners();
 
-  std::vector<base::Fd> listeners_;
+  std::vector<ListeningSocket> listeners_;
   const int stop_;
   std::mutex mutex_;             // for all below
   std::vector<pollfd> watched_;  // stop_, then the listeners

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/assert.h"
+#include "server/listeners.h"
 #include "server/schemes/acceptor_scheme.h"
 #include "server/schemes/buffered_pool_scheme.h"
 #include "server/schemes/process_per_connection_scheme.h"
@@ -70,21 +72,31 @@ constexpr SchemeKind kinds[] = {
 
 }  // namespace
 
-Result<std::vector<base::Fd>, std::string> Scheme::listen(const net::ListenOptions& options) {
-  Result<std::vector<net::Listener>, std::string> listeners = net::open_listeners(options);
-  if (!listeners) return std::unexpected(listeners.error());
-  std::vector<base::Fd> sockets;
-  const bool first = addresses_.empty();
-  for (net::Listener& listener : *listeners) {
-    if (first) addresses_.push_back({listener.host, listener.port});
-    sockets.push_back(std::move(listener.socket));
+Scheme::Listening Scheme::listen(const ListenerOptions& listener, bool reuse_port) {
+  Result<std::vector<net::Listener>, std::string> opened = open_listeners(listener, reuse_port);
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  std::vector<ListeningSocket> sockets;
+  for (net::Listener& one : *opened) {
+    addresses_.push_back(std::move(one.address));
+    socket_files_.push_back(std::move(one.file));
+    sockets.push_back(
+        {std::move(one.socket), listener.cleartext, /*inherited=*/listener.descriptor != -1});
   }
   return sockets;
 }
 
-Result<std::vector<base::Fd>, std::string> Scheme::listen(const net::ListenOptions& options,
-                                                          StopSignal& stop) {
-  Result<std::vector<base::Fd>, std::string> sockets = listen(options);
+Scheme::Listening Scheme::listen(const std::vector<ListenerOptions>& listeners) {
+  std::vector<ListeningSocket> all;
+  for (const ListenerOptions& listener : listeners) {
+    Listening sockets = listen(listener, false);
+    if (!sockets) return sockets;
+    std::ranges::move(*sockets, std::back_inserter(all));
+  }
+  return all;
+}
+
+Scheme::Listening Scheme::listen(const std::vector<ListenerOptions>& listeners, StopSignal& stop) {
+  Listening sockets = listen(listeners);
   if (!sockets) return sockets;
   Result<StopSignal> signal = StopSignal::open();
   if (!signal) return std::unexpected(signal.error().message());

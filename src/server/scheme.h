@@ -8,16 +8,19 @@
 #include <string_view>
 #include <vector>
 
+#include "h2server/connection_info.h"
 #include "h2server/options.h"
 #include "h2server/result.h"
-#include "net/listener.h"
+#include "net/socket_file.h"
+#include "server/accepted.h"
 #include "server/context.h"
+#include "server/engine_thread.h"
 #include "server/stop_signal.h"
 
 namespace h2server::server {
 
 struct SchemeOptions {
-  net::ListenOptions listen;
+  std::vector<ListenerOptions> listeners;  // at least one
   unsigned workers = 1;
   unsigned connections_max = 1;  // open at once; only with a thread or a process for each
   unsigned queue_size = 1;       // connections that wait for a worker
@@ -39,32 +42,36 @@ class Scheme {
   // Waits until everything has ended after stop(). Returns false if it gave up (see GiveUp) and
   // logged what still runs: the scheme and what it uses must then never be destroyed.
   [[nodiscard]] virtual bool join() = 0;
+  // The worker that a foreign loop drives, or null.
+  [[nodiscard]] virtual EngineThread* polled() { return nullptr; }
   // Returns true if it cannot serve any more without having been stopped. Called after SIGCHLD.
   virtual bool failed() { return false; }
 
   // The mailboxes of the workers; none if they have no event loops. Valid once started.
   [[nodiscard]] virtual std::vector<io::Mailbox*> mailboxes() const { return {}; }
 
-  struct Address {
-    std::string host;
-    std::uint16_t port;
-  };
-  // Where it listens. Valid once started.
+  // Where it listens, in the order of the options. Valid once started.
   [[nodiscard]] const std::vector<Address>& addresses() const noexcept { return addresses_; }
+  // Removes the files of its Unix sockets. Called once it was joined.
+  void remove_socket_files() noexcept { socket_files_.clear(); }
   // Lines for the operator on the load. Any thread, once started.
   [[nodiscard]] virtual std::string report() const = 0;
   // A line for the operator on what was noteworthy, or empty.
   [[nodiscard]] virtual std::string summary() const { return {}; }
 
  protected:
-  // Opens the listeners. The first call notes the addresses.
-  Result<std::vector<base::Fd>, std::string> listen(const net::ListenOptions& options);
+  using Listening = Result<std::vector<ListeningSocket>, std::string>;
+
+  // Opens the listeners and notes their addresses.
+  Listening listen(const std::vector<ListenerOptions>& listeners);
   // The same for a scheme that blocks: opens the signal, too, by which it is stopped.
-  Result<std::vector<base::Fd>, std::string> listen(const net::ListenOptions& options,
-                                                    StopSignal& stop);
+  Listening listen(const std::vector<ListenerOptions>& listeners, StopSignal& stop);
+  // The same for one of the options. `reuse_port` is for TCP only.
+  Listening listen(const ListenerOptions& listener, bool reuse_port);
 
  private:
   std::vector<Address> addresses_;
+  std::vector<net::SocketFile> socket_files_;
 };
 
 struct SchemeKind {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/assert.h"
 #include "http/h1/connection.h"
 #include "http/h2/connection.h"
 #include "net/tcp_transport.h"
@@ -88,6 +89,7 @@ Task<void> serve_http2(WorkerContext& worker, net::Transport& transport,
 
 Task<void> serve_tls(WorkerContext& worker, base::Fd connection, Admission::Ticket /*ticket*/) {
   const base::Counted open(worker.counters.connections);
+  ASSERT(worker.shared.tls != nullptr);
   net::TlsTransport transport(worker.engine, std::move(connection), *worker.shared.tls);
   {
     const Undecided undecided(transport, worker.server_context.connections);
@@ -119,11 +121,11 @@ Task<void> serve_cleartext(WorkerContext& worker, base::Fd connection,
 
 }  // namespace
 
-Task<void> serve_connection(WorkerContext& worker, base::Fd connection, Admission::Ticket ticket) {
+Task<void> serve_connection(WorkerContext& worker, Accepted connection, Admission::Ticket ticket) {
   worker.counters.accepted.up();
-  return worker.shared.tls != nullptr
-             ? serve_tls(worker, std::move(connection), std::move(ticket))
-             : serve_cleartext(worker, std::move(connection), std::move(ticket));
+  return connection.cleartext
+             ? serve_cleartext(worker, std::move(connection.socket), std::move(ticket))
+             : serve_tls(worker, std::move(connection.socket), std::move(ticket));
 }
 
 }  // namespace h2server::server

@@ -13,6 +13,7 @@
 #include <limits>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
@@ -23,6 +24,7 @@
 #include "file/open_beneath.h"
 #include "http/file_head.h"
 #include "io/engine.h"
+#include "server/listeners.h"
 #include "server/scheme.h"
 #include "server/server_state.h"
 
@@ -65,9 +67,41 @@ std::uint32_t deadline_ms(std::chrono::milliseconds time) {
   return static_cast<std::uint32_t>(std::clamp(time, least, most).count());
 }
 
-server::SchemeOptions scheme_options(const server::SchemeKind& kind, const ServerOptions& options) {
-  return {.listen = {.host = options.host, .port = options.port},
-          .workers = options.threads == 0 ? kind.workers : options.threads,
+using Tls = std::shared_ptr<const net::TlsContext>;
+
+// Returns null if the server uses no TLS.
+Result<Tls, std::string> open_tls(const ServerOptions& options,
+                                  const std::vector<ListenerOptions>& listeners) {
+  const bool asks = options.client_certificates != ClientCertificates::none;
+  if (asks && options.client_ca_file.empty()) {
+    return std::unexpected("client_certificates need client_ca_file: the authorities to trust");
+  }
+  if (!asks && !options.client_ca_file.empty()) {
+    return std::unexpected("client_ca_file has no effect without client_certificates");
+  }
+  if (std::ranges::all_of(listeners, &ListenerOptions::cleartext)) {
+    if (asks) return std::unexpected("client_certificates need TLS, and the server is cleartext");
+    return Tls();
+  }
+  std::optional<net::TlsClients> clients;
+  if (asks) {
+    clients = {.ca_file = options.client_ca_file,
+               .required = options.client_certificates == ClientCertificates::required};
+  }
+  Result<Tls, std::string> tls = net::TlsContext::open(options.certificate_file, options.key_file,
+                                                       options.key_passphrase, clients);
+  if (tls && !(*tls)->warning().empty()) base::log_warning("{}", (*tls)->warning());
+  return tls;
+}
+
+unsigned workers_of(const server::SchemeKind& kind, const ServerOptions& options) {
+  return options.threads == 0 ? kind.workers : options.threads;
+}
+
+server::SchemeOptions scheme_options(const server::SchemeKind& kind, const ServerOptions& options,
+                                     std::vector<ListenerOptions> listeners) {
+  return {.listeners = std::move(listeners),
+          .workers = workers_of(kind, options),
           .connections_max = options.connections_max == 0 ? 512 : options.connections_max,
           .queue_size = std::max(options.queue_size, 1U),
           .refuse_when_full = options.refuse_when_full};
@@ -91,7 +125,7 @@ server::AdmissionLimits admission_limits(const server::SchemeKind& kind,
   limits.connections_max = options.connections_max;
   if (kind.blocking) return limits;
   if (limits.connections_max == 0) {
-    limits.connections_max = connections_of_descriptors(scheme_options(kind, options).workers);
+    limits.connections_max = connections_of_descriptors(workers_of(kind, options));
   }
   limits.shedding_max = std::max(limits.connections_max / 16, 16U);
   if (limits.per_address_max == 0) {
@@ -161,6 +195,7 @@ void Server::State::check_usable() const {
 void Server::State::end(bool all_ended) {
   const std::string summary = scheme->summary();
   if (!summary.empty()) base::log_warning("{}", summary);
+  scheme->remove_socket_files();
   const std::lock_guard lock(mutex);
   stops = 0;
   mailboxes.clear();
@@ -182,6 +217,24 @@ Server::~Server() {
   wait();
 }
 
+Result<void, std::string> Server::State::prepare() {
+  if (!options.root.empty()) {
+    auto folder = file::Folder::open(options.root, {.make_file = http::make_file});
+    if (!folder) {
+      return std::unexpected("can't open the root " + options.root + ": " +
+                             std::strerror(folder.error()));
+    }
+    shared->root = *std::move(folder);
+  }
+  if (std::string problem = problem_of(options.limits); !problem.empty()) {
+    return std::unexpected(std::move(problem));
+  }
+  shared->limits = options.limits;
+  shared->blocking_calls.set_limits({.threads_max = std::max(options.blocking_threads_max, 1U),
+                                     .waiting_max = options.blocking_queue_max});
+  return {};
+}
+
 Result<void, std::string> Server::start() {
   state_->check_usable();
   if (state_->scheme != nullptr) throw std::logic_error("start() called while the server runs");
@@ -192,48 +245,39 @@ Result<void, std::string> Server::start() {
     return std::unexpected("this kernel lacks openat2, which keeps paths inside the root: "
                            "h2server needs Linux 5.6 or newer");
   }
-  if (!options.root.empty()) {
-    auto folder = file::Folder::open(options.root, {.make_file = http::make_file});
-    if (!folder) {
-      return std::unexpected("can't open the root " + options.root + ": " +
-                             std::strerror(folder.error()));
-    }
-    shared.root = *std::move(folder);
-  }
-  if (!options.cleartext) {
-    auto tls =
-        net::TlsContext::open(options.certificate_file, options.key_file, options.key_passphrase);
-    if (!tls) return std::unexpected(tls.error());
-    shared.tls = *std::move(tls);
-    if (!shared.tls->warning().empty()) base::log_warning("{}", shared.tls->warning());
-  }
+  if (Result<void, std::string> prepared = state_->prepare(); !prepared) return prepared;
+  Result<std::vector<ListenerOptions>, std::string> listeners = server::listeners_of(options);
+  if (!listeners) return std::unexpected(std::move(listeners.error()));
+  auto tls = open_tls(options, *listeners);
+  if (!tls) return std::unexpected(tls.error());
+  shared.tls = *std::move(tls);
   if (!http::h2::is_built_in(options.http2)) {
     return std::unexpected("this build has no libnghttp2: it was made without H2SERVER_NGHTTP2");
   }
   shared.http2 = options.http2;
   shared.drain_ms_max = deadline_ms(options.drain_limit);
-  if (std::string problem = problem_of(options.limits); !problem.empty()) {
-    return std::unexpected(std::move(problem));
-  }
-  shared.limits = options.limits;
   shared.windows.reset(options.limits.windows_gain_bytes_max);
-  shared.blocking_calls.set_limits({.threads_max = std::max(options.blocking_threads_max, 1U),
-                                    .waiting_max = options.blocking_queue_max});
   const server::SchemeKind& kind = server::kind_of(options.scheme);
-  Result<server::EngineTaken, std::string> engine = server::take_engine(kind, options.io);
+  if (options.foreign_loop &&
+      (options.scheme != ServerScheme::reuseport || options.threads > 1 ||
+       options.io == IoEngine::io_uring || options.io == IoEngine::blocking)) {
+    return std::unexpected(
+        std::string("a foreign loop drives one worker of the scheme reuseport, on epoll"));
+  }
+  const IoEngine wanted = options.foreign_loop ? IoEngine::epoll : options.io;
+  Result<server::EngineTaken, std::string> engine = server::take_engine(kind, wanted);
   if (!engine) return std::unexpected(engine.error());
   shared.engine = engine->kind;
+  shared.foreign_loop = options.foreign_loop;
   shared.admission.set_limits(admission_limits(kind, options));
   shared.give_up.reset();
-  std::unique_ptr<server::Scheme> scheme = kind.make(shared, scheme_options(kind, options));
+  std::unique_ptr<server::Scheme> scheme =
+      kind.make(shared, scheme_options(kind, options, *std::move(listeners)));
   // The new threads leave the operator's signals to the program's own threads.
   const BlockedSignals blocked(set_of({SIGINT, SIGTERM, SIGUSR1, SIGCHLD}), set_of({}));
   Result<void, std::string> started = scheme->start();
   if (!started) return started;
-  state_->addresses.clear();  // of an earlier start
-  for (const auto& address : scheme->addresses()) {
-    state_->addresses.push_back({address.host, address.port});
-  }
+  state_->addresses = scheme->addresses();
   state_->engine = {std::move(engine->name), std::move(engine->reason)};
   const std::lock_guard lock(state_->mutex);
   state_->scheme = std::move(scheme);
@@ -242,7 +286,24 @@ Result<void, std::string> Server::start() {
   return {};
 }
 
-const std::vector<Server::Address>& Server::addresses() const noexcept { return state_->addresses; }
+int Server::descriptor() const noexcept {
+  const server::EngineThread* const polled =
+      state_->scheme != nullptr ? state_->scheme->polled() : nullptr;
+  return polled != nullptr ? polled->descriptor() : -1;
+}
+
+void Server::poll() {
+  if (state_->scheme == nullptr) return;
+  if (server::EngineThread* const polled = state_->scheme->polled()) polled->poll();
+}
+
+bool Server::ended() const noexcept {
+  if (state_->scheme == nullptr) return true;
+  const server::EngineThread* const polled = state_->scheme->polled();
+  return polled != nullptr && polled->ended();
+}
+
+const std::vector<Address>& Server::addresses() const noexcept { return state_->addresses; }
 
 const Server::Engine& Server::engine() const noexcept { return state_->engine; }
 
@@ -268,6 +329,9 @@ bool Server::wait() {
 }
 
 Result<void, std::string> Server::run(const std::function<void()>& started) {
+  if (state_->options.foreign_loop) {
+    return std::unexpected(std::string("run() has a loop of its own: a foreign loop calls start()"));
+  }
   // Blocked before the threads start, so that they inherit the mask and sigwait() gets the signals.
   const sigset_t signals = set_of({SIGINT, SIGTERM, SIGUSR1, SIGCHLD});
   const sigset_t while_stopping = set_of({SIGINT, SIGTERM, SIGUSR1});

@@ -13,35 +13,35 @@ namespace h2server {
 
 namespace {
 
-// A function for a worker's thread; deletes itself.
+// A function for a worker's thread; owns itself once it is posted.
 class PostedFunction final : public coro::Delivery {
  public:
   explicit PostedFunction(std::function<void()> function) : function_(std::move(function)) {}
 
   void arrive() noexcept override {
+    const std::unique_ptr<PostedFunction> self(this);
     try {
       function_();
     } catch (...) {
       base::log_error("a posted function failed: {}", http::text_of(std::current_exception()));
     }
-    delete this;
   }
-  void drop() noexcept override { delete this; }
+  void drop() noexcept override { const std::unique_ptr<PostedFunction> self(this); }
 
  private:
   const std::function<void()> function_;
 };
 
-// A task for a worker's thread; deletes itself.
+// A task for a worker's thread; owns itself once it is posted.
 class SpawnedTask final : public coro::Delivery {
  public:
   explicit SpawnedTask(Task<void> task) : task_(std::move(task)) {}
 
   void arrive() noexcept override {
+    const std::unique_ptr<SpawnedTask> self(this);
     server::WorkerServices::of_this_thread()->spawn(std::move(task_));
-    delete this;
   }
-  void drop() noexcept override { delete this; }
+  void drop() noexcept override { const std::unique_ptr<SpawnedTask> self(this); }
 
  private:
   Task<void> task_;

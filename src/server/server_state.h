@@ -34,6 +34,9 @@ struct Server::State final : RouteSink {
   bool start_on_worker(Task<void> task);
   void start_early_tasks();
 
+  // Prepares what handlers use, without listening.
+  Result<void, std::string> prepare();
+
   void print_report() const;
   bool wait_for_stop(const sigset_t& signals) const;
   bool join_until_second_signal(Server& server, const sigset_t& signals) const;

@@ -15,6 +15,12 @@
 
 namespace h2server::server {
 
+namespace {
+
+bool usually_cleartext(const SharedContext& shared) { return shared.tls == nullptr; }
+
+}  // namespace
+
 class Worker::WorkerLoop {
  public:
   WorkerLoop(Worker& worker, io::Engine& engine)
@@ -22,10 +28,10 @@ class Worker::WorkerLoop {
         engine_(engine),
         services_(WorkerServices::add_to(engine, worker.shared_)),
         context_(worker.shared_, engine, worker.counters_) {
-    for (base::Fd& listener : worker.listeners_) {
+    for (ListeningSocket& listener : worker.listeners_) {
       accept_loops_.emplace_back(
           engine, std::move(listener),
-          [this](base::Fd& connection) {
+          [this](Accepted& connection) {
             serve(std::move(connection));
             return true;
           },
@@ -63,9 +69,10 @@ class Worker::WorkerLoop {
   }
 
  private:
-  void serve(base::Fd connection) {
+  void serve(Accepted connection) {
     Admission& admission = worker_.shared_.admission;
-    std::expected<Admission::Ticket, Admission::Refusal> ticket = admission.admit(connection.get());
+    std::expected<Admission::Ticket, Admission::Refusal> ticket =
+        admission.admit(connection.socket.get());
     if (!ticket) {
       admission.report(ticket.error(), engine_.now_ms());
       return;
@@ -79,12 +86,14 @@ class Worker::WorkerLoop {
   }
 
   void take_handed_over() {
-    const auto take = [this](base::Fd connection) {
+    const auto take = [this](Accepted connection) {
       worker_.taken_.up();
       serve(std::move(connection));
     };
-    for (base::Fd passed; (passed = engine_.take_passed()).valid();) take(std::move(passed));
-    while (std::optional<base::Fd> connection = worker_.inbox_.try_pop()) {
+    for (base::Fd passed; (passed = engine_.take_passed()).valid();) {
+      take({std::move(passed), usually_cleartext(worker_.shared_)});
+    }
+    while (std::optional<Accepted> connection = worker_.inbox_.try_pop()) {
       take(*std::move(connection));
     }
   }
@@ -130,10 +139,12 @@ class Worker::WorkerLoop {
   bool ended_ = false;  // all connections have ended
 };
 
-Worker::Worker(const SharedContext& shared, std::vector<base::Fd> listeners)
+Worker::Worker(const SharedContext& shared, std::vector<ListeningSocket> listeners)
     : shared_(shared), listeners_(std::move(listeners)) {}
 
 Result<void, std::string> Worker::start() {
+  if (shared_.foreign_loop)
+    return thread_.adopt([this](io::Engine& engine) { return run_loop(*this, engine); });
   return thread_.start(
       shared_.engine, [this](io::Engine& engine) { return run_loop(*this, engine); },
       shared_.give_up);
@@ -151,8 +162,7 @@ void Worker::stop() noexcept {
 }
 
 bool Worker::join() {
-  const auto ended = [this] { return thread_.ended(); };
-  if (!shared_.give_up.wait(ended)) {
+  if (!thread_.wait_for_end(shared_.give_up)) {
     report_unfinished();
     if (!thread_.ended()) {
       thread_.leave_behind();
@@ -176,6 +186,7 @@ void Worker::report_unfinished() {
   constexpr std::chrono::milliseconds answer_max{200};
   names_requested_.store(true);
   thread_.wake();
+  thread_.poll();
   const auto answered = [this] {
     const std::lock_guard lock(names_mutex_);
     return names_.has_value() || thread_.ended();
@@ -202,12 +213,14 @@ bool join_all(std::deque<Worker>& workers) {
   return all;
 }
 
-bool Worker::hand_over(base::Fd& connection) {
+bool Worker::hand_over(Accepted& connection) {
   if (waiting() >= inbox_size) return false;
   handed_over_.up();
-  // If both threads have an io_uring, the kernel passes the descriptor and wakes the worker.
+  // If both threads have an io_uring, the kernel passes the descriptor and wakes the worker. It
+  // passes nothing else, so cleartext beside TLS takes the inbox.
   io::Engine* const ours = io::Engine::current();
-  if (ours != nullptr && ours->pass(thread_.engine(), connection)) return true;
+  const bool usual = connection.cleartext == usually_cleartext(shared_);
+  if (ours != nullptr && usual && ours->pass(thread_.engine(), connection.socket)) return true;
   const bool pushed = inbox_.try_push(connection);
   // The counters may be seen ahead of the queue's indices: the queue then has no room yet.
   if (!pushed) handed_over_.down();

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "base/fd.h"
 #include "base/spsc_queue.h"
 #include "h2server/result.h"
 #include "h2server/task.h"
+#include "server/accepted.h"
 #include "server/context.h"
 #include "server/engine_thread.h"
 
@@ -26,9 +26,11 @@ class Worker {
   static constexpr std::size_t inbox_size = 8192;  // twice Linux's default backlog (somaxconn)
 
   // `shared` must outlive the worker. `listeners` may be empty.
-  Worker(const SharedContext& shared, std::vector<base::Fd> listeners);
+  Worker(const SharedContext& shared, std::vector<ListeningSocket> listeners);
 
   Result<void, std::string> start();
+  // The worker's thread; with a foreign loop the one that called start().
+  [[nodiscard]] EngineThread& thread() noexcept { return thread_; }
   // Stops accepting and drains; a second call cancels what still runs.
   void stop() noexcept;
   // Waits for the thread. Returns false if it gave up and logged what still runs: the worker and
@@ -45,7 +47,7 @@ class Worker {
   [[nodiscard]] io::Mailbox& mailbox() const noexcept { return thread_.mailbox(); }
 
   // Returns false if the inbox is full; `connection` is then unchanged.
-  [[nodiscard]] bool hand_over(base::Fd& connection);
+  [[nodiscard]] bool hand_over(Accepted& connection);
 
   // Any thread.
   [[nodiscard]] const WorkerCounters& counters() const noexcept { return counters_; }
@@ -67,8 +69,8 @@ class Worker {
   void report_unfinished();
 
   const SharedContext& shared_;
-  std::vector<base::Fd> listeners_;
-  base::SpscQueue<base::Fd> inbox_{inbox_size};
+  std::vector<ListeningSocket> listeners_;
+  base::SpscQueue<Accepted> inbox_{inbox_size};
   base::Counter handed_over_;  // counted by the thread that hands over
   base::Counter taken_;        // counted by the worker's thread
   WorkerCounters counters_;

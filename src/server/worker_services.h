@@ -26,6 +26,9 @@ class WorkerServices final : public io::EngineLocal {
 
   // Starts a task that belongs to no exchange. Its token stops when the server begins to stop.
   void spawn(Task<void> task);
+  // Stops when the server begins to stop.
+  [[nodiscard]] coro::StopState& draining() noexcept { return draining_; }
+  [[nodiscard]] const coro::StopState& draining() const noexcept { return draining_; }
   // Stops the token of all such tasks, and of those that are spawned later.
   void drain() noexcept { draining_.stop(StopReason::server_stops); }
   [[nodiscard]] TaskGroup& background() noexcept { return background_; }

@@ -141,7 +141,7 @@ class RelayTest : public testing::Test {
   void start(RelayOptions options) {
     auto listeners = net::open_listeners({.host = "127.0.0.1"});
     target_ = std::move(listeners->front().socket);
-    options.target_port = listeners->front().port;
+    options.target_port = listeners->front().address.port;
     auto opened = Relay::open(options, stop_.get());
     ASSERT_TRUE(opened);
     relay_ = std::move(*opened);

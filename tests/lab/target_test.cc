@@ -24,7 +24,7 @@ std::string source_of(const base::Fd& socket) {
 TEST(LoadTarget, TakesFurtherSourceAddresses) {
   const auto listeners = net::open_listeners({.host = "127.0.0.1"});
   ASSERT_TRUE(listeners.has_value()) << listeners.error();
-  auto target = Target::find("127.0.0.1", listeners->front().port);
+  auto target = Target::find("127.0.0.1", listeners->front().address.port);
   ASSERT_TRUE(target.has_value()) << target.error();
   target->set_connections_per_source(2);
   std::vector<base::Fd> connections;

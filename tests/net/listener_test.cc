@@ -27,9 +27,9 @@ TEST(Listener, OpensAFreePort) {
   ASSERT_TRUE(listeners.has_value()) << listeners.error();
   ASSERT_EQ(listeners->size(), 1U);
   const Listener& listener = listeners->front();
-  EXPECT_EQ(listener.host, "127.0.0.1");
-  EXPECT_NE(listener.port, 0);
-  EXPECT_TRUE(reaches(listener.port));
+  EXPECT_EQ(listener.address.host, "127.0.0.1");
+  EXPECT_NE(listener.address.port, 0);
+  EXPECT_TRUE(reaches(listener.address.port));
   EXPECT_TRUE(::fcntl(listener.socket.get(), F_GETFL) & O_NONBLOCK);
   EXPECT_TRUE(::fcntl(listener.socket.get(), F_GETFD) & FD_CLOEXEC);
 }
@@ -38,31 +38,32 @@ TEST(Listener, WithoutAHostServesIpv4Too) {
   const auto listeners = open_listeners({});
   ASSERT_TRUE(listeners.has_value()) << listeners.error();
   ASSERT_EQ(listeners->size(), 1U);
-  EXPECT_TRUE(reaches(listeners->front().port));
+  EXPECT_TRUE(reaches(listeners->front().address.port));
 }
 
 TEST(Listener, ResolvesLocalhostToOnePort) {
   const auto listeners = open_listeners({.host = "localhost"});
   ASSERT_TRUE(listeners.has_value()) << listeners.error();
   for (const Listener& listener : *listeners) {
-    EXPECT_TRUE(listener.host == "127.0.0.1" || listener.host == "::1") << listener.host;
-    EXPECT_EQ(listener.port, listeners->front().port);
+    EXPECT_TRUE(listener.address.host == "127.0.0.1" || listener.address.host == "::1")
+        << listener.address.host;
+    EXPECT_EQ(listener.address.port, listeners->front().address.port);
   }
 }
 
 TEST(Listener, SharesAPortWhenAsked) {
   const auto first = open_listeners({.host = "127.0.0.1", .reuse_port = true});
   ASSERT_TRUE(first.has_value()) << first.error();
-  const std::uint16_t port = first->front().port;
+  const std::uint16_t port = first->front().address.port;
   const auto second = open_listeners({.host = "127.0.0.1", .port = port, .reuse_port = true});
   ASSERT_TRUE(second.has_value()) << second.error();
-  EXPECT_EQ(second->front().port, port);
+  EXPECT_EQ(second->front().address.port, port);
 }
 
 TEST(Listener, SaysWhatToDoAboutAPortInUse) {
   const auto first = open_listeners({.host = "127.0.0.1"});
   ASSERT_TRUE(first.has_value()) << first.error();
-  const std::uint16_t port = first->front().port;
+  const std::uint16_t port = first->front().address.port;
   for (const std::string host : {"127.0.0.1", ""}) {
     const auto second = open_listeners({.host = host, .port = port});
     ASSERT_FALSE(second.has_value());
@@ -92,7 +93,7 @@ TEST(Listener, TurnsNagleOffForWhatItAccepts) {
   ASSERT_TRUE(listeners.has_value()) << listeners.error();
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_port = htons(listeners->front().port);
+  address.sin_port = htons(listeners->front().address.port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const base::Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   ASSERT_EQ(::connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);

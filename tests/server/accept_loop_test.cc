@@ -17,15 +17,16 @@ class AcceptLoopTest : public testing::Test {
   AcceptLoopTest() : engine_(*io::EpollEngine::open()) {
     auto listeners = net::open_listeners({.host = "127.0.0.1"});
     EXPECT_TRUE(listeners);
-    port_ = listeners->at(0).port;
-    const auto take = [this](base::Fd& connection) {
+    port_ = listeners->at(0).address.port;
+    const auto take = [this](Accepted& connection) {
       ++offered_;
       if (offered_ <= offers_refused_) return false;
-      taken_.push_back(std::move(connection));
+      taken_.push_back(std::move(connection.socket));
       if (taken_.size() == wanted_) engine_->stop();
       return true;
     };
-    loop_.emplace(*engine_, std::move(listeners->at(0).socket), take, [this] { ++sheds_; });
+    loop_.emplace(*engine_, ListeningSocket{std::move(listeners->at(0).socket)}, take,
+                  [this] { ++sheds_; });
   }
 
   // Stops the loop and runs the engine until it has ended.

@@ -83,6 +83,26 @@ TEST(Admission, LimitsTheConnectionsOfAnAddress) {
   EXPECT_EQ(admission.connections(), 0U);
 }
 
+TEST(Admission, UnixSocketsCountInTotalOnly) {
+  Admission admission;
+  admission.set_limits({.connections_max = 3, .per_address_max = 1});
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const base::Fd one(ends[0]);
+  const base::Fd other(ends[1]);
+  {
+    const auto first = admission.admit(one.get());
+    const auto second = admission.admit(other.get());
+    const auto third = admission.admit(one.get());
+    EXPECT_TRUE(first && second && third);
+    EXPECT_EQ(admission.connections(), 3U);
+    const auto fourth = admission.admit(one.get());
+    ASSERT_FALSE(fourth);
+    EXPECT_EQ(fourth.error(), Refusal::full);
+  }
+  EXPECT_EQ(admission.connections(), 0U);
+}
+
 TEST(Admission, SaysSoNowAndThen) {
   Admission admission;
   admission.set_limits({.connections_max = 2, .per_address_max = 3});

@@ -38,19 +38,28 @@ struct Reply {
 
 class Client {
  public:
-  // Connects. error() returns the error, or 0.
-  explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  enum class Family : std::uint8_t { ipv4, ipv6 };
+
+  // Connects to a port of the loopback address. error() returns the error, or 0.
+  explicit Client(std::uint16_t port, Family family = Family::ipv4) {
+    sockaddr_in ipv4{};
+    ipv4.sin_family = AF_INET;
+    ipv4.sin_port = htons(port);
+    ipv4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sockaddr_in6 ipv6{};
+    ipv6.sin6_family = AF_INET6;
+    ipv6.sin6_port = htons(port);
+    ipv6.sin6_addr = in6addr_loopback;
+    const bool is_ipv4 = family == Family::ipv4;
+    const auto* const address = is_ipv4 ? reinterpret_cast<const sockaddr*>(&ipv4)
+                                        : reinterpret_cast<const sockaddr*>(&ipv6);
+    socket_ = base::Fd(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const timeval limit{.tv_sec = patience.count(), .tv_usec = 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     const int on = 1;
     ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-      error_ = errno;
-    }
+    const socklen_t size = is_ipv4 ? sizeof ipv4 : sizeof ipv6;
+    if (::connect(socket_.get(), address, size) != 0) error_ = errno;
   }
 
   [[nodiscard]] int error() const { return error_; }

@@ -2,11 +2,13 @@
 #include <atomic>
 #include <coroutine>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <semaphore>
 #include <vector>
 
+#include "content/support.h"
 #include "h2server/server.h"
 #include "server/client.h"
 
@@ -70,18 +72,25 @@ class LeftBehind : public testing::TestWithParam<ServerScheme> {
   std::string wait() {
     testing::internal::CaptureStderr();
     const auto begun = std::chrono::steady_clock::now();
+    EXPECT_TRUE(std::filesystem::exists(directory_.path_of("socket")));
     EXPECT_FALSE(server_.wait());
+    EXPECT_FALSE(std::filesystem::exists(directory_.path_of("socket")));
     EXPECT_LT(std::chrono::steady_clock::now() - begun, tests::patience / 2);
     return testing::internal::GetCapturedStderr();
   }
-  static ServerOptions options() {
-    ServerOptions options = tests::cleartext(GetParam(), 1);
+  ServerOptions options() const {
+    ServerOptions options;
+    options.scheme = GetParam();
+    options.threads = 1;
+    options.listeners = {{.host = "127.0.0.1", .port = 0, .cleartext = true},
+                         {.unix_path = directory_.path_of("socket"), .cleartext = true}};
     options.drain_limit = std::chrono::milliseconds(1);
     return options;
   }
   bool has_loop() const { return !server::kind_of(GetParam()).blocking; }
 
   Gate& gate_ = new_gate();
+  const tests::TemporaryDirectory directory_;
   Server server_;
   std::optional<Client> client_;
 };

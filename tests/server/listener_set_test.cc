@@ -22,12 +22,12 @@ using Ending = ListenerSet::Ending;
 class ListenerSetTest : public testing::Test {
  protected:
   ListenerSetTest() {
-    std::vector<base::Fd> sockets;
+    std::vector<ListeningSocket> sockets;
     for (std::uint16_t& port : ports_) {
       auto listeners = net::open_listeners({.host = "127.0.0.1"});
       EXPECT_TRUE(listeners);
-      port = listeners->at(0).port;
-      sockets.push_back(std::move(listeners->at(0).socket));
+      port = listeners->at(0).address.port;
+      sockets.push_back({std::move(listeners->at(0).socket)});
     }
     set_.emplace(std::move(sockets), signal_.interrupts().drain);
   }
@@ -48,7 +48,7 @@ TEST_F(ListenerSetTest, AcceptsFromAllInTurn) {
     ASSERT_TRUE(connection);
     sockaddr_in local{};
     socklen_t size = sizeof local;
-    ::getsockname(connection->get(), reinterpret_cast<sockaddr*>(&local), &size);
+    ::getsockname(connection->socket.get(), reinterpret_cast<sockaddr*>(&local), &size);
     ++accepted[ntohs(local.sin_port) == ports_[0] ? 0 : 1];
   }
   EXPECT_EQ(accepted[0], 2);

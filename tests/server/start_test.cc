@@ -73,6 +73,18 @@ TEST(Start, Errors) {
          o.certificate_file = o.key_file = directory.path_of("wrong.pem");
        },
        directory.path_of("wrong.pem")},
+      {"clients' certificates without authorities",
+       [&](ServerOptions& o) { o.client_certificates = ClientCertificates::optional; },
+       "need client_ca_file"},
+      {"authorities without clients' certificates",
+       [&](ServerOptions& o) { o.client_ca_file = directory.path_of("wrong.pem"); },
+       "no effect without client_certificates"},
+      {"clients' certificates in cleartext",
+       [&](ServerOptions& o) {
+         o.client_ca_file = directory.path_of("wrong.pem");
+         o.client_certificates = ClientCertificates::required;
+       },
+       "need TLS"},
   };
   for (const Row& row : rows) {
     ServerOptions options = tests::cleartext();

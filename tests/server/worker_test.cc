@@ -13,13 +13,13 @@ namespace {
 // The worker gets one end of a socket pair (`theirs`), the test keeps the other (`ours`).
 struct Pair {
   base::Fd ours;
-  base::Fd theirs;
+  Accepted theirs{.cleartext = true};
 
   Pair() {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
     ours = base::Fd(ends[0]);
-    theirs = base::Fd(ends[1]);
+    theirs.socket = base::Fd(ends[1]);
     EXPECT_EQ(::fcntl(ours.get(), F_SETFL, 0), 0);
     const timeval limit{.tv_sec = tests::patience.count(), .tv_usec = 0};
     ::setsockopt(ours.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -75,7 +75,7 @@ TEST_F(WorkerTest, ServesWhatItIsHanded) {
   std::array<Pair, 3> pairs;
   for (Pair& pair : pairs) {
     ASSERT_TRUE(worker.hand_over(pair.theirs));
-    EXPECT_FALSE(pair.theirs.valid()) << "it is the worker's";
+    EXPECT_FALSE(pair.theirs.socket.valid()) << "it is the worker's";
   }
   for (Pair& pair : pairs) pair.ask("/");
   for (Pair& pair : pairs) EXPECT_TRUE(pair.receive().ends_with("hello"));
@@ -96,11 +96,11 @@ TEST_F(WorkerTest, AFullInboxRefuses) {
   block(blocking);
   Pair many;
   for (std::size_t i = 0; i < Worker::inbox_size; ++i) {
-    base::Fd copy(::fcntl(many.theirs.get(), F_DUPFD_CLOEXEC, 0));
+    Accepted copy{base::Fd(::fcntl(many.theirs.socket.get(), F_DUPFD_CLOEXEC, 0)), true};
     ASSERT_TRUE(worker.hand_over(copy)) << i;
   }
   EXPECT_FALSE(worker.hand_over(many.theirs));
-  EXPECT_TRUE(many.theirs.valid()) << "untouched";
+  EXPECT_TRUE(many.theirs.socket.valid()) << "untouched";
   many.ours.close();
   released_.set();
   EXPECT_TRUE(blocking.receive().ends_with("blocked"));
@@ -122,8 +122,8 @@ TEST_F(WorkerTest, EveryHandOverIsTakenOrRefused) {
   many.ours.close();  // ends each connection at once
   std::uint64_t accepted = 0;
   for (std::uint64_t i = 0; i < tries; ++i) {
-    base::Fd copy(::fcntl(many.theirs.get(), F_DUPFD_CLOEXEC, 0));
-    if (copy.valid() && worker.hand_over(copy)) {
+    Accepted copy{base::Fd(::fcntl(many.theirs.socket.get(), F_DUPFD_CLOEXEC, 0)), true};
+    if (copy.socket.valid() && worker.hand_over(copy)) {
       ++accepted;
     } else {
       std::this_thread::yield();

@@ -24,8 +24,8 @@ SYSTEM_HEADERS = {
     "http": r"arpa/inet",
     "file": r"fcntl|pthread|sys/(mman|resource|stat)|unistd",
     "net": r"arpa/inet|fcntl|ifaddrs|linux/sockios|malloc|net/if|netdb|netinet/(in|tcp)|poll"
-           r"|sys/(file|ioctl|socket)|unistd",
-    "io": r"fcntl|linux/openat2|poll|sys/(epoll|eventfd|ioctl|mman|sendfile|socket|syscall|uio)"
+           r"|sys/(file|ioctl|socket|stat|un)|unistd",
+    "io": r"fcntl|linux/openat2|poll|sys/(epoll|eventfd|ioctl|mman|sendfile|socket|syscall|timerfd|uio)"
           r"|unistd",
     "coro": r"$^",
     "base": r"sys/(mman|uio)|unistd",

@@ -8,6 +8,7 @@ import unittest
 import coroutines
 import includes
 import lengths
+import visibility
 import words
 
 
@@ -265,6 +266,39 @@ class Coroutines(unittest.TestCase):
         for text in RIGHT_CONDITIONS:
             with self.subTest(text=text):
                 self.assertEqual(problems_of(coroutines.check, {"src/a.cc": text + "\n"}), [])
+
+
+PUSH = "#pragma GCC visibility push(default)\n"
+POP = "#pragma GCC visibility pop\n"
+RIGHT_VISIBILITY = [
+    f"// Text.\n#pragma once\n\n#include <string>\n\n{PUSH}namespace h2server {{\nvoid f();\n}}\n{POP}",
+    '#pragma once\n#include "h2server/a.h"\n#include "h2server/b.h"\n',
+    "#pragma once\nnamespace h2server::http {\nstruct FileHead;\nclass A;\n}\n"
+    f"{PUSH}namespace h2server {{\nnamespace coro {{\nint x;\n}}\n}}\n{POP}",
+]
+WRONG_VISIBILITY = [
+    "#pragma once\nnamespace h2server {\nvoid f();\n}\n",
+    f"#pragma once\nnamespace h2server {{\nvoid f();\n}}\n{PUSH}namespace h2server {{\n}}\n{POP}",
+    f"#pragma once\n{PUSH}namespace h2server {{\n}}\n{POP}namespace h2server {{\nvoid f();\n}}\n",
+    f"#pragma once\n{PUSH}namespace h2server {{\nvoid f();\n}}\n",
+    f"#pragma once\n{PUSH}#include <string>\nnamespace h2server {{\n}}\n{POP}",
+    "#pragma once\nnamespace h2server::http {\nstruct FileHead {};\n}\n",
+]
+
+
+class Visibility(unittest.TestCase):
+    def test_accepts_headers_that_export_all(self):
+        for text in RIGHT_VISIBILITY:
+            with self.subTest(text=text):
+                self.assertEqual(problems_of(visibility.check, {"include/h2server/a.h": text}), [])
+
+    def test_refuses_hidden_declarations(self):
+        for text in WRONG_VISIBILITY:
+            with self.subTest(text=text):
+                self.assertTrue(problems_of(visibility.check, {"include/h2server/a.h": text}))
+
+    def test_refuses_an_empty_tree(self):
+        self.assertTrue(problems_of(visibility.check, {}))
 
 
 if __name__ == "__main__":

@@ -199,7 +199,8 @@ void Connection::begin_exchange() {
 bool Connection::serve_at_once() {
   exchange_->head.received_s = transport_.engine().unix_seconds();
   if (find_handler(context_, *exchange_)) {
-    exchange_->request.emplace(exchange_->head, exchange_->params, &incoming_, &exchange_->stop);
+    exchange_->request.emplace(exchange_->head, exchange_->params, &incoming_, &exchange_->stop,
+                               &transport_);
     std::optional<Response> response = answer_at_once(*exchange_);
     exchange_->unanswered = !response;
     if (!response) return false;
@@ -255,6 +256,11 @@ void Connection::watch() {
   const bool possible = transport_.engine().has_loop() && exchange_->decoder.finished() &&
                         exchange_->input.empty() && exchange_->ahead.empty();
   if (possible && exchange_->watching.running() == 0) exchange_->watching.start(watch_client());
+}
+
+// A client that does not read must not keep a response that is given up.
+void Connection::on_stop() noexcept {
+  if (exchange_->responding && exchange_->flushing) transport_.cancel_write();
 }
 
 Task<void> Connection::watch_client() {

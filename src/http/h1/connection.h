@@ -99,6 +99,7 @@ class Connection final : private Drainable, private coro::StopState::Observer {
   bool serve_at_once();
   Task<void> serve_on();
   void on_first_hook() noexcept override { watch(); }
+  void on_stop() noexcept override;
   void watch();
   Task<void> watch_client();
   Task<void> end_handler(bool sent);

@@ -67,6 +67,13 @@ void Connection::stop(H2Exchange& exchange, StopReason reason) {
   release_if_done(exchange);
 }
 
+// Resets a stream whose response has begun and can't be completed.
+void Connection::give_up_response(H2Exchange& exchange) {
+  if (exchange.handling.closed || exchange.outgoing.finished()) return;
+  session_->reset(exchange, ErrorCode::cancel);
+  want_write();
+}
+
 // RFC 9113, 6.8: the client may retry on another connection.
 void Connection::shed() {
   if (closing_) return;
@@ -374,7 +381,9 @@ void Connection::begin(H2Exchange& exchange) {
   exchange.head.received_s = transport_.engine().unix_seconds();
   if (find_handler(context_, exchange)) {
     exchange.incoming.bind(*this, exchange);
-    exchange.request.emplace(head, exchange.params, &exchange.incoming, &exchange.stop);
+    exchange.stop.observe(&exchange.incoming);
+    exchange.request.emplace(head, exchange.params, &exchange.incoming, &exchange.stop,
+                             &transport_);
     std::optional<Response> response = answer_at_once(exchange);
     if (!response) {
       exchange.handling.reads = true;
@@ -436,9 +445,9 @@ void Connection::drop(H2Exchange& exchange, std::size_t bytes) {
 void Connection::close(H2Exchange& exchange) {
   exchange.handling.closed = true;
   ++exchange.handling.running;  // keeps the exchange alive while its waiters run
+  exchange.stop.stop(StopReason::client_left);
   exchange.handling.readable.set();
   exchange.handling.taken.set();
-  exchange.stop.stop(StopReason::client_left);
   --exchange.handling.running;
   release_if_done(exchange);
 }
@@ -549,6 +558,8 @@ Task<Result<std::string_view>> Connection::read_body(H2Exchange& exchange) {
     co_await exchange.handling.readable.wait();
   }
 }
+
+void IncomingBody::on_stop() noexcept { connection_->give_up_response(*exchange_); }
 
 void IncomingBody::interrupt() noexcept {
   exchange_->handling.interrupted = true;

@@ -46,6 +46,7 @@ class Connection final : private Drainable {
   bool read_on_after(int error);
   void close_all();
   void stop(H2Exchange& exchange, StopReason reason);
+  void give_up_response(H2Exchange& exchange);
   void want_write();
   void shorten_idle_timeout();
   [[nodiscard]] std::uint32_t silence_ms_max() const noexcept;

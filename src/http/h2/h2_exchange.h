@@ -18,7 +18,7 @@ class Connection;
 struct H2Exchange;
 
 // The request's body, as read by the handler and by the source of the response's body.
-class IncomingBody final : public BodySource {
+class IncomingBody final : public BodySource, public coro::StopState::Observer {
  public:
   // Both must outlive the exchange.
   void bind(Connection& connection, H2Exchange& exchange) noexcept {
@@ -27,6 +27,8 @@ class IncomingBody final : public BodySource {
   }
   Task<Result<std::string_view>> read() override;
   void interrupt() noexcept override;
+  void on_first_hook() noexcept override {}  // the connection always reads
+  void on_stop() noexcept override;
   std::span<const Field> trailers() const noexcept override;
 
  private:

@@ -10,7 +10,7 @@ AcceptorScheme::AcceptorScheme(const SharedContext& shared, const SchemeOptions&
 AcceptorScheme::~AcceptorScheme() = default;
 
 Result<void, std::string> AcceptorScheme::start() {
-  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen);
+  Listening sockets = listen(options_.listeners);
   if (!sockets) return std::unexpected(sockets.error());
   Result<void, std::string> started;
   if (options_.workers == 1) {  // it accepts itself: there is nothing to balance
@@ -19,7 +19,7 @@ Result<void, std::string> AcceptorScheme::start() {
     return started;
   }
   for (unsigned i = 0; i < options_.workers && started; ++i) {
-    started = workers_.emplace_back(shared_, std::vector<base::Fd>()).start();
+    started = workers_.emplace_back(shared_, std::vector<ListeningSocket>()).start();
     if (!started) workers_.pop_back();
   }
   if (started) {

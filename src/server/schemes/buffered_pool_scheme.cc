@@ -10,7 +10,7 @@ BufferedPoolScheme::BufferedPoolScheme(const SharedContext& shared, const Scheme
 BufferedPoolScheme::~BufferedPoolScheme() = default;
 
 Result<void, std::string> BufferedPoolScheme::start() {
-  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen, stop_);
+  Listening sockets = listen(options_.listeners, stop_);
   if (!sockets) return std::unexpected(sockets.error());
   listeners_.emplace(*std::move(sockets), stop_.interrupts().drain);
   pool_.emplace(shared_, stop_, [this] { return queue_.pop(); });
@@ -32,8 +32,8 @@ Result<void, std::string> BufferedPoolScheme::start() {
 }
 
 void BufferedPoolScheme::accept() {
-  const auto put = options_.refuse_when_full ? &base::BoundedQueue<base::Fd>::try_push
-                                             : &base::BoundedQueue<base::Fd>::push;
+  const auto put = options_.refuse_when_full ? &base::BoundedQueue<Accepted>::try_push
+                                             : &base::BoundedQueue<Accepted>::push;
   while (auto connection = listeners_->accept()) {
     const bool taken = (queue_.*put)(*connection);
     if (!taken && !queue_.closed()) refused_.up();

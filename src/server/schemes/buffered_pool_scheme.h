@@ -29,7 +29,7 @@ class BufferedPoolScheme final : public Scheme {
   const SchemeOptions options_;
   StopSignal stop_;
   std::optional<ListenerSet> listeners_;
-  base::BoundedQueue<base::Fd> queue_;
+  base::BoundedQueue<Accepted> queue_;
   base::Counter refused_;  // because the queue was full
   std::optional<BlockingPool> pool_;
   BlockingThread acceptor_;

@@ -29,7 +29,8 @@ Result<ProcessCounters> ProcessCounters::make(std::size_t connections_max) {
 }
 
 ListeningProcess::ListeningProcess(const SharedContext& shared, const StopSignal& stop,
-                                   std::vector<base::Fd> listeners, const ProcessCounters& counters)
+                                   std::vector<ListeningSocket> listeners,
+                                   const ProcessCounters& counters)
     : shared_(shared),
       stop_(stop),
       counters_(counters),
@@ -68,7 +69,7 @@ void ListeningProcess::accept() {
     if (!connection && connection.error() == Ending::stopped) return;
     if (!connection) continue;
     reap();  // so that a connection that has just ended does not count
-    auto ticket = shared_.admission.admit(connection->get());
+    auto ticket = shared_.admission.admit(connection->socket.get());
     if (!ticket) {
       shared_.admission.report(ticket.error(), base::monotonic_ms());
       continue;
@@ -80,7 +81,7 @@ void ListeningProcess::accept() {
   }
 }
 
-bool ListeningProcess::try_fork(base::Fd& connection, Admission::Ticket& ticket) {
+bool ListeningProcess::try_fork(Accepted& connection, Admission::Ticket& ticket) {
   const std::size_t place = free_places_.back();
   const pid_t child = ::fork();
   if (child < 0) {  // EAGAIN, ENOMEM
@@ -88,7 +89,7 @@ bool ListeningProcess::try_fork(base::Fd& connection, Admission::Ticket& ticket)
     return false;
   }
   if (child == 0) serve(std::move(connection), place);
-  connection.close();
+  connection.socket.close();
   free_places_.pop_back();
   children_.emplace(child, Child{place, std::move(ticket)});
   counters_.children().set(children_.size());
@@ -96,7 +97,7 @@ bool ListeningProcess::try_fork(base::Fd& connection, Admission::Ticket& ticket)
 }
 
 // Runs in the child.
-void ListeningProcess::serve(base::Fd connection, std::size_t place) noexcept {
+void ListeningProcess::serve(Accepted connection, std::size_t place) noexcept {
   listeners_.close();
   ::signal(SIGCHLD, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &waiting_mask_, nullptr);

@@ -40,7 +40,7 @@ class ListeningProcess {
  public:
   // `shared`, `stop` and `counters` must outlive it.
   ListeningProcess(const SharedContext& shared, const StopSignal& stop,
-                   std::vector<base::Fd> listeners, const ProcessCounters& counters);
+                   std::vector<ListeningSocket> listeners, const ProcessCounters& counters);
 
   // Runs until the server stops or the main process dies, and all children have ended.
   [[noreturn]] void run() noexcept;
@@ -48,8 +48,8 @@ class ListeningProcess {
  private:
   void take_signals();
   void accept();
-  bool try_fork(base::Fd& connection, Admission::Ticket& ticket);
-  [[noreturn]] void serve(base::Fd connection, std::size_t place) noexcept;
+  bool try_fork(Accepted& connection, Admission::Ticket& ticket);
+  [[noreturn]] void serve(Accepted connection, std::size_t place) noexcept;
   void wait_for_children();
   void reap();
   bool reap_one(int options);

@@ -19,7 +19,7 @@ ProcessPerConnectionScheme::ProcessPerConnectionScheme(const SharedContext& shar
 ProcessPerConnectionScheme::~ProcessPerConnectionScheme() = default;
 
 Result<void, std::string> ProcessPerConnectionScheme::start() {
-  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen, stop_);
+  Listening sockets = listen(options_.listeners, stop_);
   if (!sockets) return std::unexpected(sockets.error());
   Result<ProcessCounters> counters = ProcessCounters::make(options_.connections_max);
   if (!counters) return std::unexpected(counters.error().message());

@@ -1,7 +1,9 @@
-// Every worker has its own listeners on the same port; the kernel distributes the connections.
+// Every worker has its own listeners on the same ports; the kernel distributes the connections.
+// Unix sockets and inherited listeners are shared: all idle workers wake for a connection.
 #pragma once
 
 #include <deque>
+#include <vector>
 
 #include "server/scheme.h"
 #include "server/worker.h"
@@ -16,10 +18,17 @@ class ReuseportScheme final : public Scheme {
   Result<void, std::string> start() override;
   void stop() noexcept override;
   bool join() override;
+  EngineThread* polled() override {
+    return shared_.foreign_loop ? &workers_.front().thread() : nullptr;
+  }
   std::string report() const override { return report_of(workers_); }
   std::vector<io::Mailbox*> mailboxes() const override { return mailboxes_of(workers_); }
 
  private:
+  using Own = std::vector<ListeningSocket>;  // of a worker
+
+  Result<void, std::string> listen_for_all(ListenerOptions listener, std::vector<Own>& sockets);
+
   const SharedContext& shared_;
   const SchemeOptions options_;
   std::deque<Worker> workers_;

@@ -19,7 +19,7 @@ ThreadPerConnectionScheme::ThreadPerConnectionScheme(const SharedContext& shared
 ThreadPerConnectionScheme::~ThreadPerConnectionScheme() = default;
 
 Result<void, std::string> ThreadPerConnectionScheme::start() {
-  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen, stop_);
+  Listening sockets = listen(options_.listeners, stop_);
   if (!sockets) return std::unexpected(sockets.error());
   listeners_.emplace(*std::move(sockets), stop_.interrupts().drain);
   Result<BlockingThread> thread = BlockingThread::start([this] { accept(); });
@@ -35,7 +35,7 @@ void ThreadPerConnectionScheme::accept() {
     place->connection = *std::move(connection);
     while (!try_start(*place)) {
       if (!listeners_->pause(ResourceExhaustion::pause_ms)) continue;
-      place->connection.close();
+      place->connection.socket.close();
       return;
     }
   }

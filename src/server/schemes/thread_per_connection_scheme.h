@@ -28,7 +28,7 @@ class ThreadPerConnectionScheme final : public Scheme {
   // Of a connection that is or may be served; connections_max of them.
   struct Place {
     WorkerCounters counters;
-    base::Fd connection;
+    Accepted connection;
     BlockingThread thread;
   };
 

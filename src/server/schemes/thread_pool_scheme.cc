@@ -8,7 +8,7 @@ ThreadPoolScheme::ThreadPoolScheme(const SharedContext& shared, const SchemeOpti
 ThreadPoolScheme::~ThreadPoolScheme() = default;
 
 Result<void, std::string> ThreadPoolScheme::start() {
-  Result<std::vector<base::Fd>, std::string> sockets = listen(options_.listen, stop_);
+  Listening sockets = listen(options_.listeners, stop_);
   if (!sockets) return std::unexpected(sockets.error());
   listeners_.emplace(*std::move(sockets), stop_.interrupts().drain);
   pool_.emplace(shared_, stop_, [this] { return accept(); });
@@ -20,7 +20,7 @@ Result<void, std::string> ThreadPoolScheme::start() {
   return started;
 }
 
-std::optional<base::Fd> ThreadPoolScheme::accept() {
+std::optional<Accepted> ThreadPoolScheme::accept() {
   auto connection = listeners_->accept();
   if (!connection) return std::nullopt;
   return *std::move(connection);

@@ -20,7 +20,7 @@ class ThreadPoolScheme final : public Scheme {
   std::string report() const override { return pool_->report(); }
 
  private:
-  std::optional<base::Fd> accept();
+  std::optional<Accepted> accept();
 
   const SharedContext& shared_;
   const SchemeOptions options_;
