@@ -13,7 +13,7 @@ PORT ?= 8443
 FUZZ_SECONDS ?= 60
 FUZZERS ?= h2_session h1 multipart target fields
 
-.PHONY: help run test lab fuzz build setup deb deb-test docker-test format clean configure
+.PHONY: help run test lab fuzz docs build setup deb deb-test docker-test format clean configure
 
 help:
 	@echo 'make run           install what is missing, build, serve www/ on https://localhost:8443'
@@ -21,6 +21,7 @@ help:
 	@echo 'make test          install what is missing, build, run the tests'
 	@echo 'make lab           measure the server beside others (some experiments: make lab ARGS="idle sizes")'
 	@echo 'make fuzz          libFuzzer on each of FUZZERS for FUZZ_SECONDS (60); takes clang++-19'
+	@echo 'make docs          the reference of the library in build/docs/html, by Doxygen'
 	@echo 'make build         build everything (PRESET=release|debug|asan|tsan|clang|fuzz)'
 	@echo 'make setup         install the Debian packages and tools for building and testing'
 	@echo 'make deb           build Debian packages of the program and the library in build/package/deb'
@@ -54,6 +55,12 @@ fuzz:
 	@$(MAKE) --no-print-directory configure PRESET=fuzz
 	@cmake --build --preset fuzz --parallel $(JOBS) --target $(FUZZERS:%=%_fuzzer)
 	@printf '%s\n' $(FUZZERS) | xargs --max-procs=$(JOBS) -I{} fuzz/run {} $(FUZZ_SECONDS)
+
+docs:
+	@$(SETUP) docs
+	@mkdir -p build/docs
+	OUTPUT=build/docs doxygen docs/reference/Doxyfile
+	@echo 'open build/docs/html/index.html'
 
 build: configure
 	@cmake --build --preset $(PRESET) --parallel $(JOBS)

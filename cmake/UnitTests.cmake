@@ -13,6 +13,9 @@ if(H2SERVER_LAB)
 endif()
 list(TRANSFORM unit_folders REPLACE "(.+)" "tests/\\1/*.cc" OUTPUT_VARIABLE unit_globs)
 file(GLOB_RECURSE unit_sources CONFIGURE_DEPENDS ${unit_globs})
+if(NOT SQLite3_FOUND)
+  list(FILTER unit_sources EXCLUDE REGEX "/notes_test.cc$")
+endif()
 
 add_executable(unit_tests ${unit_sources})
 target_include_directories(unit_tests PRIVATE src tests)
@@ -29,6 +32,10 @@ target_precompile_headers(unit_tests PRIVATE
   <algorithm> <array> <atomic> <coroutine> <deque> <expected> <filesystem> <fstream> <functional> <map>
   <memory> <mutex> <optional> <random> <set> <span> <string> <string_view> <thread> <unordered_map>
   <variant> <vector> <fmt/format.h> <gtest/gtest.h>)
+if(SQLite3_FOUND)
+  target_include_directories(unit_tests PRIVATE "${PROJECT_SOURCE_DIR}/examples")
+  target_link_libraries(unit_tests PRIVATE SQLite::SQLite3)
+endif()
 if(H2SERVER_LAB)
   target_link_libraries(unit_tests PRIVATE lab_floor_parts lab_load_parts lab_relay_parts)
 endif()

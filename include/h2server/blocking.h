@@ -13,6 +13,10 @@
 #include "h2server/result.h"
 #include "h2server/task.h"
 
+namespace h2server::io {
+class JobPool;
+}
+
 #pragma GCC visibility push(default)
 namespace h2server {
 
@@ -51,6 +55,7 @@ class BlockingJob : public RemoteWait {
   // The token stopped, but the call has begun.
   virtual void ask_to_stop() noexcept = 0;
 
+  io::JobPool* pool_ = nullptr;  // the server's, once submitted
   int refused_ = 0;
 };
 
@@ -112,6 +117,25 @@ class BlockingCall final : public BlockingJob {
       stop_;
 };
 
+template <class F>
+Task<Result<typename BlockingYield<F>::Type>> call_blocking(F f) {
+  BlockingCall<F> call(f);
+  const Result<void> made = co_await call;
+  if (!made) co_return std::unexpected(made.error());
+  co_return call.take();
+}
+
+// GCC 12 destroys a lambda twice that has captures with destructors and is written within the
+// co_await expression.
+#if defined(__GNUC__) && !defined(__clang__)
+template <class F>
+inline constexpr bool is_safe_in_place =
+    std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>;
+#else
+template <class F>
+inline constexpr bool is_safe_in_place = true;
+#endif
+
 }  // namespace coro
 
 // Calls f() on a thread of the server's pool (ServerOptions::blocking_threads_max) and yields what
@@ -120,11 +144,11 @@ class BlockingCall final : public BlockingJob {
 // is to stop before a thread has begun the call. A call that has begun is waited for, so that it
 // may refer to the caller's variables; it may take a std::stop_token to end early.
 template <class F>
-Task<Result<typename coro::BlockingYield<F>::Type>> run_blocking(F f) {
-  coro::BlockingCall<F> call(f);
-  const Result<void> made = co_await call;
-  if (!made) co_return std::unexpected(made.error());
-  co_return call.take();
+auto run_blocking(F&& f) {
+  static_assert(coro::is_safe_in_place<F>,
+                "GCC destroys this lambda twice: give it a name first, as in "
+                "const auto call = [text] { ... }; co_await run_blocking(call);");
+  return coro::call_blocking<std::remove_cvref_t<F>>(std::forward<F>(f));
 }
 
 }  // namespace h2server

@@ -29,7 +29,7 @@ struct Event {
 struct EventStreamOptions {
   // Events that one client has not taken yet. A slower client is cut off; it reconnects.
   std::size_t waiting_max = 64;
-  // The last events that a client gets which reconnects with the id of one of them.
+  // Events to keep for clients that reconnect with the id of one of them.
   std::size_t history_max = 0;
   // Time without an event after which clients get a comment, so that proxies keep the connection
   // and the server notices who has left. 0: never.

@@ -10,7 +10,8 @@
 //     }
 //   });
 //
-// The response ends when the handler does, or with finish(). Several tasks of the handler (see
+// The response ends when the handler does, or with finish(). A handler that is to stop may still
+// finish(); if it ends without that, the response is cut. Several tasks of the handler (see
 // when_all()) may read and write at the same time, one of each kind. A scheme that blocks reads and
 // writes HTTP/1.1 in turn, not at the same time.
 #pragma once
@@ -43,7 +44,7 @@ class Exchange {
   void respond(Response head);
   // Sends a piece of the body after the pieces before it. Waits while more than one piece has not
   // been taken by the connection: so a slow client slows the handler. Fails with ECANCELED if the
-  // exchange is to stop. Pieces of a response that has no content (HEAD, 204) are dropped. Throws
+  // exchange is to stop, and with EPIPE if the response has no content (HEAD, 204, 304). Throws
   // std::logic_error before respond() and after finish().
   [[nodiscard]] Task<Result<void>> write(std::string piece);
   // Ends the body, with trailer fields (RFC 9110, 6.5; see BodySource::trailers). The request may

@@ -51,7 +51,9 @@ class HttpError : public std::runtime_error {
 // and no body. The response keeps the fields of the one that it replaces, except those it has
 // itself. Called on all workers concurrently. If it throws, a plain page with the status is sent.
 using ErrorHandler = std::function<Response(const Request&, const Failure&)>;
-// Called for each failure of an exchange, before the response is sent. Must not throw.
+// Called for each exception that becomes a response, before that is sent. What a handler throws
+// after Exchange::respond() and what a BodySource throws is logged instead, and what the
+// hook throws, too.
 using FailureHook = std::function<void(const Request&, const Failure&)>;
 
 }  // namespace h2server

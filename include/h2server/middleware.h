@@ -53,13 +53,13 @@ class Middleware {
 
   template <class F>
     requires std::is_invocable_r_v<std::optional<Response>, F&, Request&>
-  Middleware(F before) : before_(std::move(before)) {}  // NOLINT: implicit on purpose
+  Middleware(F function) : before_(std::move(function)) {}  // NOLINT: implicit on purpose
   template <class F>
     requires(std::is_invocable_v<F&, Request&, Response&>)
-  Middleware(F after) : after_(std::move(after)) {}  // NOLINT
+  Middleware(F function) : after_(std::move(function)) {}  // NOLINT
   template <class F>
     requires std::same_as<std::invoke_result_t<F&, Request&, Next>, Task<Response>>
-  Middleware(F around) : around_(std::move(around)) {}  // NOLINT
+  Middleware(F function) : around_(std::move(function)) {}  // NOLINT
 
   [[nodiscard]] const Before& before() const noexcept { return before_; }
   [[nodiscard]] const After& after() const noexcept { return after_; }

@@ -58,7 +58,8 @@ struct ServerOptions {
   std::string host = {};     // a name or an address; empty: every address of this machine
   std::uint16_t port = 443;  // 0: any free port, see Server::addresses()
   bool cleartext = false;    // HTTP/1.1 and HTTP/2 with prior knowledge, without TLS
-  // If it is not empty, it replaces host, port and cleartext.
+  // If it is not empty, the server listens there instead: port is ignored, and host or cleartext
+  // beside it is an error.
   std::vector<ListenerOptions> listeners = {};
   std::string certificate_file = "./cert/server.crt";  // PEM; unused in cleartext
   std::string key_file = "./cert/server.key";
@@ -75,8 +76,9 @@ struct ServerOptions {
   ServerScheme scheme = ServerScheme::reuseport;
   IoEngine io = IoEngine::automatic;
   Http2Implementation http2 = Http2Implementation::native;
-  // The server has no threads: a loop of the program watches Server::descriptor() and calls
-  // Server::poll(). Takes one worker of the scheme reuseport, on epoll.
+  // The server has no threads but those of run_blocking(): a loop of the program watches
+  // Server::descriptor() and calls Server::poll(). Takes one worker of the scheme reuseport, on
+  // epoll.
   bool foreign_loop = false;
   // Maximum open connections. 0: 512 with a thread or a process per connection, as many as there
   // are descriptors for with acceptor and reuseport, no limit with a pool. Beyond it, connections

@@ -60,7 +60,8 @@ class Request {
 
   // Returns the next piece of the body, valid until the next call; empty at its end. Fails if the
   // client leaves (ECONNRESET), is too slow (ETIMEDOUT) or breaks the protocol (EPROTO), and with
-  // ECANCELED if the task is to stop. Slow reads apply backpressure to the client.
+  // ECANCELED if the task is to stop. Slow reads apply backpressure to the client. Throws
+  // std::logic_error if another task reads.
   [[nodiscard]] Task<Result<std::string_view>> read();
   // Returns the rest of the body, or EMSGSIZE if that is longer than `bytes_max`.
   [[nodiscard]] Task<Result<std::string>> read_all(std::size_t bytes_max);
@@ -77,7 +78,8 @@ class Request {
   // Throws std::logic_error if the calling thread runs no handler.
   void set_deadline(std::chrono::milliseconds time);
 
-  // Stops the token now, and gives up what remains of the response.
+  // Stops the token now, and gives up what remains of the response. On the worker's thread; with a
+  // foreign loop, inside of Server::poll().
   void abort();
 
   // Values that middleware leaves for handlers, one of each type.
@@ -121,6 +123,7 @@ class Request {
   BodySource* body_;
   const ConnectionInfo* connection_;
   coro::StopState* stop_;
+  bool reading_ = false;  // read() waits
   std::unique_ptr<coro::StopTimer> deadline_;
   std::vector<std::unique_ptr<std::any>> attachments_;  // their addresses stay
 };

@@ -1,6 +1,6 @@
 // Routes: where routes are added, with a prefix and middleware in common.
 //
-//   Routes api = server.group("/api").with(basic_authentication(check));
+//   Routes api = server.group("/api").with(basic_authentication("notes", check));
 //   api.get("/notes", list);
 //   api.post("/notes", create);
 #pragma once

@@ -38,8 +38,8 @@ class Server {
   // Cancels what still runs and waits for its end, see wait().
   ~Server();
 
-  // All that sets up the server throws std::logic_error while it runs or after wait() returned
-  // false, and as Routes::route().
+  // Functions that set up the server throw std::logic_error while it runs and after wait() returned
+  // false. Those that add routes also throw as Routes::route() does.
 
   // Add routes for all hosts that have none of their own.
   void add_handler(Method method, std::string_view pattern, const Handler& handler) {
@@ -74,16 +74,18 @@ class Server {
   // see no others. They begin with the middleware that use() has added so far.
   [[nodiscard]] Routes host(std::string_view name);
 
-  // Adds a middleware to all routes that are added from now on, and to requests without a route.
+  // Adds a middleware to requests without a route, and to routes that are added from now on, by
+  // this object or by Routes objects made from now on. Those made before do not get it.
   void use(Middleware middleware);
   void set_error_handler(ErrorHandler handler);
-  // Without a hook, failures that are not the client's fault are logged on standard error.
+  // Without a hook, failures are logged on standard error, except those of the client and of
+  // exchanges that have stopped.
   void set_failure_hook(FailureHook hook);
 
   // Starts a task on one of the workers, in turn; before start(), when that succeeds. It lives in
   // the server, not in an exchange: its token stops when the server begins to stop, which waits for
-  // it up to the drain limit. What it throws is logged. Returns false if the server has ended or
-  // its scheme has no event loops. Any thread.
+  // it up to the drain limit. What it throws is logged. Returns false if the scheme has no event
+  // loops, and once the server no longer accepts work. Any thread.
   bool spawn(Task<void> task);
   // Calls the function on the thread of that worker, counted from 0. It must not block; what it
   // throws is logged. Returns false if there is no such worker. Any thread, once started.
@@ -112,7 +114,8 @@ class Server {
   [[nodiscard]] const Engine& engine() const noexcept;
   // Returns the load in lines; empty while the server does not run. Any thread.
   [[nodiscard]] std::string report() const;
-  // Stops accepting and drains; a second call cancels what is in flight. Any thread.
+  // Stops accepting and drains; a second call cancels what is in flight. Any thread, but not in a
+  // signal handler.
   void stop() noexcept;
   // Waits until everything has ended after stop(). Returns false if handlers or file operations did
   // not end in time: the log names them, their threads run on, and what they use is never released.

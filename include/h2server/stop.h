@@ -55,14 +55,14 @@ class StopHook {
   StopHook* previous_ = nullptr;
 };
 
-// Whether a piece of work should stop, and who wants to know. One thread.
+// The stop state of a task, and the hooks to call when it stops. One thread.
 class StopState {
  public:
   // The connection, which is where reasons come from.
   class Observer {
    public:
-    // From now on somebody wants to know whether the client leaves.
-    virtual void on_first_hook() noexcept = 0;
+    // Somebody wants to know whether the client leaves. Must not stop the state.
+    virtual void on_hook() noexcept = 0;
     // Called before the hooks.
     virtual void on_stop() noexcept = 0;
 
@@ -78,6 +78,7 @@ class StopState {
   [[nodiscard]] bool stopped() const noexcept { return reason_ != StopReason::none; }
   [[nodiscard]] StopReason reason() const noexcept { return reason_; }
   [[nodiscard]] bool hooked() const noexcept { return first_ != nullptr; }
+  [[nodiscard]] bool hooked_twice() const noexcept { return first_ != last_; }
   void observe(Observer* observer) noexcept { observer_ = observer; }
   // Calls all hooks, the oldest first. They may destroy other hooks and the state itself. Without
   // effect if it has stopped already.
@@ -100,18 +101,19 @@ class StopState {
 // yields true after complete(), false if the task is to stop.
 class StoppableWait : private StopHook {
  public:
-  StoppableWait() = default;
-
   bool await_ready() const noexcept { return complete_; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> waiter) noexcept {
+    waiter_ = waiter;
     if constexpr (requires { waiter.promise().stop_state(); }) {
       if (StopState* const state = waiter.promise().stop_state()) {
-        if (state->stopped()) return false;
+        if (state->stopped()) {
+          waiter_ = nullptr;
+          return false;
+        }
         hook(*state);
       }
     }
-    waiter_ = waiter;
     return true;
   }
   bool await_resume() noexcept { return complete_; }
@@ -142,6 +144,18 @@ class StoppableWait : private StopHook {
 
   std::coroutine_handle<> waiter_;
   bool complete_ = false;
+};
+
+// co_await OwnStop() yields the stop state of the task that awaits it; null if it has none.
+struct OwnStop {
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> task) noexcept {
+    state = task.promise().stop_state();
+    return false;
+  }
+  StopState* await_resume() const noexcept { return state; }
+  StopState* state = nullptr;
 };
 
 }  // namespace coro

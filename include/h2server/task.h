@@ -134,19 +134,6 @@ class Promise<void> : public PromiseBase {
   void take() { rethrow_failure(); }
 };
 
-// co_await OwnStop() yields the stop state of the task that awaits it; null if it has none.
-struct OwnStop {
-  bool await_ready() const noexcept { return false; }
-  template <class Promise>
-  bool await_suspend(std::coroutine_handle<Promise> task) noexcept {
-    state = task.promise().stop_state();
-    return false;
-  }
-  StopState* await_resume() const noexcept { return state; }
-
-  StopState* state = nullptr;
-};
-
 }  // namespace coro
 
 template <class T>
@@ -180,6 +167,10 @@ class [[nodiscard]] Task {
   // Gives the task a stop state of its own, before it is awaited. The state must outlive the task.
   void stop_by(coro::StopState& state) noexcept {
     if (frame_) frame_.promise().set_stop_state(&state);
+  }
+  // The same, unless it has one already.
+  void inherit_stop(coro::StopState& state) noexcept {
+    if (frame_ && frame_.promise().stop_state() == nullptr) stop_by(state);
   }
 
  private:

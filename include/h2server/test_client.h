@@ -49,7 +49,8 @@ class TestExchange {
  public:
   TestExchange(TestExchange&&) noexcept;
   TestExchange& operator=(TestExchange&&) = delete;
-  // Leaves: the handler's token stops.
+  // The client leaves: the handler's token stops. Waits for the handler's end; aborts the process
+  // if that takes longer than the client's patience.
   ~TestExchange();
 
   // Sends a piece of the request's body.
@@ -75,10 +76,11 @@ class TestClient {
  public:
   // `patience` is how long to wait for something of a handler, before std::runtime_error is thrown.
   // Also throws that if the server's options are wrong, and std::logic_error if the server runs.
-  explicit TestClient(Server& server, std::chrono::milliseconds patience = std::chrono::seconds(10));
+  explicit TestClient(Server& server,
+                      std::chrono::milliseconds patience = std::chrono::seconds(10));
   TestClient(const TestClient&) = delete;
   TestClient& operator=(const TestClient&) = delete;
-  // Waits for the handlers that still run, whose tokens have stopped.
+  // Its exchanges must have been destroyed.
   ~TestClient();
 
   [[nodiscard]] TestResponse send(TestRequest request);

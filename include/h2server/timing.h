@@ -81,16 +81,14 @@ Task<typename coro::TimedOf<T>::Type> with_timeout(std::chrono::milliseconds tim
   task.stop_by(deadline.state());
   if constexpr (std::is_void_v<T>) {
     co_await task;
+    if (!deadline.passed()) co_return {};
   } else {
     T value = co_await task;
-    if constexpr (is_result) {
-      if (value || !deadline.passed()) co_return std::move(value);
-    } else {
-      if (!deadline.passed()) co_return std::move(value);
-    }
+    bool has_value = true;
+    if constexpr (is_result) has_value = value.has_value();
+    if (!deadline.passed() || (is_result && has_value)) co_return std::move(value);
   }
-  if (deadline.passed()) co_return std::unexpected(Error{ETIMEDOUT, "with_timeout"});
-  if constexpr (std::is_void_v<T>) co_return {};
+  co_return std::unexpected(Error{ETIMEDOUT, "with_timeout"});
 }
 
 }  // namespace h2server

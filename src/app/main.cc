@@ -12,9 +12,9 @@
 #include "app/start_screen.h"
 #include "base/log.h"
 #include "content/overlap.h"
-#include "content/static_files.h"
 #include "content/upload_routes.h"
 #include "file/folder.h"
+#include "h2server/files.h"
 #include "http/file_head.h"
 #include "net/tls_certificate.h"
 #include "net/tls_credentials.h"
@@ -79,7 +79,7 @@ Result<void, Stop> add_routes(const Options& options, Server& server) {
         wrong_use, fmt::format("can't open the root {}: {}; name another with --root",
                                options.server.root, std::strerror(root ? errno : root.error()))});
   }
-  server.add_handler(GET, "/{path...}", content::static_files(*root));
+  server.add_handler(GET, "/{path...}", Files(*root));
   if (options.upload_directory.empty()) return {};
   std::error_code failure;
   std::filesystem::create_directories(options.upload_directory, failure);

@@ -3,13 +3,12 @@
 namespace h2server::coro {
 
 void StopHook::hook(StopState& state) noexcept {
-  const bool first = state.first_ == nullptr;
   state_ = &state;
   next_ = nullptr;
   previous_ = state.last_;
-  (first ? state.first_ : previous_->next_) = this;
+  (previous_ == nullptr ? state.first_ : previous_->next_) = this;
   state.last_ = this;
-  if (first && state.observer_ != nullptr) state.observer_->on_first_hook();
+  if (state.observer_ != nullptr) state.observer_->on_hook();
 }
 
 void StopHook::unhook() noexcept {
@@ -21,10 +20,14 @@ void StopHook::unhook() noexcept {
 
 struct StopState::Run {
   explicit Run(StopState& running) noexcept : state(&running) {
+#ifndef __clang__
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdangling-pointer"  // the destructor takes it back
+#endif
     running.run_ = this;
+#ifndef __clang__
 #pragma GCC diagnostic pop
+#endif
   }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;

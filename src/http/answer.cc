@@ -69,10 +69,14 @@ bool is_bodiless_error(const Response& response) noexcept {
   return response.status() >= 400 && std::holds_alternative<std::monostate>(response.body());
 }
 
-// Law 7: a client's mistake is not logged.
+// A client's mistake is not logged: any client could fill the log.
 void report(const ExchangeState& exchange, const Failure& failure) {
   if (exchange.composition != nullptr && exchange.composition->failure_hook) {
-    exchange.composition->failure_hook(*exchange.request, failure);
+    try {
+      exchange.composition->failure_hook(*exchange.request, failure);
+    } catch (...) {
+      base::log_error("the failure hook failed: {}", text_of(std::current_exception()));
+    }
     return;
   }
   const bool stopped = exchange.stop.stopped();  // nobody waits for the response

@@ -44,7 +44,7 @@ class DrainList {
   // Members may be removed in any order, also within their drain() and shed().
   void add(Drainable& member) noexcept {
     ASSERT(member.link_ == nullptr);
-    insert(busy_, member);
+    insert(draining_ ? notified_ : busy_, member);
   }
   void remove(Drainable& member) noexcept {
     unlink(member);

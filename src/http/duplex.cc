@@ -1,6 +1,7 @@
 #include "http/duplex.h"
 
 #include <cerrno>
+#include <expected>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -21,11 +22,27 @@ namespace http {
 class Duplex::Source final : public BodySource {
  public:
   explicit Source(Duplex& duplex) noexcept : duplex_(duplex) {}
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  ~Source() override { duplex_.discard(); }
   Task<Result<std::string_view>> read() override { return duplex_.read(); }
   std::span<const Field> trailers() const noexcept override { return duplex_.trailers_; }
 
  private:
   Duplex& duplex_;
+};
+
+// The connection's wait for a piece. The handler goes on once that has begun.
+struct Duplex::Idle {
+  Duplex& duplex;
+  coro::StoppableWait& wait;
+
+  bool await_ready() const noexcept { return wait.await_ready(); }
+  void await_suspend(std::coroutine_handle<> waiter) const {
+    wait.regardless().await_suspend(waiter);
+    notify(duplex.idle_wanted_);  // may end the wait, and destroy this
+  }
+  void await_resume() const noexcept {}
 };
 
 void Duplex::notify(coro::StoppableWait*& waiting) {
@@ -42,6 +59,8 @@ Task<Response> Duplex::begin(const Handler::Duplex& handler) {
   }
   if (!head_) {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    if (stop_.stopped())
+      throw std::bad_expected_access(Error{ECANCELED, "the handler was stopped"});
     throw std::logic_error("the handler ended without a response");
   }
   Response response = *std::move(head_);
@@ -58,7 +77,8 @@ Task<void> Duplex::run(const Handler::Duplex& handler) {
   } catch (...) {
     failure_ = std::current_exception();
   }
-  if (finished_) failure_ = nullptr;  // the response is complete
+  if (finished_ || discarded_) failure_ = nullptr;  // the response is complete
+  cut_ = !finished_ && stop_.stopped();
   if (failure_ && responded_) {
     base::log_error("handler of {} {} failed after its head: {}", request_.head().method_name,
                     request_.head().target, text_of(failure_));
@@ -66,6 +86,15 @@ Task<void> Duplex::run(const Handler::Duplex& handler) {
   finished_ = true;
   notify(head_wanted_);
   notify(piece_wanted_);
+}
+
+Task<void> Duplex::hand_over() {
+  const bool needed = responded_ && piece_wanted_ == nullptr && !joining_;
+  if (!needed || idle_wanted_ != nullptr) co_return;  // or another task waits already
+  coro::StoppableWait wait;
+  idle_wanted_ = &wait;
+  co_await wait;
+  idle_wanted_ = nullptr;
 }
 
 void Duplex::discard() noexcept {
@@ -96,10 +125,13 @@ Task<Result<void>> Duplex::write(std::string piece) {
     room_wanted_ = nullptr;
     if (!has_room) co_return std::unexpected(Error{ECANCELED, "write"});
   }
-  // An empty piece would end the body.
-  if (discarded_ || piece.empty()) co_return {};
+  // Otherwise a handler that writes for ever would never wait.
+  if (discarded_) co_return std::unexpected(Error{EPIPE, "write"});
+  if (piece.empty()) co_return {};  // it would end the body
   next_ = std::move(piece);
   notify(piece_wanted_);
+  // The head has not been taken: nothing is sent before the handler waits.
+  if (head_) co_await hand_over();
   co_return {};
 }
 
@@ -120,12 +152,13 @@ Task<Result<std::string_view>> Duplex::read() {
   if (!next_ && !finished_) {
     coro::StoppableWait wait;
     piece_wanted_ = &wait;
-    const bool notified = co_await wait;
+    // Not ended by the token: the handler, which is, may still finish the response.
+    co_await Idle{*this, wait};
     piece_wanted_ = nullptr;
-    if (!notified) co_return std::unexpected(Error{ECANCELED, "response"});
   }
   if (!next_) {
     if (failure_) co_return std::unexpected(Error{0, "the handler threw"});
+    if (cut_) co_return std::unexpected(Error{ECANCELED, "response"});
     co_return std::string_view();
   }
   current_ = *std::move(next_);

@@ -24,10 +24,19 @@ class Duplex {
   // the handler throws before is thrown; what it throws later makes the source fail. `handler` must
   // outlive this. Called once.
   Task<Response> begin(const Handler::Duplex& handler);
-  // Nobody reads the source: the response has no content.
+  // Nobody reads the source: the response has no content, or was replaced.
   void discard() noexcept;
-  // Waits for the handler's end, which may read the request after the end of the body.
-  auto join() noexcept { return handler_.join(); }
+  // Returns true if the handler runs, which may go on after the end of the body.
+  [[nodiscard]] bool running() const noexcept { return handler_.running() > 0; }
+  // Waits for the handler's end. Nobody reads the source any more.
+  auto join() noexcept {
+    joining_ = true;
+    notify(idle_wanted_);
+    return handler_.join();
+  }
+  // For the handler, before it blocks its thread. Waits until the connection waits for the handler,
+  // and so has sent what that has written.
+  Task<void> hand_over();
 
   // For Exchange.
   [[nodiscard]] Request& request() const noexcept { return request_; }
@@ -37,6 +46,7 @@ class Duplex {
 
  private:
   class Source;
+  struct Idle;
 
   Task<void> run(const Handler::Duplex& handler);
   Task<Result<std::string_view>> read();
@@ -49,7 +59,9 @@ class Duplex {
   std::optional<Response> head_;
   bool responded_ = false;
   bool discarded_ = false;
-  bool finished_ = false;       // no more pieces follow
+  bool finished_ = false;  // no more pieces follow
+  bool cut_ = false;       // the handler was stopped, and ended without finish()
+  bool joining_ = false;
   std::exception_ptr failure_;  // what the handler threw
   std::string current_;         // lent to the reader
   std::optional<std::string> next_;
@@ -59,6 +71,7 @@ class Duplex {
   coro::StoppableWait* head_wanted_ = nullptr;
   coro::StoppableWait* piece_wanted_ = nullptr;
   coro::StoppableWait* room_wanted_ = nullptr;
+  coro::StoppableWait* idle_wanted_ = nullptr;
 };
 
 }  // namespace h2server::http

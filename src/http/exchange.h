@@ -34,9 +34,10 @@ struct ExchangeState {
   std::size_t entered = 0;                   // plain middlewares that have let the request pass
   coro::StopState stop;                      // of the handler and of the body's source
   std::optional<Request> request;            // set when a handler or a middleware is to be called
+  // The handler, if it writes while it reads. The body's source refers to it.
+  std::unique_ptr<Duplex> duplex;
   Response response;
-  std::unique_ptr<Duplex> duplex;  // the handler, if it writes while it reads
-  OutgoingBody outgoing;           // of response
+  OutgoingBody outgoing;  // of response
 
   void clear() noexcept {
     outgoing.clear();

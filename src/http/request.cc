@@ -113,13 +113,17 @@ Response part_of_file(FileRef file, const http::ByteRange& range) {
 // Ends a read that waits.
 class Interrupt final : private coro::StopHook {
  public:
-  Interrupt(BodySource& body, coro::StopState* stop) noexcept : body_(body) {
+  Interrupt(BodySource& body, coro::StopState* stop, bool& reading) noexcept
+      : body_(body), reading_(reading) {
+    reading_ = true;
     if (stop != nullptr) hook(*stop);
   }
+  ~Interrupt() override { reading_ = false; }
 
  private:
   void on_stop(StopReason) noexcept override { body_.interrupt(); }
   BodySource& body_;
+  bool& reading_;
 };
 
 Response unsatisfiable(const File& file) {
@@ -154,7 +158,8 @@ Task<Result<std::string_view>> Request::read() {
   coro::StopState* const stop = co_await coro::OwnStop();
   if (stop != nullptr && stop->stopped())
     co_return std::unexpected(Error{ECANCELED, "request body"});
-  const Interrupt interrupt(*body_, stop);
+  if (reading_) throw std::logic_error("two tasks read one request");
+  const Interrupt interrupt(*body_, stop, reading_);
   Result<std::string_view> piece = co_await body_->read();
   co_return piece;
 }

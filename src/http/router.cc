@@ -13,6 +13,13 @@ struct Router::Route {
   std::array<MiddlewareChainRef, method_count> chains;
   std::uint16_t methods = 0;
   std::string pattern;
+
+  [[nodiscard]] const MiddlewareChain* any_chain() const noexcept {
+    for (const MiddlewareChainRef& chain : chains) {
+      if (chain != nullptr) return chain.get();
+    }
+    return nullptr;
+  }
 };
 
 struct Router::Node {
@@ -34,8 +41,9 @@ struct Router::Search {
   };
   explicit Search(std::uint16_t methods_wanted) noexcept : wanted(methods_wanted) {}
 
-  const std::uint16_t wanted;  // a route must have one of them
-  std::uint16_t methods = 0;   // of the routes seen so far that match the path
+  const std::uint16_t wanted;              // a route must have one of them
+  std::uint16_t methods = 0;               // of the routes seen so far that match the path
+  const MiddlewareChain* chain = nullptr;  // of the first of them
   std::array<Value, PathParams::count_max> values;
   std::size_t count = 0;
 
@@ -46,6 +54,7 @@ struct Router::Search {
 
 bool Router::Search::accepts(const Route* route) noexcept {
   if (route == nullptr) return false;
+  if (methods == 0) chain = route->any_chain();
   methods |= route->methods;
   return (route->methods & wanted) != 0;
 }
@@ -169,7 +178,8 @@ Router::Match Router::find(Method method, std::string_view path, PathParams& par
   Search state(method == Method::HEAD ? wanted | bit(Method::GET) : wanted);
   const Route* const route = search(*root_, state, path);
   if (state.methods == 0) return {};
-  Match match{.methods = static_cast<std::uint16_t>(state.methods | bit(Method::OPTIONS))};
+  Match match{.chain = state.chain,
+              .methods = static_cast<std::uint16_t>(state.methods | bit(Method::OPTIONS))};
   if (match.methods & bit(Method::GET)) match.methods |= bit(Method::HEAD);
   if (route == nullptr) return match;
   const bool borrowed = !(route->methods & wanted);  // HEAD from GET

@@ -23,9 +23,10 @@ namespace h2server::http {
 class Router {
  public:
   struct Match {
-    const Handler* handler = nullptr;        // null: no such path, or no such method on it
-    const MiddlewareChain* chain = nullptr;  // around the handler; null: none
-    const std::string* pattern = nullptr;    // the handler's
+    const Handler* handler = nullptr;  // null: no such path, or no such method on it
+    // Around the handler; null: none. Without a handler that of the first pattern that matches.
+    const MiddlewareChain* chain = nullptr;
+    const std::string* pattern = nullptr;  // the handler's
     // Bit (1 << Method) for each method of the patterns that match, and for OPTIONS, which needs no
     // handler; 0: no such path. Complete if `handler` is null.
     std::uint16_t methods = 0;

@@ -48,6 +48,8 @@ std::optional<Response> find_route(const ServerContext& context, ExchangeState& 
     return std::nullopt;
   }
   if (match.methods == 0) return refusal(context, 404);
+  // Middleware of the path's routes, such as CORS, also sees OPTIONS and refused methods.
+  if (match.chain != nullptr) exchange.chain = match.chain;
   const bool asks = head.method == Method::OPTIONS;  // RFC 9110, 9.3.7
   Response response = asks ? Response(204) : refusal(context, 405);
   response.add("Allow", allow_value(match.methods));
@@ -62,7 +64,7 @@ bool find_handler(const ServerContext& context, ExchangeState& exchange) {
   std::optional<Response> response = find_route(context, exchange);
   if (!response) return true;
   exchange.response = *std::move(response);
-  return exchange.composition != nullptr;
+  return exchange.composition != nullptr || exchange.chain != nullptr;
 }
 
 std::string describe(const ExchangeState& exchange) {

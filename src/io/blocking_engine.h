@@ -48,7 +48,6 @@ class BlockingEngine final : public Engine {
   void cancel_all_at(std::int64_t due_ms) noexcept { cancel_due_ms_ = due_ms; }
   // Sets what loop() returns.
   void set_loop(std::function<Engine*()> loop) { loop_ = std::move(loop); }
-  bool has_loop() const noexcept override { return false; }
   Engine* loop() override { return loop_ ? loop_() : nullptr; }
   void run() override {}
   void stop() noexcept override {}

@@ -54,8 +54,8 @@ class Engine : public Lender {
   // beside it for waits that have no descriptor. Null if the system lacks descriptors for that.
   [[nodiscard]] virtual Engine* loop() { return this; }
 
-  // Returns false if the operations on sockets block the thread.
-  [[nodiscard]] virtual bool has_loop() const noexcept { return true; }
+  // Returns false if the operations on sockets block the thread, and there are no timers.
+  [[nodiscard]] virtual bool has_loop() const noexcept { return false; }
 
   // Returns true if SendOp::file may be used.
   [[nodiscard]] virtual bool sends_files() const noexcept { return false; }

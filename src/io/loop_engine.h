@@ -26,6 +26,7 @@ class LoopEngine : public Engine {
   int turn();
   void stop() noexcept final { stopping_ = true; }
   void wake() noexcept final;
+  bool has_loop() const noexcept final { return true; }
   void arm_timer(base::Timer& timer, std::int64_t due_ms) final { timers_.arm(timer, due_ms); }
   void disarm_timer(base::Timer& timer) noexcept final { timers_.disarm(timer); }
   Lease borrow() final { return {*this, take_buffer(), buffer_bytes_}; }

@@ -193,7 +193,8 @@ Task<Result<io::Lease>> TlsTransport::read_plain(std::uint32_t timeout_ms) {
     // OpenSSL's own answers, to a KeyUpdate or an attempt at renegotiation.
     if (!encrypted_.empty() && !flushing_) {
       flushing_ = true;
-      base::Pace pace = base::Pace::deadline(timeout_ms == 0 ? UINT32_MAX : timeout_ms);
+      constexpr std::uint32_t answer_ms_max = 60'000;  // to a KeyUpdate, of a read without a limit
+      base::Pace pace = base::Pace::deadline(timeout_ms == 0 ? answer_ms_max : timeout_ms);
       const Result<void> flushed = co_await tcp_.write(encrypted_, pace);
       flushing_ = false;
       flushed_.set();

@@ -74,6 +74,7 @@ void BlockingWorker::drain() {
     drain_due_ms_ = engine_.now_ms() + context_.shared.drain_ms_max;
     engine_.cancel_all_at(drain_due_ms_);
   }
+  if (loop_.services != nullptr) loop_.services->drain();
   context_.server_context.connections.drain();
 }
 
@@ -89,7 +90,8 @@ io::Engine* BlockingWorker::make_loop() {
   }
   loop_ = {*std::move(engine), std::move(drain), std::move(cancel)};
   io::Mailbox::add_to(*loop_.engine);
-  WorkerServices::add_to(*loop_.engine, context_.shared);
+  loop_.services = &WorkerServices::add_to(*loop_.engine, context_.shared);
+  if (drain_due_ms_ != 0) loop_.services->drain();
   io::Engine::set_current(loop_.engine.get());
   return loop_.engine.get();
 }

@@ -14,6 +14,7 @@
 #include "server/accepted.h"
 #include "server/context.h"
 #include "server/stop_signal.h"
+#include "server/worker_services.h"
 
 namespace h2server::server {
 
@@ -35,6 +36,7 @@ class BlockingWorker {
     std::unique_ptr<io::EpollEngine> engine;
     base::Fd drain;
     base::Fd cancel;
+    WorkerServices* services = nullptr;  // the engine's
   };
 
   void drain();

@@ -63,8 +63,7 @@ void EngineThread::thread_main(io::EngineKind kind,
   engine_->run();
 }
 
-Result<void, std::string> EngineThread::adopt(
-    const std::function<Task<void>(io::Engine&)>& body) {
+Result<void, std::string> EngineThread::adopt(const std::function<Task<void>(io::Engine&)>& body) {
   Result<io::PolledLoop> loop = io::PolledLoop::open();
   if (!loop) return std::unexpected("can't start an engine: " + loop.error().message());
   polled_.emplace(*std::move(loop));

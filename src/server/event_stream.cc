@@ -26,7 +26,8 @@ using Bytes = std::shared_ptr<const std::string>;
 // An event on its way to the clients.
 struct Sent {
   std::uint64_t number = 0;  // ascending
-  Bytes bytes;               // null: the end of all responses
+  Bytes bytes = nullptr;     // null: the end of all responses
+  bool lost = false;         // events before this one are lost: all clients are cut off
 };
 
 void check_line(const std::string& text, const char* what) {
@@ -69,6 +70,7 @@ class Subscription final : public BodySource {
   Task<Result<std::string_view>> read() override;
 
   void add(const Sent& sent);
+  void cut_off();
   void end();
 
   Subscription* next = nullptr;  // in the shard's list
@@ -95,8 +97,10 @@ class Shard final : public coro::Delivery,
                     public std::enable_shared_from_this<Shard> {
  public:
   // On the worker's thread.
-  Shard(coro::MailboxRef mailbox, std::chrono::milliseconds keep_alive)
-      : mailbox_(std::move(mailbox)), keep_alive_ms_(keep_alive.count()) {}
+  Shard(coro::MailboxRef mailbox, const EventStreamOptions& options)
+      : mailbox_(std::move(mailbox)),
+        waiting_max_(options.waiting_max),
+        keep_alive_ms_(options.keep_alive.count()) {}
 
   [[nodiscard]] const io::Mailbox* mailbox() const noexcept { return mailbox_.get(); }
   [[nodiscard]] std::size_t count() const noexcept { return count_.load(); }
@@ -118,7 +122,12 @@ class Shard final : public coro::Delivery,
 
   // Any thread. Returns false if the worker has ended.
   bool send(const Sent& sent) {
+    if (count() == 0) return true;
     const std::lock_guard lock(mutex_);
+    if (arrived_.size() > waiting_max_) {  // the worker is busy
+      arrived_.clear();
+      overflowed_ = true;
+    }
     arrived_.push_back(sent);
     if (posted_ != nullptr) return true;
     posted_ = shared_from_this();
@@ -134,14 +143,16 @@ class Shard final : public coro::Delivery,
     {
       const std::lock_guard lock(mutex_);
       arrived.swap(arrived_);
+      if (std::exchange(overflowed_, false)) arrived.assign(1, Sent{.lost = true});
       self = std::move(posted_);
     }
     for (const Sent& sent : arrived) give_all(sent);
     sent_ms_ = io::Engine::current()->now_ms();
   }
   void drop() noexcept override {
+    std::shared_ptr<Shard> self;  // may be the last reference
     const std::lock_guard lock(mutex_);
-    const std::shared_ptr<Shard> self = std::move(posted_);
+    self = std::move(posted_);
   }
   void on_stop(StopReason) noexcept override { give_all({}); }
 
@@ -149,7 +160,8 @@ class Shard final : public coro::Delivery,
   void give_all(const Sent& sent) {
     for (Subscription* one = first_; one != nullptr; one = visited_) {
       visited_ = one->next;
-      if (sent.bytes != nullptr) one->add(sent);
+      if (sent.lost) one->cut_off();
+      else if (sent.bytes != nullptr) one->add(sent);
       else one->end();
     }
   }
@@ -179,9 +191,11 @@ class Shard final : public coro::Delivery,
   }
 
   const coro::MailboxRef mailbox_;
+  const std::size_t waiting_max_;
   const std::int64_t keep_alive_ms_;
   std::mutex mutex_;
-  std::vector<Sent> arrived_;
+  std::vector<Sent> arrived_;  // at most waiting_max_ + 1
+  bool overflowed_ = false;
   std::shared_ptr<Shard> posted_;  // this, while it is in the mailbox
   std::atomic<std::size_t> count_{0};
   // On the worker's thread.
@@ -192,9 +206,8 @@ class Shard final : public coro::Delivery,
   std::int64_t sent_ms_ = 0;
 };
 
-Subscription::Subscription(std::shared_ptr<Shard> shard, Request& request,
-                           std::size_t waiting_max, std::uint64_t first,
-                           std::vector<Bytes> missed)
+Subscription::Subscription(std::shared_ptr<Shard> shard, Request& request, std::size_t waiting_max,
+                           std::uint64_t first, std::vector<Bytes> missed)
     : shard_(std::move(shard)),
       request_(request),
       waiting_max_(waiting_max),
@@ -207,13 +220,18 @@ Subscription::~Subscription() { shard_->remove(*this); }
 
 void Subscription::add(const Sent& sent) {
   if (ended_ || sent.number < first_number_) return;
-  if (waiting_.size() >= waiting_max_) {  // too slow
-    ended_ = true;
-    request_.abort();
+  if (waiting_.size() >= waiting_max_) {
+    cut_off();
     return;
   }
   waiting_.push_back(sent.bytes);
   notify();
+}
+
+void Subscription::cut_off() {
+  if (ended_) return;
+  ended_ = true;
+  request_.abort();
 }
 
 void Subscription::end() {
@@ -246,8 +264,8 @@ class EventStream::Hub {
     const std::string last_id(request.field("last-event-id").value_or(""));
     const std::lock_guard lock(mutex_);
     if (closed_) return nullptr;
-    return std::make_unique<Subscription>(own_shard(), request, options_.waiting_max,
-                                          next_number_, after(last_id));
+    return std::make_unique<Subscription>(own_shard(), request, options_.waiting_max, next_number_,
+                                          after(last_id));
   }
 
   void send(const Event& event) {
@@ -284,11 +302,13 @@ class EventStream::Hub {
   }
   std::shared_ptr<Shard> own_shard() {
     coro::MailboxRef mailbox = coro::own_mailbox();
+    // With a loop for each connection, shards come and go.
+    std::erase_if(shards_,
+                  [](const auto& shard) { return shard->count() == 0 && shard.use_count() == 1; });
     for (const auto& shard : shards_) {
       if (shard->mailbox() == mailbox.get()) return shard;
     }
-    return shards_.emplace_back(
-        std::make_shared<Shard>(std::move(mailbox), options_.keep_alive));
+    return shards_.emplace_back(std::make_shared<Shard>(std::move(mailbox), options_));
   }
   // The events after the one with that id; none if it is unknown.
   [[nodiscard]] std::vector<Bytes> after(const std::string& id) const {

@@ -196,11 +196,13 @@ void Server::State::end(bool all_ended) {
   const std::string summary = scheme->summary();
   if (!summary.empty()) base::log_warning("{}", summary);
   scheme->remove_socket_files();
+  // Destroyed without the lock: what was posted and not called may use the server.
+  std::unique_ptr<server::Scheme> ended;
   const std::lock_guard lock(mutex);
   stops = 0;
   mailboxes.clear();
   if (all_ended) {
-    scheme.reset();
+    ended = std::move(scheme);
   } else {
     left_behind().push_back({std::move(scheme), std::move(shared)});
   }
@@ -330,7 +332,8 @@ bool Server::wait() {
 
 Result<void, std::string> Server::run(const std::function<void()>& started) {
   if (state_->options.foreign_loop) {
-    return std::unexpected(std::string("run() has a loop of its own: a foreign loop calls start()"));
+    return std::unexpected(
+        std::string("run() has a loop of its own: a foreign loop calls start()"));
   }
   // Blocked before the threads start, so that they inherit the mask and sigwait() gets the signals.
   const sigset_t signals = set_of({SIGINT, SIGTERM, SIGUSR1, SIGCHLD});

@@ -36,6 +36,7 @@ class PostedFunction final : public coro::Delivery {
 class SpawnedTask final : public coro::Delivery {
  public:
   explicit SpawnedTask(Task<void> task) : task_(std::move(task)) {}
+  Task<void> take() { return std::move(task_); }
 
   void arrive() noexcept override {
     const std::unique_ptr<SpawnedTask> self(this);
@@ -47,8 +48,9 @@ class SpawnedTask final : public coro::Delivery {
   Task<void> task_;
 };
 
+// Leaves `posted` with the caller if the worker has ended.
 template <class Posted>
-bool hand_over(io::Mailbox& mailbox, std::unique_ptr<Posted> posted) {
+bool hand_over(io::Mailbox& mailbox, std::unique_ptr<Posted>& posted) {
   if (!mailbox.post(*posted)) return false;
   static_cast<void>(posted.release());
   return true;
@@ -142,30 +144,35 @@ void Server::set_failure_hook(FailureHook hook) {
 
 // --- work for workers -------------------------------------------------------------------------
 
-bool Server::State::start_on_worker(Task<void> task) {
-  if (mailboxes.empty()) return false;
-  io::Mailbox& mailbox = *mailboxes[next_worker++ % mailboxes.size()];
-  return hand_over(mailbox, std::make_unique<SpawnedTask>(std::move(task)));
+io::Mailbox& Server::State::next_mailbox() noexcept {
+  return *mailboxes[next_worker++ % mailboxes.size()];
 }
 
 void Server::State::start_early_tasks() {
-  for (Task<void>& task : early_tasks) start_on_worker(std::move(task));
+  for (Task<void>& task : early_tasks) {
+    auto posted = std::make_unique<SpawnedTask>(std::move(task));
+    hand_over(next_mailbox(), posted);
+  }
   early_tasks.clear();
 }
 
+// What is posted is destroyed without the lock if nobody takes it: it may use the server.
+
 bool Server::spawn(Task<void> task) {
+  if (server::kind_of(state_->options.scheme).blocking) return false;
+  auto posted = std::make_unique<SpawnedTask>(std::move(task));
   const std::lock_guard lock(state_->mutex);
-  if (state_->scheme != nullptr) return state_->start_on_worker(std::move(task));
   if (state_->shared == nullptr) return false;
-  state_->early_tasks.push_back(std::move(task));
+  if (state_->scheme != nullptr) return hand_over(state_->next_mailbox(), posted);
+  state_->early_tasks.push_back(posted->take());
   return true;
 }
 
 bool Server::post(unsigned worker, std::function<void()> function) {
+  auto posted = std::make_unique<PostedFunction>(std::move(function));
   const std::lock_guard lock(state_->mutex);
   if (worker >= state_->mailboxes.size()) return false;
-  return hand_over(*state_->mailboxes[worker],
-                   std::make_unique<PostedFunction>(std::move(function)));
+  return hand_over(*state_->mailboxes[worker], posted);
 }
 
 unsigned Server::workers() const noexcept {

@@ -31,7 +31,7 @@ struct Server::State final : RouteSink {
                  const Handler& handler, const MiddlewareChainRef& chain) override;
   // The composition, to be changed.
   http::Composition& composition();
-  bool start_on_worker(Task<void> task);
+  io::Mailbox& next_mailbox() noexcept;
   void start_early_tasks();
 
   // Prepares what handlers use, without listening.

@@ -9,8 +9,8 @@
 #include "base/buffer_chain.h"
 #include "base/timer_wheel.h"
 #include "file/cache_index.h"
-#include "http/file_head.h"
 #include "http/answer.h"
+#include "http/file_head.h"
 #include "http/message.h"
 #include "http/server_context.h"
 #include "http/syntax.h"
@@ -67,9 +67,7 @@ class Incoming final : public BodySource {
     ended_ = true;
     notify();
   }
-  void leave() {
-    left_ = !ended_;
-  }
+  void leave() { left_ = !ended_; }
 
  private:
   void notify() {
@@ -170,8 +168,8 @@ struct TestExchange::State {
   Incoming incoming;
   http::ExchangeState exchange;
   TestResponse response;
-  std::string piece;    // of the response's body
-  coro::Event wanted;   // the client reads
+  std::string piece;   // of the response's body
+  coro::Event wanted;  // the client reads
   bool has_head = false;
   bool ended = false;
   TaskGroup serving;
@@ -203,7 +201,8 @@ Task<void> TestExchange::State::serve() {
   changed();
 }
 
-// Passes the body to the client, piece by piece as it reads. Returns false if it can't be completed.
+// Passes the body to the client, piece by piece as it reads. Returns false if it can't be
+// completed.
 Task<bool> TestExchange::State::send_body() {
   constexpr std::size_t piece_max = 64 * 1024;
   const bool has_body =

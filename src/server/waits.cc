@@ -93,11 +93,12 @@ StopTimer::StopTimer(std::chrono::milliseconds time, StopState& state)
 StopTimer::~StopTimer() { timer_->engine.disarm_timer(timer_->timer); }
 
 int BlockingJob::submit() noexcept {
-  return server::WorkerServices::of_this_thread()->blocking_calls().submit(*this);
+  pool_ = &server::WorkerServices::of_this_thread()->blocking_calls();
+  return pool_->submit(*this);
 }
 
 bool BlockingJob::withdraw() noexcept {
-  if (server::WorkerServices::of_this_thread()->blocking_calls().withdraw(*this)) return true;
+  if (pool_->withdraw(*this)) return true;
   ask_to_stop();
   return false;
 }

@@ -62,6 +62,7 @@ class Worker::WorkerLoop {
     context_.server_context.connections.drain();
     co_await connections_.join();
     co_await services_.background().join();
+    services_.close();
     ended_ = true;
     engine_.cancel_all();
     if (waiting_ != nullptr) waiting_->cancel();

@@ -47,7 +47,8 @@ const file::Folder* WorkerServices::root() const noexcept { return shared_.root.
 io::JobPool& WorkerServices::blocking_calls() const noexcept { return shared_.blocking_calls; }
 
 void WorkerServices::spawn(Task<void> task) {
-  task.stop_by(draining_);
+  if (closed_) return;
+  task.inherit_stop(draining_);
   background_.start(guarded(std::move(task)));
 }
 

@@ -25,7 +25,10 @@ class WorkerServices final : public io::EngineLocal {
   [[nodiscard]] io::JobPool& blocking_calls() const noexcept;
 
   // Starts a task that belongs to no exchange. Its token stops when the server begins to stop.
+  // Dropped after close().
   void spawn(Task<void> task);
+  // All tasks have ended, and no more shall begin.
+  void close() noexcept { closed_ = true; }
   // Stops when the server begins to stop.
   [[nodiscard]] coro::StopState& draining() noexcept { return draining_; }
   [[nodiscard]] const coro::StopState& draining() const noexcept { return draining_; }
@@ -37,6 +40,7 @@ class WorkerServices final : public io::EngineLocal {
   const SharedContext& shared_;
   coro::StopState draining_;
   TaskGroup background_;
+  bool closed_ = false;
 };
 
 }  // namespace h2server::server

@@ -72,9 +72,9 @@ TEST(Stop, AClearedStateStartsAnew) {
   EXPECT_EQ(log, (std::vector<std::string>{"old 1", "next 3"}));
 }
 
-TEST(Stop, TellsTheObserverOfTheFirstHook) {
+TEST(Stop, TellsTheObserverOfHooks) {
   struct Counting final : StopState::Observer {
-    void on_first_hook() noexcept override { ++calls; }
+    void on_hook() noexcept override { ++calls; }
     void on_stop() noexcept override { ++stops; }
     int calls = 0;
     int stops = 0;
@@ -85,11 +85,13 @@ TEST(Stop, TellsTheObserverOfTheFirstHook) {
   state.observe(&observer);
   a.hook(state);
   b.hook(state);
-  EXPECT_EQ(observer.calls, 1);
+  EXPECT_EQ(observer.calls, 2);
   a.unhook();
   b.unhook();
   a.hook(state);
-  EXPECT_EQ(observer.calls, 2);
+  EXPECT_EQ(observer.calls, 3);
+  EXPECT_TRUE(state.hooked());
+  EXPECT_FALSE(state.hooked_twice());
   state.stop(StopReason::deadline);
   EXPECT_EQ(observer.stops, 1);
 }

@@ -13,8 +13,8 @@ COMPILERS = ["g++", "clang++-19"]
 OPTIONS = ["-std=c++23", "-O2", "-x", "c++", "-I", INCLUDE_DIR]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow",
             "-Wold-style-cast", "-Wnon-virtual-dtor", "-Werror"]
-# GCC 12's library and all public headers have 61,000 lines together, which take it 0.9 s.
-LINES_MAX = 72_000
+# GCC 12's library and all public headers have 72,000 lines together, which take it 0.8 s.
+LINES_MAX = 76_000
 # Each costs every file of a program a tenth of a second or more.
 EXPENSIVE = {"algorithm", "filesystem", "format", "future", "iostream", "print", "ranges", "regex",
              "thread"}

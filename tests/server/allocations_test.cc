@@ -86,6 +86,12 @@ class Allocations : public testing::Test {
     });
     server_->add_handler(GET, "/allocate",
                          [](Request&) { return Response(200, std::string(allocated_, 'x')); });
+    Routes wrapped = server_->group("/wrapped");
+    for (int i = 0; i < 5; ++i) {
+      wrapped.use(Middleware([](Request&) -> std::optional<Response> { return std::nullopt; },
+                             [](Request&, Response&) {}));
+    }
+    wrapped.get("/{path...}", [](Request&) { return Response(204); });
     ASSERT_TRUE(server_->start());
   }
 
@@ -157,6 +163,14 @@ TEST_F(Allocations, NoneForTheIndexOfADirectory) {
     for (int i = 0; i < requests; ++i) {
       ASSERT_EQ(client.get("/a_rather_long_directory/").body, "index");
     }
+  };
+  EXPECT_EQ(count(exchange), 0);
+}
+
+TEST_F(Allocations, NoneForPlainMiddleware) {
+  Client client(tests::port_of(*server_));
+  const auto exchange = [&] {
+    for (int i = 0; i < requests; ++i) ASSERT_EQ(client.get("/wrapped/x").status, 204);
   };
   EXPECT_EQ(count(exchange), 0);
 }

@@ -110,6 +110,9 @@ class Client {
     return taken;
   }
 
+  // Tells the server that no more follows.
+  void close_sending() { ::shutdown(socket_.get(), SHUT_WR); }
+
   // Returns true if the server closes the connection without sending anything.
   bool ends() { return buffer_.empty() && !receive_more() && !timed_out_; }
 

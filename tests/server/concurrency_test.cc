@@ -141,10 +141,11 @@ TEST_P(Concurrency, ACompleterMayOutliveTheServer) {
     server.get("/", [&](Request&) -> Task<Response> {
       Completion<int> done;
       kept = done.completer();
-      const Result<int> value = co_await with_timeout(1ms, [](Completion<int>& wait) -> Task<Result<int>> {
-        Result<int> result = co_await wait;
-        co_return result;
-      }(done));
+      const Result<int> value =
+          co_await with_timeout(1ms, [](Completion<int>& wait) -> Task<Result<int>> {
+            Result<int> result = co_await wait;
+            co_return result;
+          }(done));
       co_return Response(200, name_of(value ? 0 : value.error().code));
     });
     start(server);
@@ -189,10 +190,10 @@ TEST_P(Concurrency, AFullPoolAnswers503) {
   ServerOptions with = options();
   with.blocking_threads_max = 1;
   with.blocking_queue_max = 1;
-  Server server(with);
   std::promise<void> open;
   const std::shared_future<void> opened = open.get_future().share();
   std::atomic<int> entered{0};
+  Server server(with);
   server.get("/wait", [&](Request&) -> Task<Response> {
     ++entered;
     const Result<void> made = co_await run_blocking([&] { opened.wait(); });
@@ -341,7 +342,7 @@ TEST_P(Concurrency, PostsReachEveryWorkerAndTasksStopWithTheServer) {
   };
   EXPECT_FALSE(server.post(0, [] {}));
   EXPECT_EQ(server.workers(), 0U);
-  EXPECT_TRUE(server.spawn(ticks()));  // begins with the server
+  EXPECT_EQ(server.spawn(ticks()), has_workers());  // begins with the server
   start(server);
   if (!has_workers()) {
     EXPECT_EQ(server.workers(), 0U);
@@ -452,6 +453,74 @@ TEST_P(Concurrency, TheTokenStopsWhenTheClientLeaves) {
       EXPECT_EQ(ended.wait(), ended_by(StopReason::client_left)) << how << http2;
     }
   }
+}
+
+// The end may arrive with the request, before the handler waits for anything.
+TEST_P(Concurrency, TheTokenStopsWhenTheClientLeavesAtOnce) {
+  if (!has_workers()) GTEST_SKIP() << "a blocking thread does not watch its client";
+  for (const std::string how : {"sleep", "completion", "queue", "blocking"}) {
+    for (const bool later : {false, true}) {
+      Ended ended;
+      Channel<int> channel(1);
+      Server server(options());
+      server.get("/", [&](Request& request) -> Task<Response> {
+        Completion<int> done;
+        const Completer<int> never = done.completer();
+        Result<void> waited;
+        if (how == "sleep") {
+          waited = co_await sleep_for(1h);
+        } else if (how == "completion") {
+          const Result<int> value = co_await done;
+          if (!value) waited = std::unexpected(value.error());
+        } else if (how == "queue") {
+          const Result<int> value = co_await channel.receive();
+          if (!value) waited = std::unexpected(value.error());
+        } else {
+          waited = co_await run_blocking([](std::stop_token stop) {
+            while (!stop.stop_requested()) std::this_thread::yield();
+          });
+          if (waited) waited = std::unexpected(Error{ECANCELED, "it has run to its end"});
+        }
+        ended.note(request, waited ? 0 : waited.error().code);
+        co_return Response(200);
+      });
+      start(server);
+      Client client(port_);
+      // The server waits for the request already, so that it gets both in one event.
+      if (later) std::this_thread::sleep_for(10ms);
+      client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+      client.close_sending();
+      EXPECT_EQ(ended.wait(), ended_by(StopReason::client_left)) << how << later;
+    }
+  }
+}
+
+// A callback of a middleware is called, too.
+TEST_P(Concurrency, ACallbackBeforeTheHandlerIsCalled) {
+  if (!has_workers()) GTEST_SKIP() << "a blocking thread does not watch its client";
+  std::promise<void> called;
+  tests::Signal entered;
+  Server server(options());
+  server.use([&](Request& request) {
+    request.attach(
+        std::make_shared<StopCallback>(request.stop_token(), [&called] { called.set_value(); }));
+    return std::optional<Response>();
+  });
+  server.post("/", [&](Request& request) -> Task<Response> {
+    const Result<std::string> body = co_await request.read_all(10);
+    entered.set();
+    const Result<void> slept = co_await sleep_for(1h);
+    co_return Response(slept ? 200 : 503, *body);
+  });
+  start(server);
+  {
+    Client client(port_);
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n");
+    std::this_thread::sleep_for(5ms);
+    client.send("abc");
+    entered.wait();
+  }
+  EXPECT_EQ(called.get_future().wait_for(tests::patience), std::future_status::ready);
 }
 
 // A request that follows at once is not lost, and the connection goes on.

@@ -6,7 +6,8 @@
 A layer may include itself and the layers to its right, but not the one beside it. Each layer has
 its own system headers, so that http, for instance, can't do I/O. The public headers, include/h2server,
 include only each other and the C++ library, so no header of nghttp2, OpenSSL or liburing is
-reachable from them. Examples include only the public headers and the C++ library. The lab, the
+reachable from them. Examples include only the public headers, each other, the C++ library and
+what they are about (EXAMPLE_HEADERS). Tests may include the examples. The lab, the
 tests and the fuzzers may include every layer but app, which only app itself includes. Outside lab/
 only the tests include the lab, and outside tests/ only the fuzzers include the tests.
 """
@@ -30,6 +31,8 @@ SYSTEM_HEADERS = {
     "coro": r"$^",
     "base": r"sys/(mman|uio)|unistd",
 }
+
+EXAMPLE_HEADERS = r"glib-unix|poll|sqlite3|unistd"
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">\n]+)[">]', re.MULTILINE)
 # Matches <string_view>, but not <unistd.h> or <fmt/format.h>.
@@ -58,6 +61,8 @@ def resolve(root, file, bracket, target):
         places.append(root / "tests")
     if file.parts[0] in ("lab", "tests"):
         places.append(root / "lab")
+    if file.parts[0] == "tests":
+        places.append(root / "examples")
     if bracket == '"':
         places.insert(0, (root / file).parent)
     for place in places:
@@ -77,11 +82,13 @@ def refuse_arrow(source, target):
     here, there = area_of(source), area_of(target)
     if there == "include":
         return None
+    if here == "examples" and there == here:
+        return None
     if here in ("include", "examples"):
         return f"{here}/ may include public headers and the C++ library only"
     if there == here:
         return None
-    if (here, there) in (("tests", "lab"), ("fuzz", "tests")):
+    if (here, there) in (("tests", "lab"), ("tests", "examples"), ("fuzz", "tests")):
         return None
     if there == "app" or there not in LAYERS:
         return f"nothing includes {there}/"
@@ -104,6 +111,8 @@ def refuse_system_header(source, bracket, target):
     """Returns why `source` may not include `target`, a file outside the project, or None."""
     if bracket == '"':
         return "no such file in the project"
+    if area_of(source) == "examples" and re.fullmatch(rf"({EXAMPLE_HEADERS})\.h", target):
+        return None
     if area_of(source) in ("include", "examples") and not _STANDARD.match(target):
         return f"{area_of(source)}/ may include public headers and the C++ library only"
     if area_of(source) == "tests":

@@ -214,7 +214,11 @@ bool Connection::serve_at_once() {
 }
 
 Task<void> Connection::serve_on() {
+  exchange_->handling = true;
   exchange_->stop.observe(this);
+  // A handler may wait for long, and the head has been copied.
+  if (exchange_->input.empty() && exchange_->decoder.finished()) exchange_->lease.end();
+  if (exchange_->stop.hooked()) watch();  // by middleware
   if (exchange_->unanswered) {
     // Earlier responses must not wait for this one.
     const bool flushed = co_await flush();
@@ -240,9 +244,15 @@ Task<void> Connection::serve_on() {
 
 // Waits for a handler that goes on after its response, and stops it if that could not be sent.
 Task<void> Connection::end_handler(bool sent) {
+  // The client must not wait for a handler that goes on.
+  if (sent && exchange_->duplex != nullptr && exchange_->duplex->running()) {
+    sent = co_await flush();
+  }
   if (!sent) exchange_->stop.stop(StopReason::client_left);
   if (exchange_->duplex != nullptr) co_await exchange_->duplex->join();
+  exchange_->handling = false;
   exchange_->stop.observe(nullptr);
+  transport_.engine().disarm_timer(exchange_->gone);
   if (exchange_->watching.running() > 0) transport_.cancel_read();
   co_await exchange_->watching.join();
   if (!exchange_->ahead.empty()) exchange_->take(std::move(exchange_->ahead));
@@ -253,9 +263,13 @@ Task<void> Connection::end_handler(bool sent) {
 // client that closes only its sending side counts as one that has left, as it does for nginx and
 // Go.)
 void Connection::watch() {
-  const bool possible = transport_.engine().has_loop() && exchange_->decoder.finished() &&
-                        exchange_->input.empty() && exchange_->ahead.empty();
-  if (possible && exchange_->watching.running() == 0) exchange_->watching.start(watch_client());
+  const bool possible = exchange_->handling && transport_.engine().has_loop() &&
+                        exchange_->decoder.finished() && exchange_->input.empty() &&
+                        exchange_->ahead.empty() && !exchange_->gone.armed();
+  if (!possible || exchange_->watching.running() > 0) return;
+  exchange_->starts_watch = true;
+  exchange_->watching.start(watch_client());
+  exchange_->starts_watch = false;
 }
 
 // A client that does not read must not keep a response that is given up.
@@ -267,7 +281,16 @@ Task<void> Connection::watch_client() {
   Result<io::Lease> lease = co_await transport_.read(0);
   if (lease && !lease->empty()) {
     exchange_->ahead = *std::move(lease);
-  } else if (lease || lease.error().code != ECANCELED) {
+  } else if (!lease && lease.error().code == ECANCELED) {
+    co_return;
+  } else if (exchange_->starts_watch) {
+    // Who links a hook must not be stopped by that. The timer fires within 64 ms.
+    exchange_->gone.owner = exchange_.get();
+    exchange_->gone.fire = [](base::Timer& timer) {
+      static_cast<H1Exchange*>(timer.owner)->stop.stop(StopReason::client_left);
+    };
+    transport_.engine().arm_timer(exchange_->gone, transport_.engine().now_ms());
+  } else {
     exchange_->stop.stop(StopReason::client_left);
   }
 }
@@ -387,6 +410,7 @@ Task<bool> Connection::flush() {
 
 Task<Result<std::string_view>> Connection::IncomingBody::read() {
   Connection& self = connection_;
+  interrupted_ = false;
   for (;;) {
     switch (self.exchange_->decoder.decode(self.exchange_->input)) {
       case BodyDecoder::Verdict::content:
@@ -394,7 +418,7 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
         co_return self.exchange_->decoder.content();
       case BodyDecoder::Verdict::finished:
         // Another task of the handler may be waiting for something else.
-        if (self.exchange_->duplex != nullptr) self.watch();
+        if (self.exchange_->stop.hooked_twice()) self.watch();
         co_return std::string_view();
       case BodyDecoder::Verdict::malformed:
         self.end_ = End::linger;
@@ -410,14 +434,25 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
     const bool flushed = co_await self.flush();
     if (!flushed) {
       self.end_ = End::abort;
+      self.exchange_->stop.stop(StopReason::client_left);
       co_return std::unexpected(Error{ECONNRESET, "request body"});
+    }
+    // A read that blocks the thread must not delay the response.
+    const bool blocks = !self.transport_.engine().has_loop();
+    if (blocks && self.exchange_->duplex != nullptr) {
+      co_await self.exchange_->duplex->hand_over();
+    }
+    if (interrupted_) {
+      self.end_ = End::linger;
+      co_return std::unexpected(Error{ECANCELED, "request body"});
     }
     base::Pace& pace = self.exchange_->receiving;
     const std::int64_t from_ms = self.transport_.engine().now_ms();
     Result<io::Lease> lease = co_await self.transport_.read(pace.left_ms());
     if (!lease || lease->empty()) {
       self.end_ = End::linger;  // so that the rest is not waited for again
-      if (lease) self.exchange_->stop.stop(StopReason::client_left);
+      if (lease || lease.error().code == ECONNRESET)
+        self.exchange_->stop.stop(StopReason::client_left);
       co_return std::unexpected(lease ? Error{ECONNRESET, "request body"} : lease.error());
     }
     const std::int64_t elapsed_ms = self.transport_.engine().now_ms() - from_ms;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/buffer_chain.h"
+#include "base/timer_wheel.h"
 #include "coro/event.h"
 #include "h2server/task_group.h"
 #include "http/h1/body_decoder.h"
@@ -35,7 +36,10 @@ struct H1Exchange : ExchangeState {
   base::BufferChain writing;  // the write in flight
   coro::Event written;        // for a flush that waits for the one in flight
   bool flushing = false;
+  bool handling = false;           // the handler, or the source of its response, may wait
+  bool starts_watch = false;       // watch() runs
   TaskGroup watching;              // watch_client()
+  base::Timer gone;                // tells that the client has left
   io::Lease ahead;                 // what that has received
   bool unanswered = false;         // the handler has to be awaited
   TrailerSection trailers{arena};  // the request's
@@ -78,11 +82,15 @@ class Connection final : private Drainable, private coro::StopState::Observer {
    public:
     explicit IncomingBody(Connection& connection) : connection_(connection) {}
     Task<Result<std::string_view>> read() override;
-    void interrupt() noexcept override { connection_.transport_.cancel_read(); }
+    void interrupt() noexcept override {
+      interrupted_ = true;
+      connection_.transport_.cancel_read();
+    }
     std::span<const Field> trailers() const noexcept override;
 
    private:
     Connection& connection_;
+    bool interrupted_ = false;
   };
 
   void drain() override;
@@ -98,7 +106,7 @@ class Connection final : private Drainable, private coro::StopState::Observer {
 
   bool serve_at_once();
   Task<void> serve_on();
-  void on_first_hook() noexcept override { watch(); }
+  void on_hook() noexcept override { watch(); }
   void on_stop() noexcept override;
   void watch();
   Task<void> watch_client();
@@ -112,9 +120,10 @@ class Connection final : private Drainable, private coro::StopState::Observer {
   void drop_arrived_body();
 
   [[nodiscard]] bool must_close_after_response() const noexcept;
-  // Returns true if the response's body may still read the request's.
+  // Returns true if the response's body, or the handler, may still read the request's.
   [[nodiscard]] bool source_may_read() const noexcept {
-    return exchange_->outgoing.source() != nullptr;
+    const bool runs = exchange_->duplex != nullptr && exchange_->duplex->running();
+    return runs || exchange_->outgoing.source() != nullptr;
   }
   [[nodiscard]] std::size_t output_bytes_max() const noexcept;
   Task<bool> flush();

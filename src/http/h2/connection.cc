@@ -70,6 +70,9 @@ void Connection::stop(H2Exchange& exchange, StopReason reason) {
 // Resets a stream whose response has begun and can't be completed.
 void Connection::give_up_response(H2Exchange& exchange) {
   if (exchange.handling.closed || exchange.outgoing.finished()) return;
+  // A handler that writes may still end its response, unless the client takes nothing.
+  const bool writes = exchange.duplex != nullptr && exchange.duplex->running();
+  if (writes && exchange.outgoing.next_size(1) == 0) return;
   session_->reset(exchange, ErrorCode::cancel);
   want_write();
 }
@@ -445,7 +448,10 @@ void Connection::drop(H2Exchange& exchange, std::size_t bytes) {
 void Connection::close(H2Exchange& exchange) {
   exchange.handling.closed = true;
   ++exchange.handling.running;  // keeps the exchange alive while its waiters run
-  exchange.stop.stop(StopReason::client_left);
+  // A handler may go on when both directions have ended.
+  const bool whole = exchange.handling.responded && exchange.outgoing.finished() &&
+                     exchange.session.ended && !closing_;
+  if (!whole) exchange.stop.stop(StopReason::client_left);
   exchange.handling.readable.set();
   exchange.handling.taken.set();
   --exchange.handling.running;
@@ -493,7 +499,8 @@ Task<void> Connection::produce(H2Exchange& exchange) {
     if (pulled) {
       session_->body_offered(exchange);
     } else {
-      session_->reset(exchange, ErrorCode::internal_error);
+      session_->reset(exchange,
+                      exchange.stop.stopped() ? ErrorCode::cancel : ErrorCode::internal_error);
     }
     want_write();
     if (!pulled) break;
@@ -506,6 +513,7 @@ Task<void> Connection::produce(H2Exchange& exchange) {
 
 void Connection::respond(H2Exchange& exchange) {
   Response& response = exchange.response;
+  exchange.handling.responded = true;
   exchange.session.owes_continue = false;  // RFC 9110, 10.1.1: 100 comes before the final response
   const bool has_body = exchange.head.method != Method::HEAD &&
                         may_have_content(response.status()) && response.size() != 0;

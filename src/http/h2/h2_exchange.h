@@ -27,7 +27,7 @@ class IncomingBody final : public BodySource, public coro::StopState::Observer {
   }
   Task<Result<std::string_view>> read() override;
   void interrupt() noexcept override;
-  void on_first_hook() noexcept override {}  // the connection always reads
+  void on_hook() noexcept override {}  // the connection always reads
   void on_stop() noexcept override;
   std::span<const Field> trailers() const noexcept override;
 
@@ -70,6 +70,7 @@ struct H2Exchange : ExchangeState {
     unsigned running = 0;        // coroutines that use this exchange
     bool reads = false;          // the request's body may still be read
     bool interrupted = false;    // a read that waits fails with ECANCELED
+    bool responded = false;      // the response has begun
     bool closed = false;         // the stream is closed
     bool unwound = false;        // at the connection's end: its coroutines were notified
     H2Exchange* next = nullptr;  // in the connection's list
@@ -81,7 +82,7 @@ struct H2Exchange : ExchangeState {
       dropped = 0;
       readable.clear();
       taken.clear();
-      reads = interrupted = closed = unwound = false;
+      reads = interrupted = responded = closed = unwound = false;
       next = previous = nullptr;
     }
   };

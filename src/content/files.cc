@@ -1,0 +1,25 @@
+#include "h2server/files.h"
+
+#include <system_error>
+#include <utility>
+
+#include "content/static_files.h"
+#include "file/folder.h"
+#include "http/file_head.h"
+
+namespace h2server {
+
+Files::Files(const std::string& directory, const FilesOptions& options) {
+  auto folder = file::Folder::open(
+      directory, {.make_file = http::make_file, .fresh_ms = options.fresh.count()});
+  if (!folder) {
+    throw std::system_error(folder.error(), std::generic_category(), "can't open " + directory);
+  }
+  folder_ = *std::move(folder);
+}
+
+Files::Files(std::shared_ptr<const file::Folder> folder) noexcept : folder_(std::move(folder)) {}
+
+Files::operator Handler() const { return content::static_files(folder_); }
+
+}  // namespace h2server

@@ -1,0 +1,31 @@
+#include "server/rate_limiter.h"
+
+#include <algorithm>
+
+namespace h2server::server {
+
+RateLimiter::RateLimiter(const RateLimiterLimits& limits)
+    : ns_per_token_(limits.ns_per_token),
+      debt_ns_max_(limits.ns_per_token * (std::int64_t{limits.burst_max} - 1)),
+      groups_((limits.keys_max + group_size - 1) / group_size) {}
+
+RateLimiter::Bucket& RateLimiter::find(Group& group, std::uint64_t hash) noexcept {
+  const auto known = std::ranges::find(group, hash, &Bucket::hash);
+  if (known != group.end()) return *known;
+  Bucket& fullest = *std::ranges::min_element(group, {}, &Bucket::full_at_ns);
+  fullest = {.hash = hash};
+  return fullest;
+}
+
+std::int64_t RateLimiter::take(std::uint64_t hash, std::int64_t now_ns) noexcept {
+  const std::size_t index = hash % groups_.size();
+  const std::lock_guard lock(mutexes_[index % mutexes_.size()]);
+  Bucket& bucket = find(groups_[index], hash);
+  const std::int64_t full_at_ns = std::max(bucket.full_at_ns, now_ns);
+  const std::int64_t debt_ns = full_at_ns - now_ns;
+  if (debt_ns > debt_ns_max_) return debt_ns - debt_ns_max_;
+  bucket.full_at_ns = full_at_ns + ns_per_token_;
+  return 0;
+}
+
+}  // namespace h2server::server
