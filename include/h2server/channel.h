@@ -19,6 +19,7 @@ namespace h2server {
 // Values arrive in the order in which they were sent. Thread-safe; must outlive its waits.
 template <class T>
 class Channel {
+  class Wait;
   class Sending;
   class Receiving;
 
@@ -45,8 +46,8 @@ class Channel {
   void close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
-    for (Sending* const sending : senders_) sending->complete();
-    for (Receiving* const receiving : receivers_) receiving->complete();
+    for (Wait* const sending : senders_) sending->complete();
+    for (Wait* const receiving : receivers_) receiving->complete();
     senders_.clear();
     receivers_.clear();
   }
@@ -55,7 +56,7 @@ class Channel {
   // Gives the value to a waiting receiver or keeps it. Returns false if there is no room.
   bool take(T& value) {
     if (!receivers_.empty()) {
-      Receiving* const receiving = receivers_.front();
+      Receiving* const receiving = static_cast<Receiving*>(receivers_.front());
       receivers_.pop_front();
       receiving->value_.emplace(std::move(value));
       receiving->complete();
@@ -71,7 +72,7 @@ class Channel {
     place.emplace(std::move(values_.front()));
     values_.pop_front();
     if (!senders_.empty()) {
-      Sending* const sending = senders_.front();
+      Sending* const sending = static_cast<Sending*>(senders_.front());
       senders_.pop_front();
       values_.push_back(std::move(sending->value_));
       sending->sent_ = true;
@@ -83,16 +84,15 @@ class Channel {
   std::mutex mutex_;
   const std::size_t size_max_;
   std::deque<T> values_;
-  std::list<Sending*> senders_;      // they wait for room
-  std::list<Receiving*> receivers_;  // they wait for a value
+  std::list<Wait*> senders_;    // Sending; they wait for room
+  std::list<Wait*> receivers_;  // Receiving; they wait for a value
   bool closed_ = false;
 };
 
+// A task that waits in one of the lists.
 template <class T>
-class Channel<T>::Sending final : public coro::RemoteWait {
+class Channel<T>::Wait : public coro::RemoteWait {
  public:
-  Sending(Channel& channel, T value) : channel_(channel), value_(std::move(value)) {}
-
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> waiter) {
@@ -101,64 +101,69 @@ class Channel<T>::Sending final : public coro::RemoteWait {
       return false;
     }
     const std::lock_guard lock(channel_.mutex_);
-    if (channel_.closed_) return false;
-    sent_ = channel_.take(value_);
-    if (sent_) return false;
-    channel_.senders_.push_back(this);
+    if (attempt() || channel_.closed_) return false;
+    list_.push_back(this);
     suspend(waiter);
     return true;
   }
+
+ protected:
+  Wait(Channel& channel, std::list<Wait*>& list) : channel_(channel), list_(list) {}
+
+  [[nodiscard]] Error error() const noexcept {
+    return {cancelled() ? ECANCELED : error_, "channel"};
+  }
+
+  Channel& channel_;
+
+ private:
+  // Returns true if it need not wait. Called with the lock held.
+  virtual bool attempt() = 0;
+  bool withdraw() noexcept override {
+    const std::lock_guard lock(channel_.mutex_);
+    return std::erase(list_, this) > 0;
+  }
+
+  std::list<Wait*>& list_;
+  int error_ = EPIPE;
+};
+
+template <class T>
+class Channel<T>::Sending final : public Wait {
+ public:
+  Sending(Channel& channel, T value) : Wait(channel, channel.senders_), value_(std::move(value)) {}
+
   Result<void> await_resume() const {
     if (sent_) return {};
-    return std::unexpected(Error{cancelled() ? ECANCELED : error_, "channel"});
+    return std::unexpected(this->error());
   }
 
  private:
   friend class Channel;
-  bool withdraw() noexcept override {
-    const std::lock_guard lock(channel_.mutex_);
-    return std::erase(channel_.senders_, this) > 0;
+  bool attempt() override {
+    sent_ = !this->channel_.closed_ && this->channel_.take(value_);
+    return sent_;
   }
 
-  Channel& channel_;
   T value_;
-  int error_ = EPIPE;
   bool sent_ = false;
 };
 
 template <class T>
-class Channel<T>::Receiving final : public coro::RemoteWait {
+class Channel<T>::Receiving final : public Wait {
  public:
-  explicit Receiving(Channel& channel) : channel_(channel) {}
+  explicit Receiving(Channel& channel) : Wait(channel, channel.receivers_) {}
 
-  bool await_ready() const noexcept { return false; }
-  template <class Promise>
-  bool await_suspend(std::coroutine_handle<Promise> waiter) {
-    if (stops(waiter)) {
-      error_ = ECANCELED;
-      return false;
-    }
-    const std::lock_guard lock(channel_.mutex_);
-    if (channel_.give(value_) || channel_.closed_) return false;
-    channel_.receivers_.push_back(this);
-    suspend(waiter);
-    return true;
-  }
   Result<T> await_resume() {
     if (value_) return *std::move(value_);
-    return std::unexpected(Error{cancelled() ? ECANCELED : error_, "channel"});
+    return std::unexpected(this->error());
   }
 
  private:
   friend class Channel;
-  bool withdraw() noexcept override {
-    const std::lock_guard lock(channel_.mutex_);
-    return std::erase(channel_.receivers_, this) > 0;
-  }
+  bool attempt() override { return this->channel_.give(value_); }
 
-  Channel& channel_;
   std::optional<T> value_;
-  int error_ = EPIPE;
 };
 
 }  // namespace h2server

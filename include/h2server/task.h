@@ -142,39 +142,48 @@ class [[nodiscard]] Task {
   using promise_type = coro::Promise<T>;
 
   explicit Task(std::coroutine_handle<promise_type> frame) noexcept : frame_(frame) {}
-  Task(Task&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  Task(Task&& other) noexcept
+      : frame_(std::exchange(other.frame_, nullptr)), begun_(other.begun_) {}
   Task& operator=(Task&&) = delete;
   ~Task() {
     if (frame_) frame_.destroy();
   }
 
-  bool await_ready() const noexcept { return false; }
+  bool await_ready() const noexcept { return begun_ && frame_.done(); }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> awaiting) {
-    if (coro::frames_may_be_misplaced && !frame_) [[unlikely]]
-      coro::report_misplaced();
     if constexpr (requires { awaiting.promise().stop_state(); }) {
-      if (frame_.promise().stop_state() == nullptr)
-        frame_.promise().set_stop_state(awaiting.promise().stop_state());
+      inherit_stop(awaiting.promise().stop_state());
     }
-    frame_.resume();
-    if (frame_.done()) return false;
+    if (!begun_ && start()) return false;
     frame_.promise().continue_with(awaiting);
     return true;
   }
-  T await_resume() { return frame_.promise().take(); }
+  T await_resume() { return take(); }
+
+  // Runs the task up to its first wait, in front of its await. Returns true if it has ended, and
+  // take() may be called.
+  bool start() {
+    if (coro::frames_may_be_misplaced && !frame_) [[unlikely]]
+      coro::report_misplaced();
+    begun_ = true;
+    frame_.resume();
+    return frame_.done();
+  }
+  T take() { return frame_.promise().take(); }
 
   // Gives the task a stop state of its own, before it is awaited. The state must outlive the task.
   void stop_by(coro::StopState& state) noexcept {
     if (frame_) frame_.promise().set_stop_state(&state);
   }
-  // The same, unless it has one already.
-  void inherit_stop(coro::StopState& state) noexcept {
-    if (frame_ && frame_.promise().stop_state() == nullptr) stop_by(state);
+  // The same, unless it has one already. `state` may be null.
+  void inherit_stop(coro::StopState* state) noexcept {
+    if (frame_ && frame_.promise().stop_state() == nullptr) frame_.promise().set_stop_state(state);
   }
 
  private:
   std::coroutine_handle<promise_type> frame_;
+  bool begun_ = false;
 };
 
 template <class T>

@@ -40,7 +40,7 @@ Task<void> keep_yield(Task<T> task, std::optional<Yield<T>>& place, std::excepti
 template <class T>
 void start_in(TaskGroup& group, StopState* stop, Task<T> task, std::optional<Yield<T>>& place,
               std::exception_ptr& failure) {
-  if (stop != nullptr) task.inherit_stop(*stop);
+  task.inherit_stop(stop);
   group.start(keep_yield<T>(std::move(task), place, failure));
 }
 

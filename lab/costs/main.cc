@@ -63,7 +63,8 @@ double measure(const MiddlewareChain& chain) {
     const Clock::time_point begin = Clock::now();
     for (int i = 0; i < requests; ++i) {
       exchange.request.emplace(exchange.head, exchange.params, nullptr, &exchange.stop);
-      const std::optional<Response> response = http::answer_at_once(exchange);
+      const std::optional<Response> response =
+          http::answer_at_once(exchange, http::Begin::coroutines);
       if (!response || response->status() != 204) return std::numeric_limits<double>::quiet_NaN();
       exchange.request.reset();
     }

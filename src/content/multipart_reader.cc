@@ -3,6 +3,7 @@
 
 #include "content/multipart.h"
 #include "h2server/multipart.h"
+#include "http/read_all.h"
 
 namespace h2server {
 
@@ -90,16 +91,7 @@ Task<Result<std::string_view>> MultipartReader::read() {
 }
 
 Task<Result<std::string>> MultipartReader::read_all(std::size_t bytes_max) {
-  std::string all;
-  for (;;) {
-    const Result<std::string_view> piece = co_await read();
-    if (!piece) co_return std::unexpected(piece.error());
-    if (piece->empty()) co_return std::move(all);
-    if (piece->size() > bytes_max - all.size()) {
-      co_return std::unexpected(Error{EMSGSIZE, "content of a part"});
-    }
-    all.append(*piece);
-  }
+  return http::read_all(*this, bytes_max, "content of a part");
 }
 
 }  // namespace h2server

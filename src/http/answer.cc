@@ -161,11 +161,24 @@ void leave(ExchangeState& exchange, std::size_t first, std::size_t last,
   }
 }
 
+// Runs the handler's coroutine up to its first wait.
+std::optional<Response> begin_coroutine(ExchangeState& exchange) {
+  const Handler::Coroutine* const coroutine = exchange.handler->coroutine();
+  if (coroutine == nullptr) return std::nullopt;
+  Task<Response> task = (*coroutine)(*exchange.request);
+  task.stop_by(exchange.stop);
+  if (task.start()) return task.take();
+  exchange.begun.emplace(std::move(task));
+  return std::nullopt;
+}
+
 // The handler, if it answers at once.
-std::optional<Response> try_handler(ExchangeState& exchange) noexcept {
+std::optional<Response> try_handler(ExchangeState& exchange, Begin begin) noexcept {
   if (exchange.handler == nullptr) return std::move(exchange.response);
   try {
-    return answer_at_once(*exchange.handler, *exchange.request);
+    std::optional<Response> response = answer_at_once(*exchange.handler, *exchange.request);
+    if (!response && begin == Begin::coroutines) response = begin_coroutine(exchange);
+    return response;
   } catch (...) {
     return failed(exchange, std::current_exception());
   }
@@ -177,6 +190,11 @@ Task<Response> call_handler(ExchangeState& exchange) {
     if (const Handler::Duplex* const duplex = exchange.handler->duplex()) {
       exchange.duplex = std::make_unique<Duplex>(*exchange.request, exchange.stop);
       Response response = co_await exchange.duplex->begin(*duplex);
+      co_return std::move(response);
+    }
+    if (exchange.begun) {
+      Task<Response> begun = *std::exchange(exchange.begun, std::nullopt);
+      Response response = co_await begun;
       co_return std::move(response);
     }
     Response response = co_await (*exchange.handler->coroutine())(*exchange.request);
@@ -236,10 +254,10 @@ std::optional<Response> answer_at_once(const Handler& handler, Request& request)
   return std::nullopt;
 }
 
-std::optional<Response> answer_at_once(ExchangeState& exchange) noexcept {
+std::optional<Response> answer_at_once(ExchangeState& exchange, Begin begin) noexcept {
   std::size_t index = 0;
   std::optional<Response> response = enter(exchange, index);
-  if (!response && index == chain_size(exchange)) response = try_handler(exchange);
+  if (!response && index == chain_size(exchange)) response = try_handler(exchange, begin);
   exchange.entered = index;
   if (response) leave(exchange, 0, index, *response);
   return response;
@@ -265,7 +283,7 @@ Task<Response> go_on(http::ExchangeState& exchange, std::size_t first) {
   if (!response && index < http::chain_size(exchange)) {
     response = co_await http::call_around(exchange, index);
   } else if (!response) {
-    response = http::try_handler(exchange);
+    response = http::try_handler(exchange, http::Begin::plain_functions);
     if (!response) response = co_await http::call_handler(exchange);
   }
   http::leave(exchange, first, index, *response);

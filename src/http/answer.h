@@ -33,8 +33,12 @@ struct Composition {
   [[nodiscard]] const Router* router_of(std::string_view authority) const noexcept;
 };
 
+// What answer_at_once() may call: with `coroutines`, also a coroutine, which runs up to its first
+// wait.
+enum class Begin : bool { plain_functions, coroutines };
+
 // Answers without waiting, if that is possible. Returns nullopt if answer() has to go on.
-std::optional<Response> answer_at_once(ExchangeState& exchange) noexcept;
+std::optional<Response> answer_at_once(ExchangeState& exchange, Begin begin) noexcept;
 // Answers what answer_at_once() has not. Its task takes the stop state of the exchange.
 Task<Response> answer(ExchangeState& exchange);
 

@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "http/answer.h"
-#include "http/trailers.h"
 
 namespace h2server {
 

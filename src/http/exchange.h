@@ -36,12 +36,14 @@ struct ExchangeState {
   std::optional<Request> request;            // set when a handler or a middleware is to be called
   // The handler, if it writes while it reads. The body's source refers to it.
   std::unique_ptr<Duplex> duplex;
+  std::optional<Task<Response>> begun;  // the handler's coroutine, which has begun and waits
   Response response;
   OutgoingBody outgoing;  // of response
 
   void clear() noexcept {
     outgoing.clear();
     response.clear();  // before the request, to which the body's source may refer
+    begun.reset();
     duplex.reset();
     request.reset();
     stop.clear();

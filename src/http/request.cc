@@ -12,6 +12,7 @@
 #include "http/file_head.h"
 #include "http/message.h"
 #include "http/ranges.h"
+#include "http/read_all.h"
 #include "http/syntax.h"
 
 namespace h2server {
@@ -165,16 +166,7 @@ Task<Result<std::string_view>> Request::read() {
 }
 
 Task<Result<std::string>> Request::read_all(std::size_t bytes_max) {
-  std::string all;
-  for (;;) {
-    const Result<std::string_view> piece = co_await read();
-    if (!piece) co_return std::unexpected(piece.error());
-    if (piece->empty()) co_return std::move(all);
-    if (piece->size() > bytes_max - all.size()) {
-      co_return std::unexpected(Error{EMSGSIZE, "request body"});
-    }
-    all.append(*piece);
-  }
+  return http::read_all(*this, bytes_max, "request body");
 }
 
 Response Request::reply_ok_with_file(FileRef file) const {

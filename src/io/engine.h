@@ -5,7 +5,10 @@
 // assertion. All members except wake() and ring_descriptor() must be called on the engine's thread.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -110,6 +113,13 @@ class Engine : public Lender {
   };
   std::vector<Local> locals_;
 };
+
+// Returns a time for an operation, where 0 means "no deadline": at least 1 ms, at most 49 days.
+inline std::uint32_t deadline_ms(std::chrono::milliseconds time) noexcept {
+  constexpr std::chrono::milliseconds least{1};
+  constexpr std::chrono::milliseconds most{std::numeric_limits<std::uint32_t>::max()};
+  return static_cast<std::uint32_t>(std::clamp(time, least, most).count());
+}
 
 inline Socket::Socket(Engine& owner, base::Fd descriptor) noexcept
     : engine_(&owner), fd_(std::move(descriptor)) {}

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 namespace h2server::io {
 
@@ -10,26 +11,35 @@ JobPool::~JobPool() {
     const std::lock_guard lock(mutex_);
     ending_ = true;
   }
-  wanted_.notify_all();
+  summons_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
 int JobPool::submit(coro::BlockingJob& job) {
   const std::lock_guard lock(mutex_);
-  if (idle_ > waiting_.size() || start_thread()) {
-    waiting_.push_back(&job);
-    wanted_.notify_one();
-    return 0;
-  }
-  // Idle threads are about to take some of those that wait.
-  if (threads_.empty() || waiting_.size() >= limits_.waiting_max + idle_) return EAGAIN;
+  if (waiting_.size() >= waiting_max()) return EAGAIN;
   waiting_.push_back(&job);
-  return 0;
+  if (summon()) return 0;
+  waiting_.pop_back();
+  return EAGAIN;
 }
 
 bool JobPool::withdraw(coro::BlockingJob& job) noexcept {
   const std::lock_guard lock(mutex_);
   return std::erase(waiting_, &job) > 0;
+}
+
+// Those that free threads, and threads to be started, are about to take do not count as waiting.
+std::size_t JobPool::waiting_max() const noexcept {
+  return limits_.waiting_max + free_ + (limits_.threads_max - threads_.size());
+}
+
+bool JobPool::summon() {
+  if (summoned_ || waiting_.empty()) return true;
+  if (free_ == 0 && !start_thread()) return !threads_.empty();
+  summoned_ = true;
+  summons_.notify_one();
+  return true;
 }
 
 bool JobPool::start_thread() {
@@ -39,23 +49,26 @@ bool JobPool::start_thread() {
   } catch (const std::system_error&) {  // EAGAIN: no more threads
     return false;
   }
-  ++idle_;  // until it has taken its first job
+  ++free_;
   return true;
 }
 
 void JobPool::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    wanted_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    coro::BlockingJob& job = *waiting_.front();
-    waiting_.pop_front();
-    --idle_;
-    lock.unlock();
-    job.run();
-    job.complete();  // the job may end at once
-    lock.lock();
-    ++idle_;
+    summons_.wait(lock, [this] { return ending_ || summoned_; });
+    if (!std::exchange(summoned_, false)) return;
+    --free_;
+    while (!waiting_.empty()) {
+      coro::BlockingJob& job = *waiting_.front();
+      waiting_.pop_front();
+      summon();
+      lock.unlock();
+      job.run();
+      job.complete();  // the job may end at once
+      lock.lock();
+    }
+    ++free_;
   }
 }
 

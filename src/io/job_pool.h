@@ -1,6 +1,8 @@
 // JobPool: a bounded pool of threads for calls of handlers that block.
 //
-// Threads are started as they are needed and stay. Thread-safe.
+// Threads are started as they are needed and stay. A thread takes one job after the other, and
+// summons the next thread when it leaves others waiting: so many short jobs share one wake-up, and
+// no job waits for one that blocks while the pool has room. Thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -37,14 +39,19 @@ class JobPool {
 
  private:
   void serve();
+  // Gets one more thread for the jobs that wait, unless one is on its way. Returns false if there
+  // is no thread at all and none can be started.
+  bool summon();
   bool start_thread();
+  [[nodiscard]] std::size_t waiting_max() const noexcept;
 
   std::mutex mutex_;
-  std::condition_variable wanted_;
+  std::condition_variable summons_;
   JobPoolLimits limits_;
   std::deque<coro::BlockingJob*> waiting_;
-  std::size_t idle_ = 0;  // threads that wait for a job
   std::vector<std::thread> threads_;
+  std::size_t free_ = 0;   // threads without a job
+  bool summoned_ = false;  // one of them is on its way to the jobs that wait
   bool ending_ = false;
 };
 

@@ -30,6 +30,14 @@ constinit ClosedMark closed_mark;
 
 }  // namespace
 
+Engine& own_loop() {
+  Engine* const engine = Engine::current();
+  if (engine == nullptr) throw std::logic_error("a wait of h2server outside of a handler");
+  Engine* const loop = engine->loop();
+  if (loop == nullptr) throw std::system_error(EMFILE, std::generic_category());
+  return *loop;
+}
+
 std::shared_ptr<Mailbox> Mailbox::add_to(Engine& engine) {
   auto local = std::make_unique<Local>(engine);
   std::shared_ptr<Mailbox> mailbox = local->mailbox;
@@ -88,13 +96,7 @@ void Mailbox::close() noexcept {
 
 namespace coro {
 
-MailboxRef own_mailbox() {
-  io::Engine* const engine = io::Engine::current();
-  if (engine == nullptr) throw std::logic_error("a wait of h2server outside of a handler");
-  io::Engine* const loop = engine->loop();
-  if (loop == nullptr) throw std::system_error(EMFILE, std::generic_category());
-  return io::Mailbox::of(*loop);
-}
+MailboxRef own_mailbox() { return io::Mailbox::of(io::own_loop()); }
 
 bool post(io::Mailbox& mailbox, Delivery& delivery) noexcept { return mailbox.post(delivery); }
 

@@ -11,6 +11,10 @@
 
 namespace h2server::io {
 
+// Returns the engine whose loop runs the waits of this thread's handlers. Throws std::logic_error
+// if the thread runs no handler, and std::system_error if it lacks descriptors for a loop.
+[[nodiscard]] Engine& own_loop();
+
 class Mailbox {
  public:
   // Gives the engine a mailbox, on its thread, and returns it. The engine closes it at its end.

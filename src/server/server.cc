@@ -60,13 +60,6 @@ class BlockedSignals {
   sigset_t consumed_;
 };
 
-// For an engine, where 0 means "no deadline". At most 49 days.
-std::uint32_t deadline_ms(std::chrono::milliseconds time) {
-  constexpr std::chrono::milliseconds least{1};
-  constexpr std::chrono::milliseconds most{std::numeric_limits<std::uint32_t>::max()};
-  return static_cast<std::uint32_t>(std::clamp(time, least, most).count());
-}
-
 using Tls = std::shared_ptr<const net::TlsContext>;
 
 // Returns null if the server uses no TLS.
@@ -257,7 +250,7 @@ Result<void, std::string> Server::start() {
     return std::unexpected("this build has no libnghttp2: it was made without H2SERVER_NGHTTP2");
   }
   shared.http2 = options.http2;
-  shared.drain_ms_max = deadline_ms(options.drain_limit);
+  shared.drain_ms_max = io::deadline_ms(options.drain_limit);
   shared.windows.reset(options.limits.windows_gain_bytes_max);
   const server::SchemeKind& kind = server::kind_of(options.scheme);
   if (options.foreign_loop &&

@@ -181,7 +181,7 @@ Task<void> TestExchange::State::serve() {
       .router = shared.router, .limits = shared.limits, .composition = shared.composition.get()};
   if (http::find_handler(context, exchange)) {
     exchange.request.emplace(exchange.head, exchange.params, &incoming, &exchange.stop);
-    std::optional<Response> at_once = http::answer_at_once(exchange);
+    std::optional<Response> at_once = http::answer_at_once(exchange, http::Begin::coroutines);
     if (at_once) {
       exchange.response = *std::move(at_once);
     } else {

@@ -1,31 +1,18 @@
 // The waits of handlers that need a worker: for a time, and for a thread that makes a blocking
 // call.
-#include <algorithm>
 #include <cerrno>
-#include <limits>
 #include <stdexcept>
-#include <system_error>
 
 #include "base/timer_wheel.h"
 #include "h2server/blocking.h"
 #include "h2server/timing.h"
 #include "io/engine.h"
+#include "io/mailbox.h"
 #include "server/worker_services.h"
 
 namespace h2server {
 
 namespace {
-
-constexpr const char* no_worker = "a wait of h2server outside of a handler";
-
-// Throws as coro::own_mailbox().
-io::Engine& own_loop() {
-  io::Engine* const engine = io::Engine::current();
-  if (engine == nullptr) throw std::logic_error(no_worker);
-  io::Engine* const loop = engine->loop();
-  if (loop == nullptr) throw std::system_error(EMFILE, std::generic_category());
-  return *loop;
-}
 
 // Ends an operation early.
 class CancelOnStop final : private coro::StopHook {
@@ -39,18 +26,11 @@ class CancelOnStop final : private coro::StopHook {
   io::Op& op_;
 };
 
-// For an engine, where 0 means "no deadline". At most 49 days.
-std::uint32_t deadline_ms(std::chrono::milliseconds time) {
-  constexpr std::chrono::milliseconds least{1};
-  constexpr std::chrono::milliseconds most{std::numeric_limits<std::uint32_t>::max()};
-  return static_cast<std::uint32_t>(std::clamp(time, least, most).count());
-}
-
 Task<Result<void>> sleep_on(io::Engine& engine, std::chrono::milliseconds time) {
   coro::StopState* const stop = co_await coro::OwnStop();
   bool slept = stop == nullptr || !stop->stopped();
   if (slept && time.count() > 0) {
-    io::SleepOp sleep(engine, deadline_ms(time));
+    io::SleepOp sleep(engine, io::deadline_ms(time));
     const CancelOnStop cancels(sleep, stop);
     slept = co_await sleep;
   }
@@ -62,7 +42,7 @@ Task<Result<void>> sleep_on(io::Engine& engine, std::chrono::milliseconds time) 
 
 Task<Result<void>> sleep_for(std::chrono::milliseconds time) {
   io::Engine* const engine = io::Engine::current();
-  if (engine == nullptr) throw std::logic_error(no_worker);
+  if (engine == nullptr) throw std::logic_error("sleep_for() is called outside of a handler");
   // Without descriptors for a loop, a blocking engine sleeps itself.
   io::Engine* const loop = engine->loop();
   return sleep_on(loop != nullptr ? *loop : *engine, time);
@@ -81,13 +61,13 @@ struct StopTimer::Timer {
 };
 
 StopTimer::StopTimer(std::chrono::milliseconds time, StopState& state)
-    : timer_(std::make_unique<Timer>(own_loop())) {
+    : timer_(std::make_unique<Timer>(io::own_loop())) {
   base::Timer& timer = timer_->timer;
   timer.owner = &state;
   timer.fire = [](base::Timer& fired) {
     static_cast<StopState*>(fired.owner)->stop(StopReason::deadline);
   };
-  timer_->engine.arm_timer(timer, timer_->engine.now_ms() + deadline_ms(time));
+  timer_->engine.arm_timer(timer, timer_->engine.now_ms() + io::deadline_ms(time));
 }
 
 StopTimer::~StopTimer() { timer_->engine.disarm_timer(timer_->timer); }

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "h2server/file.h"
+#include "http/answer.h"
 #include "server/context.h"
 
 namespace h2server {
@@ -20,10 +21,8 @@ constexpr char services_key = 0;  // its address is the key
 Task<void> guarded(Task<void> task) {
   try {
     co_await task;
-  } catch (const std::exception& error) {
-    base::log_error("a spawned task failed: {}", error.what());
   } catch (...) {
-    base::log_error("a spawned task failed: an exception that is no std::exception");
+    base::log_error("a spawned task failed: {}", http::text_of(std::current_exception()));
   }
 }
 
@@ -48,7 +47,7 @@ io::JobPool& WorkerServices::blocking_calls() const noexcept { return shared_.bl
 
 void WorkerServices::spawn(Task<void> task) {
   if (closed_) return;
-  task.inherit_stop(draining_);
+  task.inherit_stop(&draining_);
   background_.start(guarded(std::move(task)));
 }
 

@@ -66,6 +66,29 @@ TEST(Task, YieldsAValueThatComesLater) {
   EXPECT_EQ(value, 7);
 }
 
+TEST(Task, StartsInFrontOfItsAwait) {
+  Task<int> at_once = seven();
+  ASSERT_TRUE(at_once.start());
+  EXPECT_EQ(at_once.take(), 7);
+
+  Task<int> throws = fails();
+  ASSERT_TRUE(throws.start());
+  EXPECT_THROW(throws.take(), std::runtime_error);
+
+  for (const bool ends_before_the_await : {true, false}) {
+    TaskGroup group;
+    Event event;
+    int value = 0;
+    Task<int> later = seven_after(event);
+    ASSERT_FALSE(later.start());
+    if (ends_before_the_await) event.set();
+    const auto body = [&value](Task<int> task) -> Task<void> { value = co_await task; };
+    group.start(body(std::move(later)));
+    if (!ends_before_the_await) event.set();
+    EXPECT_EQ(value, 7) << ends_before_the_await;
+  }
+}
+
 TEST(Task, HandsOnWhatWasThrown) {
   TaskGroup group;
   Event event;

@@ -35,7 +35,7 @@ class Passage {
     exchange.chain = &chain_;
     exchange.composition = &composition;
     exchange.request.emplace(exchange.head, exchange.params, nullptr, &exchange.stop);
-    std::optional<Response> response = http::answer_at_once(exchange);
+    std::optional<Response> response = http::answer_at_once(exchange, http::Begin::coroutines);
     return response ? *std::move(response) : run_now(http::answer(exchange));
   }
   Response get(const FieldRows& fields = {}) { return ask(GET, fields); }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "coro/event.h"
 #include "h2server/task_group.h"
 #include "http/answer.h"
 
@@ -121,6 +122,33 @@ TEST_F(ServiceTest, AnAttemptAnswersWhenItCan) {
   EXPECT_FALSE(answer_at_once(Handler(otherwise), request).has_value());
   head.query = "throw";
   EXPECT_THROW(answer_at_once(handler, request), std::runtime_error);
+}
+
+// A coroutine that never waits costs no other frame than its own.
+TEST_F(ServiceTest, ACoroutineThatNeverWaitsAnswersAtOnce) {
+  const auto ask = [](std::string_view query, Begin begin) {
+    coro::Event event;
+    const Handler handler = [&event](Request& request) -> Task<Response> {
+      if (request.query() == "later") co_await event.wait();
+      if (request.query() == "throw") throw HttpError(418, "as the test wants");
+      co_return Response(202);
+    };
+    ExchangeState exchange;
+    exchange.handler = &handler;
+    exchange.head.query = query;
+    exchange.request.emplace(exchange.head, exchange.params, nullptr, &exchange.stop);
+    std::optional<Response> response = answer_at_once(exchange, begin);
+    const bool at_once = response.has_value();
+    TaskGroup tasks;
+    const auto rest = [&]() -> Task<void> { response = co_await answer(exchange); };
+    if (!at_once) tasks.start(rest());
+    event.set();
+    return std::pair(at_once, response->status());
+  };
+  EXPECT_EQ(ask("now", Begin::coroutines), std::pair(true, 202));
+  EXPECT_EQ(ask("throw", Begin::coroutines), std::pair(true, 418));
+  EXPECT_EQ(ask("later", Begin::coroutines), std::pair(false, 202));
+  EXPECT_EQ(ask("now", Begin::plain_functions), std::pair(false, 202));
 }
 
 TEST_F(ServiceTest, ARequestWithoutABodyReadsNothing) {

@@ -139,6 +139,24 @@ TEST_F(Events, CutOffWhoIsTooSlow) {
   EXPECT_EQ(chunks_until(fast, "\n\n"), "data: on\n\n");
 }
 
+// What waits for a busy worker is bounded, too.
+TEST_F(Events, CutOffEveryoneOfAWorkerThatIsTooSlow) {
+  start({.waiting_max = 4}, 1);
+  tests::Client client(port_);
+  client.send(ask);
+  EXPECT_EQ(client.receive().status, 200);
+  tests::Signal busy, go;
+  ASSERT_TRUE(server_->post(0, [&] {
+    busy.set();
+    go.wait();
+  }));
+  ASSERT_TRUE(busy.wait());
+  for (int i = 0; i < 6; ++i) stream_->send({.data = std::to_string(i)});
+  go.set();
+  EXPECT_EQ(chunks_until(client, "never"), "<cut off>");
+  EXPECT_EQ(stream_->clients(), 0U);
+}
+
 TEST_F(Events, KeepAliveCommentsFillSilence) {
   start({.keep_alive = 100ms}, 1);
   tests::Client client(port_);

@@ -113,8 +113,7 @@ TEST_P(Serving, WhatHandlersThrowBecomes500) {
     co_await sleep_for(std::chrono::milliseconds(1));
     throw std::runtime_error("as the test wants");
   });
-  server.add_handler(GET, "/no_field",
-                     [](Request&) { return std::move(Response(200).add("bad name", "x")); });
+  server.add_handler(GET, "/no_field", [](Request&) { return Response(200).add("bad name", "x"); });
   server.add_handler(GET, "/fine", [](Request&) { return Response(200, "fine"); });
   ASSERT_TRUE(server.start());
   Client client(tests::port_of(server));

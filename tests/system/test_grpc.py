@@ -2,7 +2,6 @@
 
 import collections
 import queue
-import re
 import signal
 import subprocess
 import sys
@@ -11,7 +10,8 @@ import threading
 import pytest
 
 from support import http2
-from support.environment import BUILD, PATIENCE, TOOLS, tool
+from support.environment import PATIENCE, TOOLS, tool
+from support.example import Example
 from support.waiting import wait_until
 
 sys.path += map(str, (TOOLS / "grpc/lib").glob("python*/site-packages"))
@@ -22,13 +22,13 @@ MIB = 1 << 20
 OPTIONS = [("grpc.max_receive_message_length", 8 * MIB)]
 
 
-class Example:
-    """The example program, with the attributes of Server that support.http2 uses."""
+class EchoServer(Example):
+    """examples/grpc_echo."""
 
     def __init__(self, folder, io="epoll", implementation="native", tls=False):
         self.tls = tls
         self.certificate = folder / "server.crt"
-        self._command = [BUILD / "examples/grpc_echo", "0", io, implementation]
+        files = []
         if tls:
             key = folder / "server.key"
             subprocess.run([tool("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
@@ -36,19 +36,8 @@ class Example:
                             self.certificate, "-subj", "/CN=localhost", "-addext",
                             "subjectAltName=DNS:localhost,IP:127.0.0.1"],
                            check=True, capture_output=True)
-            self._command += [self.certificate, key]
-
-    def __enter__(self):
-        self.process = subprocess.Popen(self._command, text=True, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE)
-        self.port = int(re.search(r":(\d+)$", self.process.stdout.readline())[1])
-        return self
-
-    def __exit__(self, kind, *_):
-        self.process.terminate()
-        _, stderr = self.process.communicate(timeout=30 * PATIENCE)
-        if kind is None:
-            assert (self.process.returncode, stderr) == (0, "")
+            files = [self.certificate, key]
+        super().__init__("grpc_echo", 0, io, implementation, *files)
 
     def channel(self):
         target = f"localhost:{self.port}"
@@ -85,7 +74,7 @@ CONFIGURATIONS = [("epoll", "native", False), ("io_uring", "native", True),
 @pytest.fixture(scope="module", params=CONFIGURATIONS,
                 ids=lambda row: f"{row[0]}-{row[1]}-{'tls' if row[2] else 'cleartext'}")
 def example(request, tmp_path_factory):
-    with Example(tmp_path_factory.mktemp("grpc"), *request.param) as running:
+    with EchoServer(tmp_path_factory.mktemp("grpc"), *request.param) as running:
         yield running
 
 
@@ -98,7 +87,7 @@ def echo(example):
 @pytest.fixture
 def connection(tmp_path):
     """For frames that grpcio does not send."""
-    with Example(tmp_path) as running, http2.Connection(running) as connection:
+    with EchoServer(tmp_path) as running, http2.Connection(running) as connection:
         yield connection
 
 
@@ -223,7 +212,7 @@ def test_too_large_message(echo):
 @pytest.mark.parametrize("signals", [1, 2])
 @pytest.mark.parametrize("implementation", ["native", "nghttp2"])
 def test_server_stops(tmp_path, implementation, signals):
-    with Example(tmp_path, implementation=implementation) as running, \
+    with EchoServer(tmp_path, implementation=implementation) as running, \
             running.channel() as channel:
         messages = queue.SimpleQueue()
         call = Echo(channel).bidi(iter(messages.get, None), timeout=LIMIT_S)

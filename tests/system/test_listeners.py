@@ -11,36 +11,26 @@ import subprocess
 import pytest
 
 from support.environment import BUILD, PATIENCE, tool
+from support.example import Example
 from support.waiting import wait_until
 
 SCHEMES = ["reuseport", "acceptor", "thread-pool", "buffered-pool", "thread-per-connection",
            "process-per-connection"]
 
 
-class Example:
-    """The example program. `ports`: of its TCP listeners, in order."""
+class Connection(Example):
+    """examples/connection. `ports`: of its TCP listeners, in order."""
 
-    def __init__(self, *arguments, pass_fds=(), status=0, cwd=None):
-        self._command = [BUILD / "examples/connection", *map(str, arguments)]
-        self._options = {"pass_fds": pass_fds, "cwd": cwd}
-        self._status = status
+    def __init__(self, *arguments, **options):
+        super().__init__("connection", *arguments, **options)
 
-    def __enter__(self):
-        self.process = subprocess.Popen(self._command, text=True, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, **self._options)
+    def read_start(self):
         self.lines = []
         for line in self.process.stdout:
             if line == "ready\n":
                 break
             self.lines.append(line)
         self.ports = [int(found[1]) for found in re.finditer(r"port (\d+)", "".join(self.lines))]
-        return self
-
-    def __exit__(self, kind, *_):
-        self.process.terminate()
-        _, stderr = self.process.communicate(timeout=30 * PATIENCE)
-        if kind is None:
-            assert (self.process.returncode, stderr) == (self._status, "")
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +82,7 @@ def test_every_kind_of_listener(folder, tmp_path, scheme):
     path = tmp_path / "socket"
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as inherited:
         os.set_inheritable(inherited.fileno(), True)
-        with Example("tls:0", "http:0", f"unix:{path}", f"fd:{inherited.fileno()}",
+        with Connection("tls:0", "http:0", f"unix:{path}", f"fd:{inherited.fileno()}",
                      f"scheme:{scheme}", *credentials(folder),
                      pass_fds=[inherited.fileno()]) as example:
             tls, http, _ = example.ports
@@ -115,7 +105,7 @@ def test_every_kind_of_listener(folder, tmp_path, scheme):
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_server_name(folder, version):
-    with Example("tls:0", *credentials(folder)) as example:
+    with Connection("tls:0", *credentials(folder)) as example:
         port = example.ports[0]
         versions = ("--tlsv" + version, "--tls-max", version)
         printed = lines_of(*versions, "--resolve", f"name.example:{port}:127.0.0.1",
@@ -138,7 +128,7 @@ def test_client_certificates(folder, rule, version, http):
     def shows(name):
         return ("--cert", folder / f"{name}.crt", "--key", folder / f"{name}.key")
 
-    with Example("tls:0", f"{rule}:{folder}/ca.crt", *credentials(folder)) as example:
+    with Connection("tls:0", f"{rule}:{folder}/ca.crt", *credentials(folder)) as example:
         url = f"https://localhost:{example.ports[0]}/"
         versions = (http, "--tlsv" + version, "--tls-max", version)
         printed = "\n".join(lines_of(*versions, *shows("alice"), url))
@@ -159,14 +149,14 @@ def test_client_certificates(folder, rule, version, http):
 def test_socket_of_a_killed_server_is_replaced(tmp_path, scheme):
     path = tmp_path / "socket"
     arguments = ("unix:socket", f"scheme:{scheme}")  # a relative path
-    with Example(*arguments, cwd=tmp_path, status=-signal.SIGKILL) as killed:
+    with Connection(*arguments, cwd=tmp_path, status=-signal.SIGKILL) as killed:
         killed.process.kill()
         killed.process.wait()
         # The death of the main process ends the others, which hold the listener.
         wait_until(lambda: curl("--unix-socket", path, "http://localhost/")[0] != 0,
                    "nobody listens")
     assert stat.S_ISSOCK(path.stat().st_mode)
-    with Example(*arguments, cwd=tmp_path):
+    with Connection(*arguments, cwd=tmp_path):
         assert lines_of("--unix-socket", path, "http://localhost/")[0] == "HTTP/1"
         second = subprocess.run([BUILD / "examples/connection", *arguments], cwd=tmp_path,
                                 capture_output=True, text=True, check=False,
@@ -185,10 +175,10 @@ def test_next_server_takes_over_an_inherited_listener():
         os.set_inheritable(descriptor, True)
         port = listener.getsockname()[1]
         for _ in range(2):
-            with Example(f"fd:{descriptor}", pass_fds=[descriptor]):
+            with Connection(f"fd:{descriptor}", pass_fds=[descriptor]):
                 assert lines_of(f"http://127.0.0.1:{port}/")[0] == "HTTP/1"
             waiting = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
             waiting.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        with Example(f"fd:{descriptor}", pass_fds=[descriptor]):
+        with Connection(f"fd:{descriptor}", pass_fds=[descriptor]):
             waiting.settimeout(20 * PATIENCE)
             assert waiting.recv(15) == b"HTTP/1.1 200 OK"

@@ -2,36 +2,18 @@
 
 import json
 import os
-import re
 import subprocess
 
 import pytest
 
 from support import http1, http2
-from support.environment import BUILD, CLIENTS, PATIENCE, tool
-
-
-class Example:
-    """The example program, with the attributes of Server that the clients use."""
-
-    tls = False
-
-    def __enter__(self):
-        self.process = subprocess.Popen([BUILD / "examples/trailers", "0"], text=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.port = int(re.search(r":(\d+)/", self.process.stdout.readline())[1])
-        return self
-
-    def __exit__(self, kind, *_):
-        self.process.terminate()
-        _, stderr = self.process.communicate(timeout=30 * PATIENCE)
-        if kind is None:
-            assert (self.process.returncode, stderr) == (0, "")
+from support.environment import CLIENTS, PATIENCE, tool
+from support.example import Example
 
 
 @pytest.fixture(scope="module")
 def example():
-    with Example() as running:
+    with Example("trailers", 0) as running:
         yield running
 
 

@@ -201,10 +201,13 @@ bool Connection::serve_at_once() {
   if (find_handler(context_, *exchange_)) {
     exchange_->request.emplace(exchange_->head, exchange_->params, &incoming_, &exchange_->stop,
                                &transport_);
-    std::optional<Response> response = answer_at_once(*exchange_);
+    // Earlier responses must not wait for a handler that blocks the thread.
+    const Begin begin = exchange_->output.empty() ? Begin::coroutines : Begin::plain_functions;
+    std::optional<Response> response = answer_at_once(*exchange_, begin);
     exchange_->unanswered = !response;
     if (!response) return false;
     exchange_->response = *std::move(response);
+    if (end_ == End::abort) return false;
   }
   begin_response();
   if (!append_body()) return true;  // aborted
@@ -218,10 +221,11 @@ Task<void> Connection::serve_on() {
   exchange_->stop.observe(this);
   // A handler may wait for long, and the head has been copied.
   if (exchange_->input.empty() && exchange_->decoder.finished()) exchange_->lease.end();
-  if (exchange_->stop.hooked()) watch();  // by middleware
+  if (exchange_->stop.hooked()) watch();  // by middleware, or by a handler that has begun
   if (exchange_->unanswered) {
     // Earlier responses must not wait for this one.
-    const bool flushed = co_await flush();
+    bool flushed = exchange_->begun.has_value();
+    if (!flushed) flushed = co_await flush();
     if (!flushed) {
       end_ = End::abort;
       co_return;

@@ -382,26 +382,28 @@ void Connection::begin(H2Exchange& exchange) {
     return;
   }
   exchange.head.received_s = transport_.engine().unix_seconds();
+  ++exchange.handling.running;  // until it is answered
   if (find_handler(context_, exchange)) {
     exchange.incoming.bind(*this, exchange);
     exchange.stop.observe(&exchange.incoming);
     exchange.request.emplace(head, exchange.params, &exchange.incoming, &exchange.stop,
                              &transport_);
-    std::optional<Response> response = answer_at_once(exchange);
+    exchange.handling.reads = true;
+    std::optional<Response> response = answer_at_once(exchange, Begin::coroutines);
     if (!response) {
-      exchange.handling.reads = true;
-      ++exchange.handling.running;
       tasks_.start(answer(exchange));
       return;
     }
     exchange.response = *std::move(response);
   }
-  respond(exchange);
+  if (!exchange.handling.closed) respond(exchange);
+  if (exchange.outgoing.source() == nullptr) stop_reading(exchange);
   if (exchange.outgoing.is_pulled()) {
-    exchange.handling.reads = exchange.outgoing.source() != nullptr;
-    ++exchange.handling.running;
     tasks_.start(produce(exchange));
+    return;
   }
+  --exchange.handling.running;
+  release_if_done(exchange);
 }
 
 void Connection::admit(H2Exchange& exchange) {
