@@ -51,15 +51,14 @@ class Fields {
 // The values of a path's parameters, by their names in the pattern.
 class PathParams {
  public:
-  static constexpr std::size_t count_max = 16;
+  static constexpr std::size_t count_max = 16;  // of a pattern
 
-  void clear() noexcept { count_ = 0; }
-  void add(std::string_view name, std::string_view value) { items_.at(count_++) = {name, value}; }
+  void clear() noexcept { items_.clear(); }
+  void add(std::string_view name, std::string_view value) { items_.push_back({name, value}); }
   [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const noexcept;
 
  private:
-  std::array<Field, count_max> items_;
-  std::size_t count_ = 0;
+  std::vector<Field> items_;
 };
 
 // The part of a request before its body. The views are valid until the exchange ends.

@@ -5,17 +5,20 @@
 namespace h2server::base {
 
 void Arena::add_block(std::size_t size) {
-  const std::size_t room = std::max(size, block_bytes);
+  const std::size_t room = std::max(size, block_bytes_);
   blocks_.push_back({std::make_unique_for_overwrite<char[]>(room), room});
   next_ = blocks_.back().bytes.get();
   end_ = next_ + room;
+  block_bytes_ = std::min(2 * room, block_bytes_max);
 }
 
 void Arena::clear() noexcept {
-  if (blocks_.size() > 1) blocks_.resize(1);
-  if (!blocks_.empty() && blocks_.front().size > block_bytes) blocks_.clear();
-  next_ = blocks_.empty() ? nullptr : blocks_.front().bytes.get();
-  end_ = blocks_.empty() ? nullptr : next_ + blocks_.front().size;
+  const std::size_t size = blocks_.empty() ? 0 : blocks_.front().size;
+  // Otherwise the next block is larger, or this one was too large.
+  const bool keeps = size == block_bytes_max || (size < block_bytes_max && blocks_.size() == 1);
+  blocks_.resize(keeps ? 1 : 0);
+  next_ = keeps ? blocks_.front().bytes.get() : nullptr;
+  end_ = keeps ? next_ + size : nullptr;
 }
 
 std::size_t Arena::bytes_held() const noexcept {

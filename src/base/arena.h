@@ -1,6 +1,7 @@
 // Arena: memory for one exchange, allocated piece by piece and released all at once.
 //
-// Not thread-safe. clear() keeps the first block, so a warm exchange allocates nothing.
+// Not thread-safe. clear() keeps room for as much as was taken before, up to a limit, so a warm
+// exchange allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,8 @@ class Arena {
   [[nodiscard]] std::size_t bytes_held() const noexcept;
 
  private:
-  static constexpr std::size_t block_bytes = 2048;  // fits the head of a browser's request
+  static constexpr std::size_t block_bytes_min = 256;
+  static constexpr std::size_t block_bytes_max = 2048;  // fits the head of a browser's request
 
   struct Block {
     std::unique_ptr<char[]> bytes;
@@ -42,7 +44,8 @@ class Arena {
   void add_block(std::size_t size);
 
   std::vector<Block> blocks_;
-  char* next_ = nullptr;  // in the last block
+  std::size_t block_bytes_ = block_bytes_min;  // of the next block, at least
+  char* next_ = nullptr;                       // in the last block
   char* end_ = nullptr;
 };
 

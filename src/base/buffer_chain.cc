@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/assert.h"
@@ -11,46 +12,58 @@ namespace h2server::base {
 struct BufferChain::Block {
   std::uint32_t users;  // pieces in this block, plus one if it is a chain's tail
   std::uint32_t used;   // bytes
+  std::size_t size;     // bytes
   Block* next_free;
-  char bytes[block_bytes];
+
+  [[nodiscard]] char* bytes() noexcept { return reinterpret_cast<char*>(this + 1); }
 };
 
-// A thread's free blocks.
+// A thread's free blocks of one size.
 class BlockPool {
  public:
   using Block = BufferChain::Block;
 
+  constexpr explicit BlockPool(std::size_t size) noexcept : size_(size) {}
   ~BlockPool() {
-    while (first_ != nullptr) std::unique_ptr<Block>(std::exchange(first_, first_->next_free));
+    while (first_ != nullptr) ::operator delete(std::exchange(first_, first_->next_free));
   }
 
   Block* take() {
-    if (first_ == nullptr) return std::make_unique_for_overwrite<Block>().release();
+    if (first_ == nullptr) {
+      return ::new (::operator new(sizeof(Block) + size_))
+          Block{.users = 0, .used = 0, .size = size_, .next_free = nullptr};
+    }
     --count_;
     return std::exchange(first_, first_->next_free);
   }
 
   void give(Block* block) noexcept {
-    std::unique_ptr<Block> owned(block);
-    if (count_ == blocks_max) return;
+    if (count_ * size_ >= bytes_max) {
+      ::operator delete(block);
+      return;
+    }
     ++count_;
-    block->next_free = first_;
-    first_ = owned.release();
+    block->next_free = std::exchange(first_, block);
   }
 
  private:
-  static constexpr std::size_t blocks_max = 32;  // 2 MiB; the rest of a burst is freed
+  static constexpr std::size_t bytes_max = 2 * 1024 * 1024;  // the rest of a burst is freed
 
+  const std::size_t size_;
   Block* first_ = nullptr;
   std::size_t count_ = 0;
 };
 
 namespace {
-thread_local BlockPool block_pool;
-}
+thread_local BlockPool blocks(BufferChain::block_bytes);
+thread_local BlockPool small_blocks(BufferChain::small_block_bytes);
+}  // namespace
 
-void BufferChain::take_block() {
-  Block* const block = block_pool.take();
+// Gets a block with room for `size` bytes, or for as many as fit in one.
+void BufferChain::take_block(std::size_t size) {
+  const bool small =
+      begin_ == Begin::small && empty() && tail_ == nullptr && size <= small_block_bytes;
+  Block* const block = small ? small_blocks.take() : blocks.take();
   block->users = 1;
   block->used = 0;
   if (tail_ != nullptr) release(tail_);
@@ -58,19 +71,25 @@ void BufferChain::take_block() {
 }
 
 void BufferChain::release(Block* block) noexcept {
-  if (--block->users == 0) block_pool.give(block);
+  if (--block->users > 0) return;
+  (block->size == small_block_bytes ? small_blocks : blocks).give(block);
+}
+
+// In the tail, bytes.
+std::size_t BufferChain::room() const noexcept {
+  return tail_ != nullptr ? tail_->size - tail_->used : 0;
 }
 
 std::span<char> BufferChain::reserve(std::size_t size) {
   ASSERT(size <= block_bytes);
-  if (tail_ == nullptr || block_bytes - tail_->used < size) take_block();
-  return {tail_->bytes + tail_->used, size};
+  if (room() < size || tail_ == nullptr) take_block(size);
+  return {tail_->bytes() + tail_->used, size};
 }
 
 void BufferChain::commit(std::size_t size) {
   if (size == 0) return;
-  char* const data = tail_->bytes + tail_->used;
-  ASSERT(block_bytes - tail_->used >= size);
+  char* const data = tail_->bytes() + tail_->used;
+  ASSERT(room() >= size);
   const bool adjacent = first_ < pieces_.size() && pieces_.back().block == tail_ &&
                         pieces_.back().data + pieces_.back().size == data;
   if (adjacent) {
@@ -85,9 +104,9 @@ void BufferChain::commit(std::size_t size) {
 
 void BufferChain::append(std::string_view bytes) {
   while (!bytes.empty()) {
-    if (tail_ == nullptr || tail_->used == block_bytes) take_block();
-    const std::size_t part = std::min(bytes.size(), block_bytes - tail_->used);
-    std::memcpy(tail_->bytes + tail_->used, bytes.data(), part);
+    if (room() == 0) take_block(bytes.size());
+    const std::size_t part = std::min(bytes.size(), room());
+    std::memcpy(tail_->bytes() + tail_->used, bytes.data(), part);
     commit(part);
     bytes.remove_prefix(part);
   }

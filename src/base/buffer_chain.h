@@ -1,7 +1,7 @@
 // BufferChain: a queue of output bytes. Copied bytes lie in pooled blocks; shared bytes are
 // referenced by address.
 //
-// One owner, one thread. Blocks come from a free list of the thread and return to it as the bytes
+// One owner, one thread. Blocks come from free lists of the thread and return to them as the bytes
 // are consumed, so an idle connection holds none.
 #pragma once
 
@@ -26,13 +26,19 @@ struct FileRange {
 
 class BufferChain {
  public:
-  static constexpr std::size_t block_bytes = 64 * 1024 - 16;  // fits three HTTP/2 frames of 16 KiB
+  static constexpr std::size_t block_bytes = 64 * 1024 - 32;  // fits three HTTP/2 frames of 16 KiB
+  static constexpr std::size_t small_block_bytes = 1024 - 32;
 
-  BufferChain() = default;
+  // large: each block has block_bytes. small: the first block is small if few bytes come first,
+  // since thousands of connections may have a little to send in one turn.
+  enum class Begin : bool { large, small };
+
+  explicit BufferChain(Begin begin = Begin::large) noexcept : begin_(begin) {}
   BufferChain(const BufferChain&) = delete;
   BufferChain& operator=(const BufferChain&) = delete;
   ~BufferChain() { clear(); }
 
+  // Both must begin alike.
   void swap(BufferChain& other) noexcept {
     pieces_.swap(other.pieces_);
     std::swap(first_, other.first_);
@@ -49,6 +55,7 @@ class BufferChain {
   // Copies `bytes`.
   void append(std::string_view bytes);
   // Returns contiguous room for `size` bytes, at most block_bytes. Appends nothing until commit().
+  // Ask for what follows, too, if that is known.
   [[nodiscard]] std::span<char> reserve(std::size_t size);
   // Appends the first `size` bytes of the room that the last reserve() returned.
   void commit(std::size_t size);
@@ -86,9 +93,11 @@ class BufferChain {
   };
   friend class BlockPool;
 
-  void take_block();
+  [[nodiscard]] std::size_t room() const noexcept;
+  void take_block(std::size_t size);
   static void release(Block* block) noexcept;
 
+  const Begin begin_;
   std::vector<Piece> pieces_;
   std::size_t first_ = 0;  // index into pieces_; earlier pieces are consumed
   Block* tail_ = nullptr;  // where the next copy goes; counted as a user of the block

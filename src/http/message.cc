@@ -17,8 +17,8 @@ std::optional<std::string_view> Fields::find(std::string_view name) const noexce
 }
 
 std::optional<std::string_view> PathParams::find(std::string_view name) const noexcept {
-  for (std::size_t i = 0; i < count_; ++i) {
-    if (items_[i].name == name) return items_[i].value;
+  for (const Field& item : items_) {
+    if (item.name == name) return item.value;
   }
   return std::nullopt;
 }

@@ -72,29 +72,44 @@ std::string describe(const ExchangeState& exchange) {
                      exchange.route != nullptr ? *exchange.route : "none");
 }
 
-Task<Result<std::string_view>> read_source(BodySource& source, coro::StopState& stop) {
-  std::exception_ptr failure;
+NextPiece::NextPiece(BodySource& source, coro::StopState& stop) noexcept {
   try {
-    Task<Result<std::string_view>> read = source.read();
-    read.stop_by(stop);
-    Result<std::string_view> piece = co_await read;
-    co_return piece;
+    read_.emplace(source.read());
+    read_->stop_by(stop);
   } catch (...) {
-    failure = std::current_exception();
+    fail();
   }
-  base::log_error("the source of a response's body failed: {}", text_of(failure));
-  co_return std::unexpected(Error{0, "body source threw"});
+}
+
+Result<std::string_view> NextPiece::await_resume() noexcept {
+  try {
+    if (read_) return read_->await_resume();
+  } catch (...) {
+    fail();
+  }
+  return std::unexpected(Error{0, "body source threw"});
+}
+
+void NextPiece::fail() noexcept {
+  base::log_error("the source of a response's body failed: {}", text_of(std::current_exception()));
+  read_.reset();
+}
+
+Task<bool> make_resident(io::Engine& engine, file::PartSender& part) {
+  const file::PartSender::Span span = *part.not_resident();
+  const int result = co_await file::make_call(&engine, part.populate(span));
+  if (result < 0) co_return false;  // the file shrank, or the disk failed
+  part.made_resident(span);
+  co_return true;
 }
 
 Task<bool> pull(io::Engine& engine, OutgoingBody& body, coro::StopState& stop) {
   if (file::PartSender* const part = body.not_resident()) {
-    const file::PartSender::Span span = *part->not_resident();
-    const int result = co_await file::make_call(&engine, part->populate(span));
-    if (result < 0) co_return false;  // the file shrank, or the disk failed
-    part->made_resident(span);
-    co_return true;
+    const bool resident = co_await make_resident(engine, *part);
+    co_return resident;
   }
-  const Result<std::string_view> piece = co_await read_source(*body.source(), stop);
+  NextPiece next(*body.source(), stop);
+  const Result<std::string_view> piece = co_await next;
   co_return piece&& body.offer(*piece);
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <coroutine>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/counter.h"
@@ -39,12 +41,37 @@ bool find_handler(const ServerContext& context, ExchangeState& exchange);
 
 // Describes a request for the operator: "GET /slow/1 (route /slow/{n})".
 std::string describe(const ExchangeState& exchange);
-// Reads the next piece of a response's body. What the source throws becomes an error, since the
-// head has been sent.
-Task<Result<std::string_view>> read_source(BodySource& source, coro::StopState& stop);
+// Awaited: the next piece of a response's body. What the source throws becomes an error, since the
+// head has been sent. Has no frame of its own, because thousands of streams may wait here.
+class NextPiece {
+ public:
+  // Both must outlive this. The source has the stop state `stop`.
+  NextPiece(BodySource& source, coro::StopState& stop) noexcept;
 
-// Waits for what the body needs when next_size() is 0: a piece of its source, or its file in the
-// page cache. Returns false if the body can't be completed. The source has the stop state `stop`.
+  bool await_ready() const noexcept { return !read_; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> waiter) noexcept {
+    try {
+      return read_->await_suspend(waiter);
+    } catch (...) {
+      fail();
+      return false;
+    }
+  }
+  Result<std::string_view> await_resume() noexcept;
+
+ private:
+  void fail() noexcept;
+
+  std::optional<Task<Result<std::string_view>>> read_;  // none: the source threw
+};
+
+// Waits until the next part of the body's file is in the page cache. Returns false if the body
+// can't be completed.
+Task<bool> make_resident(io::Engine& engine, file::PartSender& part);
+
+// Waits for what the body needs when next_size() is 0: one of the two. Returns false if the body
+// can't be completed.
 Task<bool> pull(io::Engine& engine, OutgoingBody& body, coro::StopState& stop);
 
 }  // namespace h2server::http

@@ -1,5 +1,8 @@
 #include "io/job_pool.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -54,6 +57,10 @@ bool JobPool::start_thread() {
 }
 
 void JobPool::serve() {
+  // A thread that is woken must not take the core from a worker that has more calls to hand over,
+  // nor from a thread that is about to take them.
+  const sched_param none{};
+  ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &none);
   std::unique_lock lock(mutex_);
   for (;;) {
     summons_.wait(lock, [this] { return ending_ || summoned_; });

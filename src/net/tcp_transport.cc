@@ -10,9 +10,25 @@
 
 namespace h2server::net {
 
+namespace {
+constexpr std::size_t few_pieces = 2;
+constexpr std::size_t many_pieces = 32;
+}  // namespace
+
+// Thousands of writes may wait, most of them for few pieces: their frames are small.
 Task<Result<void>> TcpTransport::write(base::BufferChain& bytes, base::Pace& pace) {
-  std::array<iovec, 32> pieces;
+  return bytes.pieces() <= few_pieces ? write_pieces<few_pieces>(bytes, pace)
+                                      : write_pieces<many_pieces>(bytes, pace);
+}
+
+template <std::size_t count_max>
+Task<Result<void>> TcpTransport::write_pieces(base::BufferChain& bytes, base::Pace& pace) {
+  std::array<iovec, count_max> pieces;
   while (!bytes.empty()) {
+    if (count_max == few_pieces && bytes.pieces() > count_max) {  // some were added meanwhile
+      const Result<void> written = co_await write_pieces<many_pieces>(bytes, pace);
+      co_return written;
+    }
     const bool by_file = sends_files_ && socket_.engine().sends_files();
     const std::size_t count = by_file ? bytes.gather_before_file(pieces) : bytes.gather(pieces);
     const std::int64_t from_ms = engine().now_ms();

@@ -27,6 +27,9 @@ class TcpTransport final : public Transport {
   [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
 
  private:
+  template <std::size_t count_max>
+  Task<Result<void>> write_pieces(base::BufferChain& bytes, base::Pace& pace);
+
   io::Socket socket_;
   bool sends_files_ = true;  // sends from file descriptors, if the engine can
 };

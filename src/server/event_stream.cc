@@ -129,41 +129,71 @@ class Shard final : public coro::Delivery,
       overflowed_ = true;
     }
     arrived_.push_back(sent);
-    if (posted_ != nullptr) return true;
-    posted_ = shared_from_this();
-    if (coro::post(*mailbox_, *this)) return true;
-    posted_ = nullptr;
-    return false;
+    return post();
   }
 
  private:
   void arrive() noexcept override {
-    std::vector<Sent> arrived;
-    std::shared_ptr<Shard> self;
+    std::shared_ptr<Shard> self;  // may be the last reference
     {
       const std::lock_guard lock(mutex_);
-      arrived.swap(arrived_);
-      if (std::exchange(overflowed_, false)) arrived.assign(1, Sent{.lost = true});
       self = std::move(posted_);
+      if (std::exchange(overflowed_, false)) {
+        arrived_.clear();
+        give_instead(Sent{.lost = true});
+      }
+      if (giving_.empty()) giving_.swap(arrived_);
     }
-    for (const Sent& sent : arrived) give_all(sent);
-    sent_ms_ = io::Engine::current()->now_ms();
+    give_some();
   }
   void drop() noexcept override {
     std::shared_ptr<Shard> self;  // may be the last reference
     const std::lock_guard lock(mutex_);
     self = std::move(posted_);
   }
-  void on_stop(StopReason) noexcept override { give_all({}); }
+  void on_stop(StopReason) noexcept override {
+    give_instead({});
+    give_some();
+  }
 
-  // A client that gets an event may end, and others with it.
-  void give_all(const Sent& sent) {
-    for (Subscription* one = first_; one != nullptr; one = visited_) {
-      visited_ = one->next;
-      if (sent.lost) one->cut_off();
-      else if (sent.bytes != nullptr) one->add(sent);
-      else one->end();
+  void give_instead(const Sent& sent) {
+    giving_.assign(1, sent);
+    begun_ = false;
+    visited_ = nullptr;
+  }
+
+  // Gives the events that wait to some clients. The others have their turn after what else waits
+  // for this worker; until then the memory of these sends can be used again. A client that gets an
+  // event may end, and others with it.
+  void give_some() {
+    constexpr int clients_max = 256;
+    if (std::exchange(gives_, true)) return;
+    for (int left = clients_max; left > 0 && !giving_.empty();) {
+      const Sent sent = giving_.front();
+      if (!std::exchange(begun_, true)) visited_ = first_;
+      for (; visited_ != nullptr && left > 0; --left) {
+        Subscription& one = *std::exchange(visited_, visited_->next);
+        if (sent.lost) one.cut_off();
+        else if (sent.bytes != nullptr) one.add(sent);
+        else one.end();
+      }
+      if (visited_ != nullptr || !begun_) continue;
+      giving_.pop_front();
+      begun_ = false;
     }
+    gives_ = false;
+    sent_ms_ = io::Engine::current()->now_ms();
+    const std::lock_guard lock(mutex_);
+    if (!giving_.empty() || !arrived_.empty()) post();
+  }
+
+  // With the lock held. Returns false if the worker has ended.
+  bool post() {
+    if (posted_ != nullptr) return true;
+    posted_ = shared_from_this();
+    if (coro::post(*mailbox_, *this)) return true;
+    posted_ = nullptr;
+    return false;
   }
 
   // The first client of the worker has come.
@@ -183,9 +213,9 @@ class Shard final : public coro::Delivery,
   void keep_alive() {
     static const Bytes comment = std::make_shared<const std::string>(":\n\n");
     const std::int64_t now_ms = engine_->now_ms();
-    if (now_ms >= sent_ms_ + keep_alive_ms_) {
-      sent_ms_ = now_ms;
-      give_all({std::numeric_limits<std::uint64_t>::max(), comment});
+    if (now_ms >= sent_ms_ + keep_alive_ms_ && giving_.empty()) {
+      giving_.push_back({std::numeric_limits<std::uint64_t>::max(), comment});
+      give_some();
     }
     if (first_ != nullptr) engine_->arm_timer(timer_, sent_ms_ + keep_alive_ms_);
   }
@@ -194,13 +224,16 @@ class Shard final : public coro::Delivery,
   const std::size_t waiting_max_;
   const std::int64_t keep_alive_ms_;
   std::mutex mutex_;
-  std::vector<Sent> arrived_;  // at most waiting_max_ + 1
+  std::deque<Sent> arrived_;  // at most waiting_max_ + 1
   bool overflowed_ = false;
   std::shared_ptr<Shard> posted_;  // this, while it is in the mailbox
   std::atomic<std::size_t> count_{0};
   // On the worker's thread.
   Subscription* first_ = nullptr;
-  Subscription* visited_ = nullptr;  // the next of give_all()
+  std::deque<Sent> giving_;          // on their way; arrived_ comes after them
+  Subscription* visited_ = nullptr;  // the next one that gets the first of them
+  bool begun_ = false;               // some have got it
+  bool gives_ = false;               // give_some() runs
   io::Engine* engine_ = nullptr;
   base::Timer timer_;
   std::int64_t sent_ms_ = 0;

@@ -33,16 +33,39 @@ TEST(Arena, PiecesDoNotOverlap) {
   }
 }
 
-TEST(Arena, KeepsItsFirstBlockWhenItIsCleared) {
+TEST(Arena, KeepsRoomForWhatIsUsual) {
   Arena arena;
   EXPECT_EQ(arena.bytes_held(), 0U);
   const char* const first = arena.take(10).data();
-  for (int i = 0; i < 10; ++i) std::ignore = arena.take(2000);
-  EXPECT_GT(arena.bytes_held(), 10U * 2000);
+  EXPECT_EQ(arena.bytes_held(), 256U);
   arena.clear();
-  EXPECT_EQ(arena.bytes_held(), 2048U);
-  EXPECT_EQ(arena.take(2048).data(), first);
-  EXPECT_EQ(arena.bytes_held(), 2048U);
+  EXPECT_EQ(arena.take(256).data(), first);
+  EXPECT_EQ(arena.bytes_held(), 256U);
+  std::ignore = arena.take(100);
+  EXPECT_EQ(arena.bytes_held(), 256U + 512);
+  arena.clear();
+  EXPECT_EQ(arena.bytes_held(), 0U);
+  // From now on one block is enough.
+  for (int i = 0; i < 3; ++i) {
+    std::ignore = arena.take(256);
+    std::ignore = arena.take(100);
+    EXPECT_EQ(arena.bytes_held(), 1024U);
+    arena.clear();
+    EXPECT_EQ(arena.bytes_held(), 1024U);
+  }
+}
+
+TEST(Arena, GrowsWhileItIsUsed) {
+  Arena arena;
+  for (int i = 0; i < 10; ++i) std::ignore = arena.take(2000);
+  EXPECT_GE(arena.bytes_held(), 10U * 2000);
+  arena.clear();
+  EXPECT_EQ(arena.bytes_held(), 0U);
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 10; ++i) std::ignore = arena.take(2000);
+    arena.clear();
+    EXPECT_EQ(arena.bytes_held(), 2048U);
+  }
 }
 
 TEST(Arena, KeepsNoLargeBlockWhenItIsCleared) {

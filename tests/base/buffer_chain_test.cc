@@ -89,6 +89,27 @@ TEST(BufferChain, SpreadsOverBlocks) {
   EXPECT_TRUE(text_of(chain) == "begin" + bytes);
 }
 
+TEST(BufferChain, MayBeginWithASmallBlock) {
+  constexpr std::size_t small = BufferChain::small_block_bytes;
+  struct Row {
+    std::size_t first, then, pieces;
+  };
+  for (const Row& row : {Row{1, small - 1, 1}, Row{1, small, 2}, Row{small, small, 2},
+                         Row{small + 1, block - small - 1, 1}, Row{5, block + small - 5, 2},
+                         Row{5, block + small - 4, 3}}) {
+    BufferChain chain(BufferChain::Begin::small);
+    chain.append(std::string(row.first, 'a'));
+    chain.append(std::string(row.then, 'b'));
+    EXPECT_EQ(pieces_of(chain), row.pieces) << row.first << " " << row.then;
+    EXPECT_TRUE(text_of(chain) == std::string(row.first, 'a') + std::string(row.then, 'b'));
+    chain.consume(chain.size());
+    // The room that was asked for decides, not what is used of it.
+    chain.commit(chain.reserve(small + 1).size() - small);
+    chain.append(std::string(small, 'c'));
+    EXPECT_EQ(pieces_of(chain), 1U);
+  }
+}
+
 TEST(BufferChain, ReservesOneStretch) {
   BufferChain chain;
   chain.append(std::string(block - 10, 'x'));

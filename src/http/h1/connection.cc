@@ -328,7 +328,8 @@ void Connection::begin_response() {
   const bool ends_with_connection = !response.size() && version == Version::http_1_0;
   const EncodeOptions options{.date = context_.date.at(transport_.engine().unix_seconds()),
                               .version = version,
-                              .close = must_close_after_response() || ends_with_connection};
+                              .close = must_close_after_response() || ends_with_connection,
+                              .following = has_body ? response.size().value_or(0) : 0};
   encode_head(exchange_->output, response, options);
   // If input is unread, the peer may still be sending more.
   const bool all_read = exchange_->decoder.finished() && exchange_->input.empty();
@@ -370,8 +371,17 @@ Task<bool> Connection::send_body() {
   OutgoingBody& outgoing = exchange_->outgoing;
   while (!outgoing.finished()) {
     if (outgoing.next_size(1) == 0) {
-      const bool pulled = co_await pull_more();
-      if (!pulled) co_return false;
+      // What is ready must not wait for more.
+      bool ready = co_await flush();
+      if (!ready) co_return false;
+      if (file::PartSender* const part = outgoing.not_resident()) {
+        ready = co_await make_resident(transport_.engine(), *part);
+      } else {
+        NextPiece next(*outgoing.source(), exchange_->stop);
+        const Result<std::string_view> piece = co_await next;
+        ready = piece && outgoing.offer(*piece);
+      }
+      if (!ready) co_return false;
     }
     if (!append_body()) co_return false;
     if (outgoing.finished()) break;
@@ -385,14 +395,6 @@ Task<bool> Connection::send_body() {
     }
   }
   co_return true;
-}
-
-// Flushes, then waits for more of the body. Returns false on an error.
-Task<bool> Connection::pull_more() {
-  const bool flushed = co_await flush();
-  if (!flushed) co_return false;
-  const bool pulled = co_await pull(transport_.engine(), exchange_->outgoing, exchange_->stop);
-  co_return pulled;
 }
 
 Task<bool> Connection::flush() {

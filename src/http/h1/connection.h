@@ -29,12 +29,12 @@ struct H1Exchange : ExchangeState {
   std::string head_buffer;  // a head that arrives in several leases
   std::int64_t head_due_ms = 0;
   std::optional<Parser> parser;
-  base::BufferChain output;
+  base::BufferChain output{base::BufferChain::Begin::small};
   base::Pace sending{0, 1};    // of the connection, while it is busy
   base::Pace receiving{0, 1};  // of the request's body
 
-  base::BufferChain writing;  // the write in flight
-  coro::Event written;        // for a flush that waits for the one in flight
+  base::BufferChain writing{base::BufferChain::Begin::small};  // the write in flight
+  coro::Event written;  // for a flush that waits for the one in flight
   bool flushing = false;
   bool handling = false;           // the handler, or the source of its response, may wait
   bool starts_watch = false;       // watch() runs
@@ -115,7 +115,6 @@ class Connection final : private Drainable, private coro::StopState::Observer {
   void begin_response();
   Task<bool> send_body();
   bool append_body();
-  Task<bool> pull_more();
   Task<bool> drop_request_body();
   void drop_arrived_body();
 

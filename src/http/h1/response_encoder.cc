@@ -1,5 +1,6 @@
 #include "http/h1/response_encoder.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <vector>
@@ -90,7 +91,8 @@ void encode_head(base::BufferChain& out, const Response& response, const EncodeO
   const File* const file = response.described_by();
   const std::size_t bound = size_bound(response, file);
   if (bound <= base::BufferChain::block_bytes) {
-    const std::span<char> room = out.reserve(bound);
+    constexpr std::uint64_t most = base::BufferChain::block_bytes;
+    const std::span<char> room = out.reserve(std::min(most, bound + options.following));
     Writer writer(room);
     write_head(writer, response, options, file);
     out.commit(writer.written(room));

@@ -403,7 +403,7 @@ void Connection::begin(H2Exchange& exchange) {
     return;
   }
   --exchange.handling.running;
-  release_if_done(exchange);
+  if (exchange.handling.closed) release_if_done(exchange);
 }
 
 void Connection::admit(H2Exchange& exchange) {
@@ -537,10 +537,11 @@ void Connection::respond(H2Exchange& exchange) {
 // Ends reading of the request's body. Discards what is unread.
 void Connection::stop_reading(H2Exchange& exchange) {
   exchange.handling.reads = false;
-  const std::size_t unread = exchange.handling.arrived.size();
-  exchange.handling.arrived.clear();
   exchange.handling.lent = 0;
-  if (unread > 0) drop(exchange, unread);
+  const std::size_t unread = exchange.handling.arrived.size();
+  if (unread == 0) return;
+  exchange.handling.arrived.clear();
+  drop(exchange, unread);
 }
 
 Task<Result<std::string_view>> Connection::read_body(H2Exchange& exchange) {
