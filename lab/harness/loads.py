@@ -72,6 +72,7 @@ class H2load:
     connections: int
     streams: int
     requests: int
+    posted_bytes: int = 0  # if not 0, each request is a POST with a body of this size
 
     tool = "h2load"
 
@@ -87,7 +88,11 @@ class H2load:
 
     def command(self, target):
         protocol = ["--h1"] if target.protocol == "h1" else ["-m", str(self.streams)]
-        return ["h2load", *protocol, "-n", str(self.requests), "-c", str(self.connections),
+        body = []
+        if self.posted_bytes:
+            body = ["-d", str(target.work / "posted")]
+            (target.work / "posted").write_bytes(b"x" * self.posted_bytes)
+        return ["h2load", *protocol, *body, "-n", str(self.requests), "-c", str(self.connections),
                 f"--log-file={target.work / 'requests.log'}", target.url]
 
     def read(self, output, target):

@@ -10,6 +10,7 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -18,7 +19,7 @@ import numpy
 from harness import meter, processes, spread
 from harness.loads import Target, reading_of
 from harness.processes import Failure
-from harness.servers import ROOT, Setting
+from harness.servers import EVENTS, ROOT, Setting
 
 _LOAD_S_MAX = 300
 _TRACED_LOAD_S_MAX = 60  # few requests, but strace is slow
@@ -245,6 +246,61 @@ def _hold(lab, started, connections):
     said = json.loads(output.splitlines()[-1])
     reading_of(said)  # raises Failure on errors
     return grown, said, " ".join(command[1:])
+
+
+class _EventClients:
+    """Context manager: harness/events.py with `count` clients of the server, all connected."""
+
+    def __init__(self, lab, started, count):
+        self.command = processes.pinned(
+            lab.load_cpus, [sys.executable, EVENTS, "clients", started.target.port, count])
+
+    def __enter__(self):
+        self._process = subprocess.Popen(self.command, stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self._await("ready")
+        return self
+
+    def __exit__(self, *exception):
+        processes.stop(self._process)
+
+    def send(self):
+        """Sends one event, and waits until all have it."""
+        self._process.stdin.write("send\n")
+        self._process.stdin.flush()
+        self._await("done")
+
+    def _await(self, word):
+        if (not select.select([self._process.stdout], [], [], _LOAD_S_MAX)[0]
+                or self._process.stdout.readline() != f"{word}\n"):
+            raise Failure(f"the clients of the event stream do not say {word}")
+
+
+def event_streams(subject, count, owns_memory=True):
+    """Returns the procedure that sends events to `count` clients at once.
+
+    A request is one event for one client. Without `owns_memory` the server's memory is not shown.
+    """
+    events = 5
+
+    def procedure(lab, _):
+        with Started(lab, subject) as started:
+            with _EventClients(lab, started, 16) as few:  # first use allocates what nobody owns
+                few.send()
+            before = meter.anonymous_kib(started.pid)
+            with _EventClients(lab, started, count) as clients:
+                clients.send()
+                with meter.Meter(started.pid) as metered:
+                    for _ in range(events):
+                        clients.send()
+                grown = meter.anonymous_kib(started.pid)
+                command = " ".join(clients.command[3:]).replace(f"{ROOT}/", "")
+        measures = {"cpu_us": metered.usage.cpu_ns / 1000 / (events * count)}
+        if owns_memory:
+            measures["kib_per_connection"] = (grown - before) / count
+        return Outcome(events * count, measures, command)
+
+    return procedure
 
 
 def balance(subject, load):

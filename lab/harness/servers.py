@@ -9,11 +9,13 @@ import shlex
 import shutil
 import string
 import subprocess
+import sys
 
 from harness import processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEERS = ROOT / "lab/peers"
+EVENTS = pathlib.Path(__file__).with_name("events.py")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,6 +106,24 @@ def stage(build, stage_name, scheme):
                 setting.root]
 
     return Server("h2server", str(build / "lab/stages"), command, version=())
+
+
+def library(build):
+    """Returns the program with small handlers on the library, one worker, cleartext."""
+
+    def command(binary, setting):
+        return [binary, "--port", setting.port, setting.root]
+
+    return Server("h2server", str(build / "lab/library"), command, version=())
+
+
+def event_floor():
+    """Returns the program that sends events to its clients and does nothing else."""
+
+    def command(binary, setting):
+        return [binary, EVENTS, "serve", setting.port]
+
+    return Server("floor", sys.executable, command, version=())
 
 
 def floor(build, engine):

@@ -49,7 +49,7 @@ def test_each_experiment_measures_ours(measured):
     }
     assert of_ours == {
         "stages", "threads", "peers", "schemes", "connections", "sizes", "engines", "uploads",
-        "idle", "balance", "latency",
+        "idle", "balance", "latency", "library",
     }
 
 

@@ -26,8 +26,8 @@ SYSTEM_HEADERS = {
     "file": r"fcntl|pthread|sys/(mman|resource|stat)|unistd",
     "net": r"arpa/inet|fcntl|ifaddrs|linux/sockios|malloc|net/if|netdb|netinet/(in|tcp)|poll"
            r"|sys/(file|ioctl|socket|stat|un)|unistd",
-    "io": r"fcntl|linux/openat2|poll|sys/(epoll|eventfd|ioctl|mman|sendfile|socket|syscall|timerfd|uio)"
-          r"|unistd",
+    "io": r"fcntl|linux/openat2|poll|pthread|sched"
+          r"|sys/(epoll|eventfd|ioctl|mman|sendfile|socket|syscall|timerfd|uio)|unistd",
     "coro": r"$^",
     "base": r"sys/(mman|uio)|unistd",
 }

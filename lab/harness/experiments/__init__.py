@@ -3,7 +3,7 @@
 import importlib
 
 _NAMES = ["stages", "threads", "peers", "schemes", "connections", "sizes", "engines", "uploads",
-          "idle", "balance", "latency"]
+          "idle", "balance", "latency", "library"]
 
 # {name: Definition}, in the order of the report.
 ALL = {
