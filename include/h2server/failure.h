@@ -21,7 +21,7 @@ enum class Culprit : std::uint8_t { client, server, system };
 struct Failure {
   Reach reach = Reach::exchange;
   Culprit culprit = Culprit::server;
-  int status = 500;                   // of the response
+  int status = 500;                   // of the response, unless that is cut off
   std::string what;                   // for the operator; not to be sent to clients
   std::exception_ptr exception = {};  // what the handler threw, or null
 };
@@ -51,9 +51,10 @@ class HttpError : public std::runtime_error {
 // and no body. The response keeps the fields of the one that it replaces, except those it has
 // itself. Called on all workers concurrently. If it throws, a plain page with the status is sent.
 using ErrorHandler = std::function<Response(const Request&, const Failure&)>;
-// Called for each exception that becomes a response, before that is sent. What a handler throws
-// after Exchange::respond() and what a BodySource throws is logged instead, and what the
-// hook throws, too.
+// Called for each exception that becomes a response, before that is sent, and for each that cuts a
+// response off: what a handler throws after Exchange::respond(), and what a BodySource throws. That
+// ends an HTTP/1.1 connection, and a stream of HTTP/2. Without a hook they are logged, except
+// faults of the client. What the hook throws is logged.
 using FailureHook = std::function<void(const Request&, const Failure&)>;
 
 }  // namespace h2server

@@ -1,8 +1,9 @@
-// TraceContext: where a request stands in a distributed trace, as the field traceparent carries it
-// (W3C Trace Context, Level 1).
+// TraceContext: where a request stands in a distributed trace, as the fields traceparent and
+// tracestate carry it (W3C Trace Context, Level 1).
 //
 //   const TraceContext trace = trace_of(request).value_or(TraceContext::start(true)).child();
-//   // log trace.trace_id(), send "traceparent: " + trace.to_field() upstream
+//   // log trace.trace_id(), send "traceparent: " + trace.to_field() upstream, and
+//   // "tracestate: " + trace.state() unless that is empty
 //
 // A value object.
 #pragma once
@@ -48,18 +49,24 @@ class TraceContext {
   // Returns the value of traceparent, in version 00.
   [[nodiscard]] std::string to_field() const;
 
+  // Returns the value of tracestate, for what this request causes (3.3): what other systems want to
+  // be passed on. Empty if there is none.
+  [[nodiscard]] const std::string& state() const noexcept { return state_; }
+
  private:
   static constexpr std::size_t trace_digits = 32;
   static constexpr std::size_t parent_digits = 16;
 
   std::array<char, trace_digits + parent_digits> digits_{};
   bool sampled_ = false;
+  std::string state_;
 
   TraceContext() = default;
+  friend std::optional<TraceContext> trace_of(const Request& request) noexcept;
 };
 
 // Returns the context that the request carries: nullopt if it has no traceparent, several, or a
-// malformed one.
+// malformed one. A tracestate of more than 512 bytes is dropped (3.3.1.5).
 [[nodiscard]] std::optional<TraceContext> trace_of(const Request& request) noexcept;
 
 // Returns a random number from the kernel, one system call. Any thread.

@@ -70,7 +70,7 @@ bool is_bodiless_error(const Response& response) noexcept {
 }
 
 // A client's mistake is not logged: any client could fill the log.
-void report(const ExchangeState& exchange, const Failure& failure) {
+void report(const ExchangeState& exchange, const Failure& failure, const char* when = "") {
   if (exchange.composition != nullptr && exchange.composition->failure_hook) {
     try {
       exchange.composition->failure_hook(*exchange.request, failure);
@@ -81,8 +81,8 @@ void report(const ExchangeState& exchange, const Failure& failure) {
   }
   const bool stopped = exchange.stop.stopped();  // nobody waits for the response
   if (failure.culprit == Culprit::client || stopped) return;
-  base::log_error("handler of {} {} failed: {}", exchange.head.method_name, exchange.head.target,
-                  failure.what);
+  base::log_error("handler of {} {} failed{}: {}", exchange.head.method_name, exchange.head.target,
+                  when, failure.what);
 }
 
 // Keeps the fields that the response of an error handler does not have.
@@ -188,7 +188,7 @@ Task<Response> call_handler(ExchangeState& exchange) {
   std::exception_ptr failure;
   try {
     if (const Handler::Duplex* const duplex = exchange.handler->duplex()) {
-      exchange.duplex = std::make_unique<Duplex>(*exchange.request, exchange.stop);
+      exchange.duplex = std::make_unique<Duplex>(exchange);
       Response response = co_await exchange.duplex->begin(*duplex);
       co_return std::move(response);
     }
@@ -246,6 +246,12 @@ std::string text_of(const std::exception_ptr& exception) {
   } catch (...) {
     return "an exception that is no std::exception";
   }
+}
+
+void report_cut_off(const ExchangeState& exchange, const std::exception_ptr& exception) noexcept {
+  Failure failure = failure_of(exception);
+  if (exchange.head.version != Version::http_2) failure.reach = Reach::connection;
+  report(exchange, failure, " after its head");
 }
 
 std::optional<Response> answer_at_once(const Handler& handler, Request& request) {

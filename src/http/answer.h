@@ -42,6 +42,9 @@ std::optional<Response> answer_at_once(ExchangeState& exchange, Begin begin) noe
 // Answers what answer_at_once() has not. Its task takes the stop state of the exchange.
 Task<Response> answer(ExchangeState& exchange);
 
+// Tells the operator of what was thrown after the response's head, which cuts the response off.
+void report_cut_off(const ExchangeState& exchange, const std::exception_ptr& exception) noexcept;
+
 // Calls a handler alone. Returns nullopt if its coroutine is needed. Throws what it throws.
 std::optional<Response> answer_at_once(const Handler& handler, Request& request);
 

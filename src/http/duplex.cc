@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/log.h"
 #include "http/answer.h"
 
 namespace h2server {
@@ -44,6 +43,9 @@ struct Duplex::Idle {
   void await_resume() const noexcept {}
 };
 
+Duplex::Duplex(ExchangeState& exchange) noexcept
+    : state_(exchange), request_(*exchange.request), stop_(exchange.stop) {}
+
 void Duplex::notify(coro::StoppableWait*& waiting) {
   if (waiting != nullptr) std::exchange(waiting, nullptr)->complete();
 }
@@ -78,10 +80,7 @@ Task<void> Duplex::run(const Handler::Duplex& handler) {
   }
   if (finished_ || discarded_) failure_ = nullptr;  // the response is complete
   cut_ = !finished_ && stop_.stopped();
-  if (failure_ && responded_) {
-    base::log_error("handler of {} {} failed after its head: {}", request_.head().method_name,
-                    request_.head().target, text_of(failure_));
-  }
+  if (failure_ && responded_) report_cut_off(state_, failure_);
   finished_ = true;
   notify(head_wanted_);
   notify(piece_wanted_);

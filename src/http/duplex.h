@@ -15,10 +15,12 @@
 
 namespace h2server::http {
 
+struct ExchangeState;
+
 class Duplex {
  public:
-  // Both must outlive this.
-  Duplex(Request& request, coro::StopState& stop) noexcept : request_(request), stop_(stop) {}
+  // `exchange`, which has a request, must outlive this.
+  explicit Duplex(ExchangeState& exchange) noexcept;
 
   // Runs the handler until it has sent the head, and returns that with a source for the body. What
   // the handler throws before is thrown; what it throws later makes the source fail. `handler` must
@@ -52,6 +54,7 @@ class Duplex {
   Task<Result<std::string_view>> read();
   static void notify(coro::StoppableWait*& waiting);
 
+  ExchangeState& state_;
   Request& request_;
   coro::StopState& stop_;
   Exchange exchange_{*this};

@@ -4,7 +4,6 @@
 
 #include <exception>
 
-#include "base/log.h"
 #include "file/calls.h"
 #include "http/answer.h"
 #include "http/message.h"
@@ -72,10 +71,10 @@ std::string describe(const ExchangeState& exchange) {
                      exchange.route != nullptr ? *exchange.route : "none");
 }
 
-NextPiece::NextPiece(BodySource& source, coro::StopState& stop) noexcept {
+NextPiece::NextPiece(ExchangeState& exchange) noexcept : exchange_(exchange) {
   try {
-    read_.emplace(source.read());
-    read_->stop_by(stop);
+    read_.emplace(exchange.outgoing.source()->read());
+    read_->stop_by(exchange.stop);
   } catch (...) {
     fail();
   }
@@ -91,7 +90,7 @@ Result<std::string_view> NextPiece::await_resume() noexcept {
 }
 
 void NextPiece::fail() noexcept {
-  base::log_error("the source of a response's body failed: {}", text_of(std::current_exception()));
+  report_cut_off(exchange_, std::current_exception());
   read_.reset();
 }
 
@@ -103,14 +102,14 @@ Task<bool> make_resident(io::Engine& engine, file::PartSender& part) {
   co_return true;
 }
 
-Task<bool> pull(io::Engine& engine, OutgoingBody& body, coro::StopState& stop) {
-  if (file::PartSender* const part = body.not_resident()) {
+Task<bool> pull(io::Engine& engine, ExchangeState& exchange) {
+  if (file::PartSender* const part = exchange.outgoing.not_resident()) {
     const bool resident = co_await make_resident(engine, *part);
     co_return resident;
   }
-  NextPiece next(*body.source(), stop);
+  NextPiece next(exchange);
   const Result<std::string_view> piece = co_await next;
-  co_return piece&& body.offer(*piece);
+  co_return piece&& exchange.outgoing.offer(*piece);
 }
 
 }  // namespace h2server::http

@@ -45,8 +45,8 @@ std::string describe(const ExchangeState& exchange);
 // head has been sent. Has no frame of its own, because thousands of streams may wait here.
 class NextPiece {
  public:
-  // Both must outlive this. The source has the stop state `stop`.
-  NextPiece(BodySource& source, coro::StopState& stop) noexcept;
+  // The body of `exchange`, which must outlive this, has a source.
+  explicit NextPiece(ExchangeState& exchange) noexcept;
 
   bool await_ready() const noexcept { return !read_; }
   template <class Promise>
@@ -63,6 +63,7 @@ class NextPiece {
  private:
   void fail() noexcept;
 
+  ExchangeState& exchange_;
   std::optional<Task<Result<std::string_view>>> read_;  // none: the source threw
 };
 
@@ -72,6 +73,6 @@ Task<bool> make_resident(io::Engine& engine, file::PartSender& part);
 
 // Waits for what the body needs when next_size() is 0: one of the two. Returns false if the body
 // can't be completed.
-Task<bool> pull(io::Engine& engine, OutgoingBody& body, coro::StopState& stop);
+Task<bool> pull(io::Engine& engine, ExchangeState& exchange);
 
 }  // namespace h2server::http

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "base/random.h"
 #include "http/syntax.h"
@@ -76,13 +77,24 @@ std::string TraceContext::to_field() const {
 }
 
 std::optional<TraceContext> trace_of(const Request& request) noexcept {
+  constexpr std::size_t state_bytes_max = 512;
   std::optional<std::string_view> value;
+  std::string state;
   for (const Field& line : request.head().fields) {
+    if (http::equals_ignoring_case(line.name, "tracestate")) {
+      // 3.3.1: several lines are one list (RFC 9110, 5.3).
+      if (!state.empty() && !line.value.empty()) state += ',';
+      state.append(line.value);
+      continue;
+    }
     if (!http::equals_ignoring_case(line.name, "traceparent")) continue;
     if (value) return std::nullopt;
     value = line.value;
   }
-  return value ? TraceContext::parse(*value) : std::nullopt;
+  if (!value) return std::nullopt;
+  std::optional<TraceContext> context = TraceContext::parse(*value);
+  if (context && state.size() <= state_bytes_max) context->state_ = std::move(state);
+  return context;
 }
 
 std::uint64_t random_id() noexcept { return base::random_number(); }

@@ -217,7 +217,7 @@ Task<bool> TestExchange::State::send_body() {
     const std::size_t size = body.next_size(piece_max);
     if (size == 0 && body.make_resident_at_once()) continue;
     if (size == 0) {
-      const bool pulled = co_await http::pull(*client.engine, body, exchange.stop);
+      const bool pulled = co_await http::pull(*client.engine, exchange);
       if (!pulled) co_return false;
       continue;
     }

@@ -13,7 +13,7 @@ using tests::TemporaryDirectory;
 
 class ColdCache : public io::EngineFixture, public testing::WithParamInterface<io::EngineKind> {
  protected:
-  ColdCache() : EngineFixture(io::open_engine(GetParam()).value()) {
+  ColdCache() : EngineFixture(io::open_engine_here(GetParam())) {
     CacheIndex::add_to(*engine_, cache_.cache());
   }
 

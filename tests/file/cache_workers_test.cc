@@ -21,7 +21,7 @@ class CacheWorkers : public testing::TestWithParam<io::EngineKind> {
   template <class Run>
   static std::thread work(Cache& cache, Run run) {
     return std::thread([&cache, run] {
-      const std::unique_ptr<io::Engine> engine = io::open_engine(GetParam()).value();
+      const std::unique_ptr<io::Engine> engine = io::open_engine_here(GetParam());
       CacheIndex::add_to(*engine, cache);
       io::Engine::set_current(engine.get());
       TaskGroup tasks;

@@ -103,6 +103,27 @@ TEST(TraceContext, DrawsDifferentIds) {
   EXPECT_EQ(seen.size(), 300U);
 }
 
+TEST(TraceContext, PassesTheStateOn) {
+  struct Row {
+    std::vector<std::string> lines;
+    std::string state;
+  };
+  for (const Row& row : std::vector<Row>{{{}, ""},
+                                         {{"a=1"}, "a=1"},
+                                         {{"a=1,b=2", "", "c=3"}, "a=1,b=2,c=3"},
+                                         {{std::string(512, 'x')}, std::string(512, 'x')},
+                                         {{std::string(512, 'x'), "a"}, ""}}) {
+    RequestHead head;
+    const PathParams params;
+    head.fields.add("traceparent", "00-" + ids + "-01");
+    for (const std::string& line : row.lines) head.fields.add("TraceState", line);
+    const auto trace = trace_of(Request(head, params, nullptr));
+    ASSERT_TRUE(trace);
+    EXPECT_EQ(trace->child().state(), row.state);
+    EXPECT_EQ(TraceContext::start(true).state(), "");
+  }
+}
+
 TEST(TraceContext, OfARequest) {
   const std::string good = "00-" + ids + "-01";
   struct Row {

@@ -59,7 +59,7 @@ std::string pattern(std::size_t size) {
 
 class EngineTest : public EngineFixture, public testing::WithParamInterface<EngineKind> {
  protected:
-  EngineTest() : EngineFixture(open_engine(GetParam()).value()) {}
+  EngineTest() : EngineFixture(open_engine_here(GetParam())) {}
 };
 
 // --- receiving --------------------------------------------------------------------------------

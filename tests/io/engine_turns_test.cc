@@ -24,7 +24,7 @@ const std::string cancelled = "error " + std::to_string(ECANCELED);
 
 class EngineTurns : public EngineFixture, public testing::WithParamInterface<EngineKind> {
  protected:
-  EngineTurns() : EngineFixture(open_engine(GetParam()).value()) {}
+  EngineTurns() : EngineFixture(open_engine_here(GetParam())) {}
 };
 
 class EpollEngineTurns : public EngineFixture {

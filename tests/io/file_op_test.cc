@@ -33,7 +33,7 @@ std::string pattern(std::size_t size) {
 
 class FileOpTest : public EngineFixture, public testing::WithParamInterface<EngineKind> {
  protected:
-  FileOpTest() : EngineFixture(open_engine(GetParam()).value()) {
+  FileOpTest() : EngineFixture(open_engine_here(GetParam())) {
     std::string name = "/var/tmp/h2server-file-op-XXXXXX";  // not /tmp, which may be a tmpfs
     folder_ = ::mkdtemp(name.data());
     directory_ = base::Fd(::open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));

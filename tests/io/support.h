@@ -5,9 +5,12 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "h2server/task_group.h"
@@ -24,6 +27,18 @@ inline std::vector<EngineKind> engines_here() {
 
 inline std::string engine_name(const testing::TestParamInfo<EngineKind>& info) {
   return std::string(name_of(info.param));
+}
+
+// Opens one of engines_here(). A user may lock 8 MiB in rings, and the kernel takes some time to
+// release closed ones (ENOMEM until then).
+inline std::unique_ptr<Engine> open_engine_here(EngineKind kind) {
+  constexpr int attempts_max = 500;
+  for (int attempt = 1;; ++attempt) {
+    Result<std::unique_ptr<Engine>> engine = open_engine(kind);
+    if (engine || engine.error().code != ENOMEM || attempt == attempts_max)
+      return std::move(engine).value();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 struct Pair {

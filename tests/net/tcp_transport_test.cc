@@ -69,7 +69,7 @@ base::Fd file_of(const std::string& content) {
 class TcpTransportTest : public io::EngineFixture,
                          public testing::WithParamInterface<io::EngineKind> {
  protected:
-  TcpTransportTest() : EngineFixture(io::open_engine(GetParam()).value()) {
+  TcpTransportTest() : EngineFixture(io::open_engine_here(GetParam())) {
     Connection made = connect_over_loopback();
     transport_.emplace(*engine_, std::move(made.server));
     client_ = std::move(made.client);

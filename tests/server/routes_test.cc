@@ -266,6 +266,64 @@ TEST_F(RoutesTest, OneErrorHandlerMakesAllErrorPages) {
   EXPECT_EQ(failures, std::vector<std::string>{"/throws 500 1 bug"});
 }
 
+class BrokenSource final : public BodySource {
+ public:
+  explicit BrokenSource(bool at_once) : at_once_(at_once) {}
+  Task<Result<std::string_view>> read() override {
+    if (at_once_) throw std::runtime_error("at once");
+    return later();
+  }
+
+ private:
+  static Task<Result<std::string_view>> later() {
+    throw std::runtime_error("later");
+    co_return std::string_view();
+  }
+  const bool at_once_;
+};
+
+Task<void> throw_after_head(Exchange& exchange) {
+  exchange.respond(Response(200));
+  const Result<void> written = co_await exchange.write("begun");
+  if (written) throw std::runtime_error("duplex");
+}
+
+TEST_F(RoutesTest, TheHookHearsOfResponsesThatAreCutOff) {
+  std::vector<std::string> failures;
+  server_.get("/duplex", throw_after_head);
+  server_.get("/source/{when}", [](Request& request) {
+    return Response(std::make_unique<BrokenSource>(request.param("when") == "at_once"),
+                    "text/plain");
+  });
+  const auto ask = [&](Version version) {
+    failures.clear();
+    TestClient client(server_);
+    for (const char* const target : {"/duplex", "/source/at_once", "/source/later"}) {
+      const TestResponse response = client.send({.target = target, .version = version});
+      EXPECT_EQ(response.status, 200);
+      EXPECT_FALSE(response.complete) << target;
+    }
+    return failures;
+  };
+  testing::internal::CaptureStderr();
+  ask(Version::http_2);
+  const std::string log = testing::internal::GetCapturedStderr();
+  for (const char* const line : {"handler of GET /duplex failed after its head: duplex\n",
+                                 "handler of GET /source/at_once failed after its head: at once\n",
+                                 "handler of GET /source/later failed after its head: later\n"}) {
+    EXPECT_NE(log.find(line), std::string::npos) << log;
+  }
+  server_.set_failure_hook([&](const Request&, const Failure& failure) {
+    const bool alone = failure.reach == Reach::exchange;
+    failures.push_back(failure.what + (alone ? " ends the exchange" : " ends the connection"));
+  });
+  for (const Version version : {Version::http_1_0, Version::http_1_1, Version::http_2}) {
+    const std::string ends =
+        version == Version::http_2 ? " ends the exchange" : " ends the connection";
+    EXPECT_EQ(ask(version), (std::vector{"duplex" + ends, "at once" + ends, "later" + ends}));
+  }
+}
+
 TEST_F(RoutesTest, MiddlewareLeavesValuesForHandlers) {
   struct User {
     std::string name;

@@ -3,12 +3,23 @@
 import contextlib
 import os
 import pwd
+import resource
 
 import pytest
 
 from support.protocols import PROTOCOLS, name_of
 from support.server import Server
 from support.site import Site
+
+_DESCRIPTORS = 65_536
+
+
+def pytest_configure():
+    """Some tests hold thousands of connections; a login usually allows 1024 descriptors."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, enough), hard))
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """More simultaneous connections than an engine has buffers or ring entries."""
 
-import resource
 import signal
 
 import pytest
@@ -25,8 +24,6 @@ def server(request):
 
 
 def test_all_that_ask_while_the_server_sleeps_are_answered(server):
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     server.signal(signal.SIGSTOP)
     clients = [connect(server) for _ in range(CONNECTIONS)]
     for client in clients:

@@ -377,7 +377,7 @@ Task<bool> Connection::send_body() {
       if (file::PartSender* const part = outgoing.not_resident()) {
         ready = co_await make_resident(transport_.engine(), *part);
       } else {
-        NextPiece next(*outgoing.source(), exchange_->stop);
+        NextPiece next(*exchange_);
         const Result<std::string_view> piece = co_await next;
         ready = piece && outgoing.offer(*piece);
       }

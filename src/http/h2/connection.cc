@@ -496,7 +496,7 @@ Task<void> Connection::produce(H2Exchange& exchange) {
       co_await exchange.handling.taken.wait();
       continue;
     }
-    const bool pulled = co_await pull(transport_.engine(), outgoing, exchange.stop);
+    const bool pulled = co_await pull(transport_.engine(), exchange);
     if (exchange.handling.closed) break;
     if (pulled) {
       session_->body_offered(exchange);
