@@ -219,7 +219,8 @@ def _bars(figure, canvas, axes, experiment, _):
              for cell in members]
         _one_bar(axes, x, [cell.spread(figure.y) for cell in members], width, looks.of(key),
                  cells.label(key, factors), len(picked) <= 24)
-    axes.set_xticks(range(len(groups)), ["\n".join(textwrap.wrap(cells.label(key, group_by), 20))
+    room = min(20, 100 // len(groups))  # characters
+    axes.set_xticks(range(len(groups)), ["\n".join(textwrap.wrap(cells.label(key, group_by), room))
                                          for key in groups])
     axes.set_xlim(-0.6, len(groups) - 0.4)
     axes.tick_params(axis="x", length=0)

@@ -74,6 +74,7 @@ void add_routes(Server& server, EventStream& stream) {
 
 int main(int argc, char** argv) {
   ServerOptions options{.host = "127.0.0.1", .port = 0, .cleartext = true};
+  options.connections_per_address_max = 1'000'000;  // all clients have one
   CLI::App app("Small handlers on the public library");
   app.add_option("--port", options.port);
   app.add_option("root", options.root)->required()->check(CLI::ExistingDirectory);

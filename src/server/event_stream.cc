@@ -152,6 +152,8 @@ class Shard final : public coro::Delivery,
     self = std::move(posted_);
   }
   void on_stop(StopReason) noexcept override {
+    // With the last client goes the last use on this thread: another one may drop the hub's.
+    const std::shared_ptr<Shard> self = shared_from_this();
     give_instead({});
     give_some();
   }
@@ -211,6 +213,7 @@ class Shard final : public coro::Delivery,
     engine_->disarm_timer(timer_);
   }
   void keep_alive() {
+    const std::shared_ptr<Shard> self = shared_from_this();  // as in on_stop()
     static const Bytes comment = std::make_shared<const std::string>(":\n\n");
     const std::int64_t now_ms = engine_->now_ms();
     if (now_ms >= sent_ms_ + keep_alive_ms_ && giving_.empty()) {

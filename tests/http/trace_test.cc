@@ -104,6 +104,7 @@ TEST(TraceContext, DrawsDifferentIds) {
 }
 
 TEST(TraceContext, PassesTheStateOn) {
+  const std::string parent = "00-" + ids + "-01";
   struct Row {
     std::vector<std::string> lines;
     std::string state;
@@ -115,7 +116,7 @@ TEST(TraceContext, PassesTheStateOn) {
                                          {{std::string(512, 'x'), "a"}, ""}}) {
     RequestHead head;
     const PathParams params;
-    head.fields.add("traceparent", "00-" + ids + "-01");
+    head.fields.add("traceparent", parent);
     for (const std::string& line : row.lines) head.fields.add("TraceState", line);
     const auto trace = trace_of(Request(head, params, nullptr));
     ASSERT_TRUE(trace);

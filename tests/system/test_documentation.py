@@ -111,9 +111,11 @@ def test_excerpts_are_in_their_files():
 
 
 def anchors_of(page):
-    """Returns the anchors that GitHub makes of the headings."""
-    headings = _HEADING.findall(re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S))
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    """Returns the anchors that GitHub makes of the headings, and those that the page sets."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    of_headings = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+                   for heading in _HEADING.findall(text)}
+    return of_headings | set(re.findall(r'^<a id="([\w-]+)"></a>$', text, flags=re.M))
 
 
 @pytest.mark.parametrize("page", [*PAGES, SOURCE / "README.md"], ids=lambda page: page.name)

@@ -26,6 +26,13 @@ _HANDLERS = {
     "run_blocking": ("/blocking", _TEXT),
     "echo of 1 kB": ("/echo", None),
 }
+_NAMES = {
+    "cached file": "the cached file",
+    "text": "a function that returns text",
+    "coroutine": "a coroutine that never waits",
+    "ten middlewares": "that function behind ten middlewares",
+    "run_blocking": "a coroutine that waits for another thread",
+}
 
 
 def _load(lab, protocol, posted_bytes=0):
@@ -71,7 +78,8 @@ def _findings(experiment):
                                ("run_blocking", "coroutine"), ("ten middlewares", "text")):
             found.append(compare_cells(
                 experiment, "cpu_us", {**one, "handler": handler}, {**one, "handler": other},
-                f"{protocol}, {load}", names=(f"A handler, {handler},", other)))
+                f"{protocol}, {load}",
+                names=(_NAMES[handler].capitalize(), _NAMES[other])))
         found.append(ratio_to_floor(experiment, "cpu_us", {**one, "handler": "text"},
                                     f"{protocol}, {load}, text"))
     found.append(ratio_to_floor(experiment, "cpu_us", {"server": "h2server", "load": _EVENT},
@@ -91,7 +99,7 @@ DEFINITION = Definition(
     "one event cost?",
     _cells,
     [
-        Bars("CPU per request by handler", "cpu_us", ("protocol", "load"), ("server", "handler"),
+        Bars("CPU per request by handler", "cpu_us", ("server", "handler"), "protocol",
              {"load": [_H1, SMALL]}, order=_ORDER),
         *(Table(f"{protocol}, load {load}, one worker", ("server", "handler"),
                 ["cpu_us", "rps", "p50_ms", "p99_ms", "server_cpu", "client_cpu", "switches"],
