@@ -586,16 +586,17 @@ def hold(port, *arguments):
     return process
 
 
-def established(port):
-    """Returns the number of established connections to that port, from /proc/net/tcp."""
+def established(process, port):
+    """Returns the number of the process's established connections to that port."""
+    own = {os.readlink(entry) for entry in pathlib.Path(f"/proc/{process.pid}/fd").iterdir()}
     lines = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
-    remote = [line.split() for line in lines]
-    return sum(fields[2].endswith(f":{port:04X}") and fields[3] == "01" for fields in remote)
+    return sum(fields[2].endswith(f":{port:04X}") and fields[3] == "01"
+               and f"socket:[{fields[9]}]" in own for fields in map(str.split, lines))
 
 
 def test_idle_connections_are_held(ours, protocol):
     process = hold(ours.port, "--connections", 300, *protocol, *ours.tls)
-    assert established(ours.port) == 300
+    assert established(process, ours.port) == 300
     output, _ = process.communicate("", timeout=PATIENCE_S)
     assert process.returncode == 0
     result = json.loads(output)
@@ -626,7 +627,7 @@ def test_idle_connection_that_the_server_closes():
         process = hold(server.port, "--connections", 3)
         closing.set()
         until = time.monotonic() + PATIENCE_S
-        while established(server.port) > 0 and time.monotonic() < until:
+        while established(process, server.port) > 0 and time.monotonic() < until:
             time.sleep(0.01)
         output, _ = process.communicate("", timeout=PATIENCE_S)
     assert process.returncode == 1
