@@ -46,7 +46,7 @@ bool JobPool::summon() {
 }
 
 bool JobPool::start_thread() {
-  if (threads_.size() >= limits_.threads_max) return false;
+  if (ending_ || threads_.size() >= limits_.threads_max) return false;
   try {
     threads_.emplace_back([this] { serve(); });
   } catch (const std::system_error&) {  // EAGAIN: no more threads

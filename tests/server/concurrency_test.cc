@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -524,6 +525,39 @@ TEST_P(Concurrency, ACallbackBeforeTheHandlerIsCalled) {
 }
 
 // A request that follows at once is not lost, and the connection goes on.
+// The watch for the client, begun by middleware, ends with a connection whose responses can't be
+// sent.
+TEST(StopToken, OfARequestBehindResponsesThatNobodyReads) {
+  ServerOptions options = tests::cleartext(ServerScheme::reuseport, 1);
+  options.limits.send_idle_ms_max = 300;
+  Server server(options);
+  const std::string big(100'000, 'b');
+  server.get("/big", [&big](Request&) { return Response(200, big); });
+  server.get("/fine", [](Request&) { return Response(204); });
+  Routes watched = server.group("/watched");
+  watched.use([](Request& request) -> std::optional<Response> {
+    request.attach(std::make_shared<StopCallback>(request.stop_token(), [] {}));
+    return std::nullopt;
+  });
+  watched.get("/later", [](Request&) -> Task<Response> {
+    co_await sleep_for(std::chrono::milliseconds(1));
+    co_return Response(204);
+  });
+  ASSERT_TRUE(server.start());
+  const std::uint16_t port = tests::port_of(server);
+  std::vector<std::unique_ptr<tests::Client>> clients;
+  for (int before = 20; before < 80; ++before) {
+    std::string requests;
+    for (int i = 0; i < before; ++i) requests += "GET /big HTTP/1.1\r\nHost: h\r\n\r\n";
+    requests += "GET /watched/later HTTP/1.1\r\nHost: h\r\n\r\n";
+    clients.push_back(std::make_unique<tests::Client>(port));
+    clients.back()->send(requests);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  tests::Client client(port);
+  EXPECT_EQ(client.get("/fine").status, 204);
+}
+
 TEST_P(Concurrency, ARequestThatArrivesEarlyIsServedNext) {
   Server server(options());
   server.get("/{n}", [](Request& request) -> Task<Response> {

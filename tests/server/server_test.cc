@@ -125,6 +125,27 @@ TEST_P(Serving, WhatHandlersThrowBecomes500) {
   }
 }
 
+Task<Response> keep_a_piece(Request& request) {
+  const Result<std::string_view> piece = co_await request.read();
+  const Result<void> slept = co_await sleep_for(std::chrono::milliseconds(50));
+  co_return slept ? Response(200, std::string(piece.value())) : Response(503);
+}
+
+// A piece is valid until the next read, whatever other connections receive meanwhile.
+TEST_P(Serving, APieceOfABodyStaysWhileItsHandlerWaits) {
+  Server server(options());
+  server.add_handler(POST, "/keep", keep_a_piece);
+  server.add_handler(GET, "/other", [](Request&) { return Response(204); });
+  ASSERT_TRUE(server.start());
+  Client client(tests::port_of(server));
+  client.send("POST /keep HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\nvictim body");
+  Client other(tests::port_of(server));
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(other.get("/other?" + std::string(200, 'x')).status, 204);
+  }
+  EXPECT_EQ(client.receive().body, "victim body");
+}
+
 TEST_P(Serving, FilesOfTheRoot) {
   const tests::TemporaryDirectory directory;
   directory.write("a.txt", "text");

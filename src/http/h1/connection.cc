@@ -219,8 +219,9 @@ bool Connection::serve_at_once() {
 Task<void> Connection::serve_on() {
   exchange_->handling = true;
   exchange_->stop.observe(this);
-  // A handler may wait for long, and the head has been copied.
-  if (exchange_->input.empty() && exchange_->decoder.finished()) exchange_->lease.end();
+  // A handler may wait for long, and the head has been copied. Of a body, a piece may be lent.
+  const bool has_body = exchange_->parser->framing().body != Framing::Body::none;
+  if (exchange_->input.empty() && !has_body) exchange_->lease.end();
   if (exchange_->stop.hooked()) watch();  // by middleware, or by a handler that has begun
   if (exchange_->unanswered) {
     // Earlier responses must not wait for this one.
@@ -228,6 +229,7 @@ Task<void> Connection::serve_on() {
     if (!flushed) flushed = co_await flush();
     if (!flushed) {
       end_ = End::abort;
+      co_await end_handler(false);  // a middleware may have begun the watch
       co_return;
     }
     Response response = co_await answer(*exchange_);
