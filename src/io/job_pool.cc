@@ -20,7 +20,7 @@ JobPool::~JobPool() {
 
 int JobPool::submit(coro::BlockingJob& job) {
   const std::lock_guard lock(mutex_);
-  if (waiting_.size() >= waiting_max()) return EAGAIN;
+  if (full()) return EAGAIN;
   waiting_.push_back(&job);
   if (summon()) return 0;
   waiting_.pop_back();
@@ -33,8 +33,9 @@ bool JobPool::withdraw(coro::BlockingJob& job) noexcept {
 }
 
 // Those that free threads, and threads to be started, are about to take do not count as waiting.
-std::size_t JobPool::waiting_max() const noexcept {
-  return limits_.waiting_max + free_ + (limits_.threads_max - threads_.size());
+bool JobPool::full() const noexcept {
+  const std::size_t taken_soon = free_ + (limits_.threads_max - threads_.size());
+  return waiting_.size() >= limits_.waiting_max + taken_soon;
 }
 
 bool JobPool::summon() {

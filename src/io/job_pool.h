@@ -43,7 +43,7 @@ class JobPool {
   // is no thread at all and none can be started.
   bool summon();
   bool start_thread();
-  [[nodiscard]] std::size_t waiting_max() const noexcept;
+  [[nodiscard]] bool full() const noexcept;
 
   std::mutex mutex_;
   std::condition_variable summons_;

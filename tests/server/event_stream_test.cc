@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -120,6 +121,24 @@ TEST_F(Events, EndWhenTheServerBeginsToStop) {
   EXPECT_LT(std::chrono::steady_clock::now() - from, 9s) << "before the drain limit";
   stream_->send({.data = "nobody"});
   EXPECT_EQ(stream_->clients(), 0U);
+}
+
+// More clients than get an event in one turn of their worker.
+TEST_F(Events, ReachManyClientsInOrder) {
+  start({}, 1);
+  std::vector<std::unique_ptr<tests::Client>> clients;
+  for (int i = 0; i < 600; ++i) {
+    clients.push_back(std::make_unique<tests::Client>(port_));
+    clients.back()->send(ask);
+    ASSERT_EQ(clients.back()->receive().status, 200);
+  }
+  stream_->send({.data = "1"});
+  stream_->send({.data = "2"});
+  for (const auto& client : clients) {
+    ASSERT_EQ(chunks_until(*client, "2\n\n"), "data: 1\n\ndata: 2\n\n");
+  }
+  stream_->close();
+  for (const auto& client : clients) ASSERT_EQ(chunks_until(*client, "never"), "<end>");
 }
 
 TEST_F(Events, CutOffWhoIsTooSlow) {

@@ -328,10 +328,11 @@ void Connection::begin_response() {
   const Version version = exchange_->head.version;
   // In HTTP/1.0 the end of the connection ends a body of unknown size.
   const bool ends_with_connection = !response.size() && version == Version::http_1_0;
-  const EncodeOptions options{.date = context_.date.at(transport_.engine().unix_seconds()),
-                              .version = version,
-                              .close = must_close_after_response() || ends_with_connection,
-                              .following = has_body ? response.size().value_or(0) : 0};
+  const EncodeOptions options{
+      .date = context_.date.at(transport_.engine().unix_seconds()),
+      .version = version,
+      .close = must_close_after_response() || ends_with_connection,
+      .following = exchange_->outgoing.whole(base::BufferChain::block_bytes).size()};
   encode_head(exchange_->output, response, options);
   // If input is unread, the peer may still be sending more.
   const bool all_read = exchange_->decoder.finished() && exchange_->input.empty();

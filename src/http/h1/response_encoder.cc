@@ -91,7 +91,7 @@ void encode_head(base::BufferChain& out, const Response& response, const EncodeO
   const File* const file = response.described_by();
   const std::size_t bound = size_bound(response, file);
   if (bound <= base::BufferChain::block_bytes) {
-    constexpr std::uint64_t most = base::BufferChain::block_bytes;
+    constexpr std::size_t most = base::BufferChain::block_bytes;
     const std::span<char> room = out.reserve(bound + std::min(options.following, most - bound));
     Writer writer(room);
     write_head(writer, response, options, file);

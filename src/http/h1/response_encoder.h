@@ -1,7 +1,7 @@
 // Encodes a response's head and the chunked coding (RFC 9112, 4 to 7).
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -16,7 +16,7 @@ struct EncodeOptions {
   std::string_view date;                // IMF-fixdate
   Version version = Version::http_1_1;  // the client's
   bool close = false;                   // after this response
-  std::uint64_t following = 0;          // bytes of content that are appended next; for the room
+  std::size_t following = 0;            // bytes that are appended next, so that they get one block
 };
 
 // Appends the status line and the fields. Content-Length is the size of the body, also for HEAD.

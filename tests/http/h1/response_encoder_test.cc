@@ -71,6 +71,18 @@ TEST(H1ResponseEncoder, UsesTheHeadThatAFileBrings) {
   EXPECT_EQ(head_of(Response(page).add("X", "y")), page->head().h1 + "X: y\r\n" + end);
 }
 
+TEST(H1ResponseEncoder, MakesRoomForWhatFollows) {
+  for (const std::size_t following : {std::size_t{0}, std::size_t{400}, std::size_t{65'000}}) {
+    base::BufferChain out(base::BufferChain::Begin::small);
+    encode_head(out, Response(200), {.date = "the date", .following = following});
+    out.append(std::string(following, 'x'));
+    EXPECT_EQ(out.pieces(), 1U) << following;
+  }
+  base::BufferChain out;
+  encode_head(out, Response(200), {.date = "the date", .following = ~std::size_t{0}});
+  EXPECT_TRUE(out.front().ends_with(end));
+}
+
 TEST(H1ResponseEncoder, WritesHeadsOfAnySize) {
   for (const std::size_t size : {1000U, 60'000U, 64'900U, 65'000U, 65'519U, 65'520U, 200'000U}) {
     const std::string value(size, 'v');
