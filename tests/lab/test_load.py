@@ -588,7 +588,10 @@ def hold(port, *arguments):
 
 def established(process, port):
     """Returns the number of the process's established connections to that port."""
-    own = {os.readlink(entry) for entry in pathlib.Path(f"/proc/{process.pid}/fd").iterdir()}
+    own = set()
+    for entry in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed since the listing
+            own.add(os.readlink(entry))
     lines = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
     return sum(fields[2].endswith(f":{port:04X}") and fields[3] == "01"
                and f"socket:[{fields[9]}]" in own for fields in map(str.split, lines))
