@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "h2server/handler.h"
 
@@ -19,22 +20,34 @@ namespace h2server {
 struct FilesOptions {
   // How long what was found in the file system is used without another look. 0: never.
   std::chrono::milliseconds fresh{1000};
+  // Files that stand for their directory; the first one that exists.
+  std::vector<std::string> index = {"index.html"};
+  // Lists a directory without such a file: a page, or JSON for clients that prefer it. Offers it as
+  // an archive, too: ?archive=zip and ?archive=tar.
+  bool listing = false;
+  // Also what has a path with a name that begins with "."; otherwise 404, but for /.well-known/
+  // (RFC 8615).
+  bool hidden = false;
+  // Served with 200 in place of what is missing, such as "index.html" of a page that draws all
+  // paths itself, if the client asks for HTML (Accept). Empty: 404.
+  std::string fallback = {};
 };
 
-// For a pattern with the rest parameter "path". Serves index.html for a directory, answers
-// preconditions and Range, and keeps files in the process's cache. Neither ".." nor a link leads
-// out of the directory.
+// For a pattern with the rest parameter "path". Answers preconditions and Range, and keeps files in
+// the process's cache. Neither ".." nor a link leads out of the directory. With "?download",
+// browsers save a file instead of showing it (Content-Disposition).
 class Files {
  public:
   // Throws std::system_error if the directory can't be opened.
   explicit Files(const std::string& directory, const FilesOptions& options = {});
   // For the library itself. Not null.
-  explicit Files(std::shared_ptr<const file::Folder> folder) noexcept;
+  explicit Files(std::shared_ptr<const file::Folder> folder, FilesOptions options = {}) noexcept;
 
   operator Handler() const;  // NOLINT: implicit on purpose
 
  private:
   std::shared_ptr<const file::Folder> folder_;
+  FilesOptions options_;
 };
 
 }  // namespace h2server

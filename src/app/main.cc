@@ -1,12 +1,17 @@
 // The program h2server: options, certificate, routes, server.
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
+#include "app/console.h"
+#include "app/credentials.h"
 #include "app/options.h"
 #include "app/passphrase.h"
 #include "app/start_screen.h"
@@ -16,8 +21,7 @@
 #include "file/folder.h"
 #include "h2server/files.h"
 #include "http/file_head.h"
-#include "net/tls_certificate.h"
-#include "net/tls_credentials.h"
+#include "net/listener.h"
 #include "net/tls_memory.h"
 #include "server/system_limits.h"
 
@@ -37,49 +41,27 @@ int stop(const Stop& reason) {
   return reason.status;
 }
 
-Result<void, std::string> prepare_self_signed(const ServerOptions& server) {
-  const std::string& certificate = server.certificate_file;
-  const bool has_certificate = ::access(certificate.c_str(), F_OK) == 0;
-  const bool has_key = ::access(server.key_file.c_str(), F_OK) == 0;
-  if (!has_certificate && !has_key) return net::make_self_signed(certificate, server.key_file);
-  if (!has_certificate) net::finish_self_signed(certificate, server.key_file);
-  if (has_certificate && net::has_expired(certificate)) {
-    base::log_warning("--self-signed makes a new certificate when both {} and {} are deleted",
-                      certificate, server.key_file);
-  }
-  return {};
-}
-
-Result<void, Stop> prepare_certificate(const Options& options) {
-  const ServerOptions& server = options.server;
-  if (server.cleartext) return {};
-  if (options.self_signed) {
-    Result<void, std::string> made = prepare_self_signed(server);
-    if (!made) return std::unexpected(Stop{failed, std::move(made.error())});
-  }
-  for (const auto& [file, what, option] :
-       {std::tuple(server.certificate_file, "certificate", "--cert"),
-        std::tuple(server.key_file, "private key", "--key")}) {
-    if (::access(file.c_str(), R_OK) == 0) continue;
-    return std::unexpected(
-        Stop{wrong_use, fmt::format("can't read the {} {} ({}); name it with {}, make both with "
-                                    "--self-signed, or serve without TLS with --h2c",
-                                    what, file, std::strerror(errno), option)});
-  }
-  return {};
-}
-
 // Each request checks uploaded files again, so that a new upload is visible at once.
 constexpr file::FolderOptions upload_folder{.make_file = http::make_file, .fresh_ms = 0};
 
-Result<void, Stop> add_routes(const Options& options, Server& server) {
+// Returns the first free port from `wanted` on, or that one if none of the next is free.
+std::uint16_t choose_port(const ServerOptions& server, std::uint16_t wanted) {
+  constexpr std::uint16_t tries = 20;
+  for (std::uint16_t port = wanted; port < wanted + tries; ++port) {
+    if (net::open_listeners({.host = server.host, .port = port})) return port;
+  }
+  return wanted;
+}
+
+Result<void, Stop> add_routes(const Options& options, Console* console, Server& server) {
+  if (console != nullptr) server.use(console->request_lines());
   const auto root = file::Folder::open(options.server.root, {.make_file = http::make_file});
   if (!root || ::access(options.server.root.c_str(), X_OK) != 0) {
     return std::unexpected(Stop{
         wrong_use, fmt::format("can't open the root {}: {}; name another with --root",
                                options.server.root, std::strerror(root ? errno : root.error()))});
   }
-  server.add_handler(GET, "/{path...}", Files(*root));
+  server.add_handler(GET, "/{path...}", Files(*root, options.files));
   if (options.upload_directory.empty()) return {};
   std::error_code failure;
   std::filesystem::create_directories(options.upload_directory, failure);
@@ -102,37 +84,68 @@ Result<void, Stop> add_routes(const Options& options, Server& server) {
   }
   server.add_handler(GET, "/files", content::upload_listing(*uploads, "/files"));
   server.add_handler(GET, "/files/{file_name}", content::upload_download(*uploads));
-  server.add_handler(POST, "/files", content::upload_receiver(*directory, options.uploads));
+  Routes receiving = server.routes();
+  if (console != nullptr) receiving = receiving.with(console->upload_switch());
+  receiving.post("/files", content::upload_receiver(*directory, options.uploads));
   return {};
 }
 
+// Serves until a signal. Sets `listened` once the server listens.
+Result<void, Stop> serve(const Options& options, const Credentials& credentials,
+                         std::uint16_t wanted_port, bool& listened) {
+  const bool colour = std::getenv("NO_COLOR") == nullptr;
+  const std::unique_ptr<Console> console =
+      Console::open({.colour = colour, .uploads = !options.upload_directory.empty()});
+  ServerOptions settings = options.server;
+  settings.key_passphrase = ask_passphrase;
+  Server server(std::move(settings));
+  const Result<void, Stop> routed = add_routes(options, console.get(), server);
+  if (!routed) return routed;
+  const Result<void, std::string> done = server.run([&] {
+    listened = true;
+    if (!credentials.temporary_directory.empty()) {
+      std::error_code ignored;
+      std::filesystem::remove_all(credentials.temporary_directory, ignored);
+    }
+    const StartScreen screen =
+        start_screen({options, credentials, wanted_port, console != nullptr}, server);
+    std::fputs(screen.text.c_str(), stdout);
+    std::fflush(stdout);
+    if (console != nullptr) console->start(server, screen.url_for_others);
+  });
+  if (console != nullptr) console->stop();
+  if (done) return {};
+  if (!listened) return std::unexpected(Stop{failed, done.error()});
+  // Threads that were left behind may still run, so nothing that they use is destroyed.
+  std::_Exit(stop({failed, done.error()}));
+}
+
 int run(int argc, char** argv) {
-  const Result<Options, Stop> options = parse_options(argc, argv);
+  Result<Options, Stop> options = parse_options(argc, argv);
   if (!options) return stop(options.error());
   server::raise_descriptor_limit();
   net::keep_tls_record_buffers();
   ::signal(SIGPIPE, SIG_IGN);  // a closed pipe behind standard output must not end the server
   ::signal(SIGXFSZ, SIG_IGN);  // nor an upload beyond RLIMIT_FSIZE: write() returns EFBIG
-  const Result<void, Stop> prepared = prepare_certificate(*options);
-  if (!prepared) return stop(prepared.error());
-  ServerOptions settings = options->server;
-  settings.key_passphrase = ask_passphrase;
-  Server server(std::move(settings));
-  const Result<void, Stop> routed = add_routes(*options, server);
-  if (!routed) return stop(routed.error());
+  const Result<Credentials, Stop> credentials = prepare_credentials(*options);
+  if (!credentials) return stop(credentials.error());
   // Another signal after the server has ended must not change the exit status.
   sigset_t stopping;
   sigemptyset(&stopping);
   sigaddset(&stopping, SIGINT);
   sigaddset(&stopping, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &stopping, nullptr);
-  const Result<void, std::string> done = server.run([&] {
-    std::fputs(start_screen(*options, server).c_str(), stdout);
-    std::fflush(stdout);
-  });
-  if (done) return 0;
-  // Threads that were left behind may still run, so nothing that they use is destroyed.
-  std::_Exit(stop({failed, done.error()}));
+  const std::uint16_t wanted_port = options->server.port;
+  for (;;) {
+    if (!options->port_given) options->server.port = choose_port(options->server, wanted_port);
+    bool listened = false;
+    const Result<void, Stop> served = serve(*options, *credentials, wanted_port, listened);
+    if (served) return 0;
+    // Another program may have taken the port since it was chosen.
+    const bool taken = !listened && !options->port_given &&
+                       choose_port(options->server, wanted_port) != options->server.port;
+    if (!taken) return stop(served.error());
+  }
 }
 
 }  // namespace

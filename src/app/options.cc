@@ -13,6 +13,7 @@
 #include <system_error>
 #include <vector>
 
+#include "app/option_checks.h"
 #include "app/scheme_table.h"
 #include "base/text.h"
 #include "server/scheme.h"
@@ -26,22 +27,11 @@ constexpr const char* footer =
     "GET /files/NAME and POST /files (multipart/form-data).\n"
     "A configuration file uses the long option names: threads = 4";
 
-constexpr const char* threads_option = "--threads";
-constexpr const char* scheme_option = "--scheme";
-constexpr const char* engine_option = "--io";
-constexpr const char* queue_option = "--queue-size";
-constexpr const char* when_full_option = "--when-full";
-constexpr const char* certificate_option = "--cert";
-constexpr const char* key_option = "--key";
+constexpr const char* port_option = "-p,--port";
 constexpr unsigned threads_max = 1024;
 constexpr std::int64_t requests_max = 1'000'000'000;  // more is as good as no limit
 // The last 4 MiB of a file are not sent by sendfile(), so smaller files gain little.
 constexpr std::uint64_t send_file_bytes_min = 16 * 1024 * 1024;
-constexpr const char* sendfile_option = "--sendfile";
-constexpr const char* overwrite_option = "--upload-overwrite";
-constexpr const char* file_size_option = "--upload-max";
-constexpr const char* total_size_option = "--upload-total";
-constexpr const char* reserve_option = "--upload-reserve";
 
 // Declares an option whose values have names. Its default is the present value.
 template <class T>
@@ -59,6 +49,11 @@ CLI::Option* add_choice(CLI::App& app, const char* option, T& value,
       ->type_name("NAME")
       ->check(CLI::IsMember(std::move(all)).description(""))
       ->default_str(present);
+}
+
+std::string check_file_name(const std::string& name) {
+  const bool valid = !name.empty() && name.find('/') == name.npos && name != "." && name != "..";
+  return valid ? std::string() : fmt::format("\"{}\" is not the name of a file", name);
 }
 
 // Writes the number of processors in place of "auto".
@@ -150,26 +145,46 @@ void declare_uploads(CLI::App& app, Options& options) {
            "Disk space to keep free [1GiB, at most a twentieth]");
 }
 
+// What is served of the root.
+void declare_files(CLI::App& app, FilesOptions& files) {
+  app.add_flag_callback(
+      "--no-listing", [&files] { files.listing = false; },
+      "Answer 404 for a directory without index file");
+  app.add_flag("--hidden", files.hidden, "Serve and list names that begin with a dot, too");
+  app.add_option("--index", files.index,
+                 "Files that stand for their directory, the first one first")
+      ->type_name("NAME")
+      ->delimiter(',')
+      ->check(CLI::Validator(check_file_name, ""))
+      ->capture_default_str();
+  app.add_flag_callback(
+      "--spa", [&files] { files.fallback = "index.html"; },
+      "Send browsers /index.html in place of a missing page");
+}
+
 void declare(CLI::App& app, Options& options, std::optional<ServerScheme>& scheme) {
   ServerOptions& server = options.server;
-  app.add_option("root,-r,--root", server.root, "Directory to serve")
-      ->type_name("DIR")
-      ->capture_default_str();
-  app.add_option("-p,--port", server.port, "Port to listen on; 0 takes any free one")
+  app.add_option("root,-r,--root", server.root, "Directory to serve [the current one]")
+      ->type_name("DIR");
+  app.add_flag(all_option, options.serve_all,
+               "Serve / or your home directory without asking back");
+  declare_files(app, options.files);
+  app.add_option(
+         port_option, server.port,
+         "Port to listen on; 0: any free one [8443 or 8080, or the next]")
       ->type_name("NUM")
-      ->check(CLI::Range(0, 65535))
-      ->capture_default_str();
+      ->check(CLI::Range(0, 65535));
   app.add_option("--host", server.host, "Name or address to listen on [all addresses]")
       ->type_name("HOST");
   app.add_option(std::string("-c,") + certificate_option, server.certificate_file,
-                 "TLS certificate chain, PEM")
-      ->type_name("FILE")
-      ->capture_default_str();
-  app.add_option(std::string("-k,") + key_option, server.key_file, "TLS private key, PEM")
-      ->type_name("FILE")
-      ->capture_default_str();
-  app.add_flag("--self-signed", options.self_signed,
-               "Make a self-signed certificate if --cert and --key do not exist");
+                 "TLS certificate chain, PEM [made for you, self-signed]")
+      ->type_name("FILE");
+  app.add_option(std::string("-k,") + key_option, server.key_file,
+                 "TLS private key, PEM [./cert/server.key beside --cert]")
+      ->type_name("FILE");
+  app.add_flag_callback(
+      self_signed_option, [&options] { options.certificate = CertificateSource::self_signed; },
+      "Make the files of --cert and --key [in ./cert] if neither exists");
   app.add_flag("--h2c", server.cleartext,
                "No TLS: HTTP/1.1 and HTTP/2 with prior knowledge on one port");
   declare_uploads(app, options);
@@ -185,112 +200,12 @@ void declare(CLI::App& app, Options& options, std::optional<ServerScheme>& schem
   app.footer(footer);
 }
 
-Stop wrong(std::string text) { return {2, std::move(text)}; }
-
-// Returns true if `file` lies below `directory`, so that serving `directory` would expose it.
-bool lies_below(const std::string& file, const std::string& directory) {
-  std::error_code failure;
-  // Made absolute first: a relative path whose first part does not exist would stay relative.
-  const auto inner = std::filesystem::weakly_canonical(std::filesystem::absolute(file), failure);
-  const auto outer =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(directory), failure);
-  const auto relative = inner.lexically_relative(outer);
-  return !failure && !relative.empty() && *relative.begin() != "..";
-}
-
-bool given(const CLI::App& app, const char* option) { return app.get_option(option)->count() > 0; }
-
-// Checks that upload options are given only with --upload-dir.
-Result<void, Stop> check_uploads(const CLI::App& app, const Options& options) {
-  if (!options.upload_directory.empty()) return {};
-  for (const char* const option :
-       {overwrite_option, file_size_option, total_size_option, reserve_option}) {
-    if (!given(app, option)) continue;
-    return std::unexpected(wrong(fmt::format("{} needs --upload-dir", option)));
-  }
-  return {};
-}
-
-// Checks that the scheme supports the engine and the given options.
-Result<void, Stop> check_scheme(const CLI::App& app, const ServerOptions& server) {
-  const server::SchemeKind& kind = server::kind_of(server.scheme);
-  if (!server::runs_on(kind, server.io)) {
-    return std::unexpected(
-        wrong(fmt::format("{} {} does not run on {} {}; see h2server --scheme help", scheme_option,
-                          kind.name, engine_option, server::name_of(server.io))));
-  }
-  if (given(app, threads_option) && kind.per_connection) {
-    return std::unexpected(wrong(fmt::format("{} has no effect beside --scheme {}, where "
-                                             "--connections-max limits the connections; leave it "
-                                             "out",
-                                             threads_option, kind.name)));
-  }
-  for (const char* const option : {queue_option, when_full_option}) {
-    if (!given(app, option) || kind.queues) continue;
-    return std::unexpected(
-        wrong(fmt::format("{} is for buffered-pool, not for {}", option, kind.name)));
-  }
-  return {};
-}
-
-// Checks that the given options have an effect with, or without, TLS.
-Result<void, Stop> check_tls(const CLI::App& app, const Options& options) {
-  if (!options.server.cleartext) {
-    if (!given(app, sendfile_option)) return {};
-    return std::unexpected(wrong("--sendfile has no effect without --h2c, since TLS encrypts what "
-                                 "it sends; leave it out"));
-  }
-  const char* idle = nullptr;
-  if (given(app, certificate_option)) idle = certificate_option;
-  if (given(app, key_option)) idle = key_option;
-  if (options.self_signed) idle = "--self-signed";
-  if (idle == nullptr) return {};
-  return std::unexpected(wrong(
-      fmt::format("{} has no effect beside --h2c, which serves without TLS; leave one out", idle)));
-}
-
-Result<void, Stop> check(const Options& options) {
-  const ServerOptions& server = options.server;
-  std::error_code failure;
-  if (!std::filesystem::is_directory(server.root, failure)) {
-    const bool missing = !failure || failure == std::errc::no_such_file_or_directory;
-    const std::string reason = missing ? "it is not a directory" : failure.message();
-    return std::unexpected(wrong(
-        fmt::format("can't serve the root {}: {}; name another with --root", server.root, reason)));
-  }
-  if (!server.cleartext && lies_below(server.key_file, server.root)) {
-    return std::unexpected(wrong("the private key " + server.key_file + " lies below the root " +
-                                 server.root +
-                                 " and would be served; move it, or name another "
-                                 "with --key"));
-  }
-  if (!server.cleartext && !options.upload_directory.empty() &&
-      lies_below(server.key_file, options.upload_directory)) {
-    return std::unexpected(wrong("the private key " + server.key_file +
-                                 " lies below the upload directory " + options.upload_directory +
-                                 " and would be served; move it, or name another with --key"));
-  }
-  if (options.upload_directory.empty()) return {};
-  if (lies_below(options.upload_directory, server.root) ||
-      lies_below(server.root, options.upload_directory)) {
-    return std::unexpected(overlapping(options));
-  }
-  return {};
-}
-
 }  // namespace
-
-Stop overlapping(const Options& options) {
-  return wrong(fmt::format("the root {} and the upload directory {} overlap, so that "
-                           "uploads would be served as pages of the site; name another with "
-                           "--upload-dir",
-                           options.server.root, options.upload_directory));
-}
 
 Result<Options, Stop> parse_options(int argc, char** argv) {
   CLI::App app("Serves a directory and takes uploads over HTTP/1.1 and HTTP/2.", "h2server");
   Options options;
-  options.server.root = "./www";
+  options.server.root = ".";
   std::optional<ServerScheme> scheme = options.server.scheme;
   declare(app, options, scheme);
   try {
@@ -312,13 +227,9 @@ Result<Options, Stop> parse_options(int argc, char** argv) {
   }
   if (!scheme) return std::unexpected(Stop{0, scheme_table()});
   options.server.scheme = *scheme;
-  const Result<void, Stop> fitting = check_scheme(app, options.server);
-  if (!fitting) return std::unexpected(fitting.error());
-  const Result<void, Stop> effective = check_tls(app, options);
-  if (!effective) return std::unexpected(effective.error());
-  const Result<void, Stop> used = check_uploads(app, options);
-  if (!used) return std::unexpected(used.error());
-  const Result<void, Stop> checked = check(options);
+  const IsGiven given = [&app](const char* option) { return app.get_option(option)->count() > 0; };
+  settle(options, given);
+  const Result<void, Stop> checked = check(options, given);
   if (!checked) return std::unexpected(checked.error());
   return options;
 }

@@ -1,19 +1,31 @@
 // The command line and the configuration file.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
+#include "h2server/files.h"
 #include "h2server/result.h"
 #include "h2server/server.h"
 #include "h2server/uploads.h"
 
 namespace h2server::app {
 
+// Where certificate and key come from.
+enum class CertificateSource : std::uint8_t {
+  files,        // --cert and --key, which exist
+  self_signed,  // the same, but made if neither exists
+  own,          // made, kept and renewed in the user's state directory
+};
+
 struct Options {
   ServerOptions server;
+  FilesOptions files{.listing = true};
   std::string upload_directory;  // empty: no uploads
   UploadOptions uploads;
-  bool self_signed = false;
+  CertificateSource certificate = CertificateSource::own;
+  bool port_given = false;  // otherwise the next free one is taken
+  bool serve_all = false;   // the root may be / or the user's home
 };
 
 // Why the process ends before it serves.

@@ -1,10 +1,17 @@
 #include "app/start_screen.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
+#include "app/qr_code.h"
 #include "net/interfaces.h"
 #include "server/scheme.h"
 
@@ -46,33 +53,68 @@ std::string describe_workers(const ServerOptions& options) {
   return fmt::format("{} worker{}", workers, workers == 1 ? "" : "s");
 }
 
+std::string describe_root(const Options& options) {
+  std::error_code failure;
+  const auto full = std::filesystem::canonical(options.server.root, failure);
+  const std::string root = failure ? options.server.root : full.string();
+  std::string extra = options.files.listing ? "listed" : "not listed";
+  if (options.files.hidden) extra += ", with hidden files";
+  return fmt::format("{} ({})", root, extra);
+}
+
 }  // namespace
 
-std::string start_screen(const Options& options, const Server& server) {
+namespace {
+
+// If the whole screen has room for it beside the text.
+std::string qr_code_of(const std::string& url, const std::string& screen) {
+  const QrCode code = make_qr_code(url);
+  winsize window{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0) return {};
+  const auto lines = static_cast<unsigned>(std::ranges::count(screen, '\n')) + code.lines + 2;
+  if (lines > window.ws_row || code.columns + 2 > window.ws_col) return {};
+  return "\n" + code.text;
+}
+
+}  // namespace
+
+StartScreen start_screen(const StartScreenFacts& facts, const Server& server) {
+  const auto& [options, credentials, wanted_port, terminal] = facts;
   const ServerOptions& settings = options.server;
   const std::vector<std::string> list = urls(settings, server);
   std::string screen = "h2server " H2SERVER_VERSION "\n\n";
   for (const std::string& one : list) screen += fmt::format("  {}\n", one);
-  screen +=
-      fmt::format("\n  protocols  {}\n",
-                  settings.cleartext ? "HTTP/1.1, HTTP/2 with prior knowledge (h2c); no encryption"
-                                     : "HTTP/2 and HTTP/1.1 over TLS 1.3 or 1.2");
-  screen += fmt::format("  root       {}\n", settings.root);
+  screen += '\n';
+  const auto row = [&screen](std::string_view name, std::string_view value) {
+    screen += fmt::format("  {:<10} {}\n", name, value);
+  };
+  if (settings.port != wanted_port) {
+    row("port",
+        fmt::format("{}, because another program listens on {}", settings.port, wanted_port));
+  }
+  row("protocols", settings.cleartext ? "HTTP/1.1, HTTP/2 with prior knowledge (h2c); no encryption"
+                                      : "HTTP/2 and HTTP/1.1 over TLS 1.3 or 1.2");
+  row("root", describe_root(options));
   if (!options.upload_directory.empty()) {
-    screen += fmt::format("  uploads    {} at {}files\n", options.upload_directory, list.front());
+    row("uploads", fmt::format("{} at {}files", options.upload_directory, list.front()));
   }
-  screen += fmt::format("  scheme     {}, {}\n", server::kind_of(settings.scheme).name,
-                        describe_workers(settings));
+  row("scheme",
+      fmt::format("{}, {}", server::kind_of(settings.scheme).name, describe_workers(settings)));
   const Server::Engine& engine = server.engine();
-  screen += engine.reason.empty()
-                ? fmt::format("  engine     {}\n", engine.name)
-                : fmt::format("  engine     {} ({})\n", engine.name, engine.reason);
-  if (options.self_signed && !settings.cleartext) {
-    screen += fmt::format("  cert       {} (self-signed: browsers ask before they go on)\n",
-                          settings.certificate_file);
+  row("engine",
+      engine.reason.empty() ? engine.name : fmt::format("{} ({})", engine.name, engine.reason));
+  if (credentials.self_signed) {
+    row("cert", fmt::format("{} (self-signed: browsers ask before they go on)",
+                            credentials.temporary_directory.empty() ? settings.certificate_file
+                                                                    : "in memory"));
   }
-  screen += "\n  Ctrl-C stops.\n";
-  return screen;
+  if (!settings.cleartext) row("SHA-256", credentials.fingerprint);
+  const std::string& shared = list.size() > 1 ? list[1] : list.front();
+  if (terminal && list.size() > 1) screen += qr_code_of(shared, screen);
+  screen += terminal
+                ? "\n  Ctrl-C stops; q shows a QR code, s statistics, any other key all keys.\n\n"
+                : "\n  Ctrl-C stops.\n";
+  return {std::move(screen), shared};
 }
 
 }  // namespace h2server::app

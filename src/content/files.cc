@@ -9,7 +9,7 @@
 
 namespace h2server {
 
-Files::Files(const std::string& directory, const FilesOptions& options) {
+Files::Files(const std::string& directory, const FilesOptions& options) : options_(options) {
   auto folder = file::Folder::open(
       directory, {.make_file = http::make_file, .fresh_ms = options.fresh.count()});
   if (!folder) {
@@ -18,8 +18,9 @@ Files::Files(const std::string& directory, const FilesOptions& options) {
   folder_ = *std::move(folder);
 }
 
-Files::Files(std::shared_ptr<const file::Folder> folder) noexcept : folder_(std::move(folder)) {}
+Files::Files(std::shared_ptr<const file::Folder> folder, FilesOptions options) noexcept
+    : folder_(std::move(folder)), options_(std::move(options)) {}
 
-Files::operator Handler() const { return content::static_files(folder_); }
+Files::operator Handler() const { return content::static_files(folder_, options_); }
 
 }  // namespace h2server

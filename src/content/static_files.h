@@ -1,16 +1,17 @@
-// Serves a folder: files, and index.html for directories.
+// Serves a folder: files, and an index file or a listing for directories.
 #pragma once
 
 #include <memory>
 
 #include "file/folder.h"
+#include "h2server/files.h"
 #include "h2server/handler.h"
 #include "h2server/response.h"
 
 namespace h2server::content {
 
 // For a pattern with the rest parameter "path", such as "/{path...}".
-Handler static_files(std::shared_ptr<const file::Folder> folder);
+Handler static_files(std::shared_ptr<const file::Folder> folder, const FilesOptions& options = {});
 
 // Returns the response if there is no file to serve: 403, 404 or 503.
 Response refusal(file::Lookup::Kind kind);

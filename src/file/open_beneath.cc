@@ -15,26 +15,46 @@ namespace {
 constexpr int attempts_max = 8;  // EAGAIN: something above was renamed meanwhile
 
 open_how how_to_open(int flags) noexcept {
+  const int without_wait = (flags & O_PATH) == 0 ? O_NONBLOCK : 0;  // EINVAL together
   // Links of /proc lead anywhere; those that stay beneath are the owner's choice.
-  return {.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC | O_NONBLOCK),
+  return {.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC | without_wait),
           .mode = 0,
           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+}
+
+std::string name_below(std::string_view path) {
+  path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+  return std::string(path.empty() ? std::string_view(".") : path);
+}
+
+bool is_to_be_tried_again(int result) { return result == -EAGAIN || result == -EINTR; }
+
+Result<base::Fd, int> opened(int result) {
+  if (result >= 0) return base::Fd(result);
+  return std::unexpected(result == -EXDEV ? ENOENT : -result);
 }
 
 }  // namespace
 
 Task<Result<base::Fd, int>> open_beneath(io::Engine* engine, int directory, std::string_view path,
                                          int flags) {
-  path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
-  const std::string name(path.empty() ? std::string_view(".") : path);
+  const std::string name = name_below(path);
   const io::FileCall call = io::FileCall::open(directory, name.c_str(), how_to_open(flags));
   int result = -EAGAIN;
-  for (int attempt = 0; attempt < attempts_max; ++attempt) {
+  for (int attempt = 0; attempt < attempts_max && is_to_be_tried_again(result); ++attempt) {
     result = co_await make_call(engine, call);
-    if (result >= 0) co_return base::Fd(result);
-    if (result != -EAGAIN && result != -EINTR) break;
   }
-  co_return std::unexpected(result == -EXDEV ? ENOENT : -result);
+  co_return opened(result);
+}
+
+Result<base::Fd, int> open_beneath_now(int directory, std::string_view path, int flags) {
+  const std::string name = name_below(path);
+  const io::FileCall call = io::FileCall::open(directory, name.c_str(), how_to_open(flags));
+  int result = -EAGAIN;
+  for (int attempt = 0; attempt < attempts_max && is_to_be_tried_again(result); ++attempt) {
+    result = call.make(true);
+  }
+  return opened(result);
 }
 
 int probe_open_beneath() noexcept {

@@ -17,6 +17,9 @@ namespace h2server::file {
 Task<Result<base::Fd, int>> open_beneath(io::Engine* engine, int directory, std::string_view path,
                                          int flags);
 
+// The same, but the calling thread waits for the disk.
+Result<base::Fd, int> open_beneath_now(int directory, std::string_view path, int flags);
+
 // Whether this kernel has what it takes (Linux 5.6); 0 or an errno value.
 int probe_open_beneath() noexcept;
 

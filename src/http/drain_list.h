@@ -18,7 +18,7 @@ class Drainable {
   virtual void cancel() = 0;
   // There are too many connections: ends this idle one at once.
   virtual void shed() = 0;
-  // Appends a line for each request whose handler or body source has not ended.
+  // Appends a line for each request whose response has not ended.
   virtual void name_unfinished(std::vector<std::string>& names) const = 0;
 
  protected:

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "http/date.h"
+#include "http/h2/hpack/encoder.h"
 #include "http/media_type.h"
 
 namespace h2server {
@@ -35,6 +36,11 @@ std::string imf_fixdate(std::int64_t unix_seconds) {
   return {date.data(), date.size()};
 }
 
+// Returns true if other files may have the same field.
+bool is_common(const Field& field) {
+  return field.name != "content-length" && field.name != "etag" && field.name != "last-modified";
+}
+
 }  // namespace
 
 FileHead::FileHead(const file::FileVersion& version, std::string_view path, std::int64_t now_s)
@@ -60,6 +66,9 @@ FileHead::FileHead(const file::FileVersion& version, std::string_view path, std:
     for (const char c : field.name) names_ += base::to_lower(c);
     h2.push_back({std::string_view(names_).substr(at), field.value});
   }
+  const auto own = std::ranges::stable_partition(h2, is_common);
+  h2_common = h2.size() - own.size();
+  h2_own = h2::hpack::encode_without_table(own);
 }
 
 FileRef make_file(std::unique_ptr<const file::Content> content, std::string_view path,

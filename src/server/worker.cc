@@ -17,6 +17,16 @@ namespace h2server::server {
 
 namespace {
 
+// Returns lines for the log: so many names, and the number of the others.
+std::vector<std::string> in_lines(std::vector<std::string> names) {
+  constexpr std::size_t lines_max = 10;
+  if (names.size() <= lines_max) return names;
+  const std::size_t others = names.size() - lines_max;
+  names.resize(lines_max);
+  names.push_back(fmt::format("{} more request{}", others, others == 1 ? "" : "s"));
+  return names;
+}
+
 bool usually_cleartext(const SharedContext& shared) { return shared.tls == nullptr; }
 
 }  // namespace
@@ -104,11 +114,26 @@ class Worker::WorkerLoop {
     engine_.cancel_all();
   }
 
-  // Cancels what still runs at the drain limit.
+  // Says what the drain waits for, and cancels what still runs at its limit.
   Task<void> watch_clock() {
-    io::SleepOp limit(engine_, worker_.shared_.drain_ms_max);
+    constexpr std::uint32_t quiet_ms = 1000;
+    std::uint32_t rest_ms = worker_.shared_.drain_ms_max;
+    if (rest_ms > quiet_ms) {
+      io::SleepOp quiet(engine_, quiet_ms);
+      const bool slept = co_await quiet;
+      if (slept && !ended_) name_what_runs();
+      rest_ms -= quiet_ms;
+    }
+    io::SleepOp limit(engine_, rest_ms);
     const bool over = co_await limit;
     if (over && !ended_) cancel();
+  }
+
+  void name_what_runs() const {
+    for (const std::string& line :
+         in_lines(context_.server_context.connections.name_unfinished())) {
+      base::log_info("waiting for {}", line);
+    }
   }
 
   // Serves the owner's requests while connections end: to cancel them, and to name unfinished ones.
@@ -198,13 +223,8 @@ void Worker::report_unfinished() {
     return;
   }
   const std::lock_guard lock(names_mutex_);
-  constexpr std::size_t lines_max = 10;
-  const std::vector<std::string> names = names_.value_or(std::vector<std::string>());
-  for (std::size_t i = 0; i < std::min(names.size(), lines_max); ++i) {
-    base::log_error("left behind: {}", names[i]);
-  }
-  if (names.size() > lines_max) {
-    base::log_error("left behind: {} more requests", names.size() - lines_max);
+  for (const std::string& line : in_lines(names_.value_or(std::vector<std::string>()))) {
+    base::log_error("left behind: {}", line);
   }
 }
 

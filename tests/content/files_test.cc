@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "content/support.h"
 #include "h2server/test_client.h"
@@ -37,6 +40,76 @@ TEST(Files, AreLookedUpAgainAsOftenAsAsked) {
   EXPECT_EQ(client.get("/now/a.txt").body, "old");
   directory.write("a.txt", "new text");
   EXPECT_EQ(client.get("/now/a.txt").body, "new text");
+}
+
+TEST(Files, IndexNames) {
+  const tests::TemporaryDirectory directory;
+  directory.write("a/index.html", "html");
+  directory.write("a/default.htm", "htm");
+  directory.write("b/index.html", "html");
+  Server server;
+  server.get("/{path...}", Files(directory.path(), {.index = {"default.htm", "index.html"}}));
+  server.get("/none/{path...}", Files(directory.path(), {.index = {}}));
+  TestClient client(server);
+  for (int again = 0; again < 2; ++again) {  // from the disk, and from the cache
+    EXPECT_EQ(client.get("/a/").body, "htm");
+    EXPECT_EQ(client.get("/b/").body, "html");
+    EXPECT_EQ(client.get("/none/a/").status, 404);
+  }
+}
+
+TEST(Files, HiddenOnes) {
+  const tests::TemporaryDirectory directory;
+  for (const char* const name : {".env", "a/.git/config", ".well-known/security.txt",
+                                 ".well-known/.x", "a/.well-known/x", "a.b/..c.txt"}) {
+    directory.write(name, "x");
+  }
+  Server server;
+  server.get("/{path...}", Files(directory.path()));
+  server.get("/all/{path...}", Files(directory.path(), {.hidden = true}));
+  TestClient client(server);
+  const std::vector<std::pair<std::string, int>> rows = {
+      {"/.env", 404},           {"/a/.git/config", 404},   {"/.well-known/security.txt", 200},
+      {"/.well-known/.x", 404}, {"/a/.well-known/x", 404}, {"/a.b/..c.txt", 404},
+      {"/%2eenv", 404},
+  };
+  for (const auto& [target, status] : rows) {
+    EXPECT_EQ(client.get(target).status, status) << target;
+    EXPECT_EQ(client.get("/all" + target).status, 200) << target;
+  }
+}
+
+TEST(Files, FallBackForBrowsers) {
+  const tests::TemporaryDirectory directory;
+  directory.write("index.html", "app");
+  directory.write("style.css", "css");
+  Server server;
+  server.get("/{path...}", Files(directory.path(), {.fallback = "index.html"}));
+  TestClient client(server);
+  const auto get = [&](const std::string& target, const std::string& accept) {
+    return client.send({.target = target, .fields = {{"accept", accept}}});
+  };
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ(get("/some/path", "text/html,*/*;q=0.8").body, "app");
+    EXPECT_EQ(get("/some/path/", "text/html").body, "app");
+    EXPECT_EQ(get("/style.css", "text/html").body, "css");
+    EXPECT_EQ(get("/gone.js", "*/*").status, 404);
+    EXPECT_EQ(client.get("/gone").status, 404);
+  }
+}
+
+TEST(Files, AreSavedIfAsked) {
+  const tests::TemporaryDirectory directory;
+  directory.write("sub/\xe2\x82\xac.txt", "euro");
+  Server server;
+  server.get("/{path...}", Files(directory.path()));
+  TestClient client(server);
+  const TestResponse saved = client.get("/sub/%E2%82%AC.txt?download");
+  EXPECT_EQ(saved.status, 200) << saved.body;
+  EXPECT_EQ(saved.field("content-disposition"),
+            "attachment; filename=\"___.txt\"; filename*=UTF-8''%E2%82%AC.txt");
+  EXPECT_FALSE(client.get("/sub/%E2%82%AC.txt?down").field("content-disposition"));
+  EXPECT_FALSE(client.get("/none?download").field("content-disposition"));
 }
 
 TEST(Files, NeedADirectory) { EXPECT_THROW(Files("/no/such/directory"), std::system_error); }

@@ -206,7 +206,16 @@ inline std::string field_of(const Response& response, std::string_view name) {
   return "-";
 }
 
+// Reads a streamed body, which must not wait for anything, to its end.
 inline std::string body_of(const Response& response) {
+  if (const auto* const streamed = std::get_if<Response::Streamed>(&response.body())) {
+    std::string all;
+    for (;;) {
+      const Result<std::string_view> piece = run_now(streamed->source->read());
+      if (!piece || piece->empty()) return all;
+      all += *piece;
+    }
+  }
   if (const auto* const text = std::get_if<std::string>(&response.body())) return *text;
   if (const auto* const part = std::get_if<Response::FilePart>(&response.body())) {
     return {part->file->content().bytes() + part->first, static_cast<std::size_t>(part->count)};

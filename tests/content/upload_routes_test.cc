@@ -52,8 +52,10 @@ TEST_F(UploadRoutes, Listing) {
   const Response page = asked.answer(listing_);
   EXPECT_EQ(page.status(), 200);
   EXPECT_EQ(field_of(page, "Content-Type"), "text/html; charset=utf-8");
-  EXPECT_EQ(field_of(page, "Cache-Control"), "no-store");
-  EXPECT_NE(body_of(page).find("href=\"/files/a.txt\""), std::string::npos);
+  EXPECT_EQ(field_of(page, "Cache-Control"), "no-cache");
+  const std::string text = body_of(page);
+  EXPECT_NE(text.find("href=\"/files/a.txt\""), std::string::npos);
+  EXPECT_NE(text.find("enctype=\"multipart/form-data\" action=\"/files\""), std::string::npos);
   const tests::LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
   EXPECT_EQ(asked.answer(listing_).status(), 503);
 }
@@ -90,6 +92,20 @@ TEST_F(UploadRoutes, Downloads) {
     if (row.status == 404) continue;
     EXPECT_EQ(field_of(response, "X-Content-Type-Options"), "nosniff") << row.status;
     EXPECT_EQ(field_of(response, "Content-Security-Policy"), "sandbox") << row.status;
+  }
+}
+
+// A sandboxed document may not fetch the ranges of the video that it shows.
+TEST_F(UploadRoutes, OnlyWhatMayHaveScriptsIsSandboxed) {
+  const std::vector<std::pair<std::string, bool>> rows = {
+      {"a.mp4", false}, {"a.mp3", false},  {"a.png", false}, {"a.svg", true}, {"a.svgz", true},
+      {"a.html", true}, {"a.xhtml", true}, {"a.xml", true},  {"a.pdf", true}, {"a", true},
+  };
+  for (const auto& [name, sandboxed] : rows) {
+    directory_.write(name, "x");
+    const Response response = get(name);
+    EXPECT_EQ(response.find("Content-Security-Policy").has_value(), sandboxed) << name;
+    EXPECT_EQ(field_of(response, "X-Content-Type-Options"), "nosniff") << name;
   }
 }
 

@@ -30,6 +30,7 @@ def folder():
         (made / "www/page.txt").write_bytes(b"page")
         (made / "file").write_bytes(b"no folder")
         (made / "link").symlink_to("www")
+        (made / "slash").symlink_to("/")
         make_certificate(made / "cert")
         yield made
 
@@ -62,7 +63,7 @@ def check_refused(done, statuses, *words):
 
 # --- help ----------------------------------------------------------------------------------------
 
-OPTIONS = ["-h,--help", "-r,--root", "-p,--port", "--host", "-c,--cert", "-k,--key",
+OPTIONS = ["-h,--help", "-r,--root", "--yes", "--no-listing", "--hidden", "--index", "--spa", "-p,--port", "--host", "-c,--cert", "-k,--key",
            "--self-signed", "--h2c", "-n,--threads", "--upload-dir", "--upload-overwrite",
            "--upload-max", "--upload-total", "--upload-reserve",
            "--scheme", "--io", "--connections-max", "--queue-size", "--when-full",
@@ -128,12 +129,17 @@ WRONG = {
     "total of nothing": (["--upload-total", "1G"], ["--upload-total", "--upload-dir"]),
     "reserve of nothing": (["--upload-reserve", "1G"], ["--upload-reserve", "--upload-dir"]),
     "uploads into a file": (["--upload-dir", "file"], ["file", "--upload-dir"]),
-    "uploads into the root": (["--upload-dir", "www"], ["root", "www", "--upload-dir"]),
-    "uploads below the root": (["--upload-dir", "www/a/b"], ["www/a/b", "--upload-dir"]),
-    "root below the uploads": (["--upload-dir", "."], ["www", "--upload-dir"]),
+    "uploads into the root": (["www", "--upload-dir", "www"], ["root", "www", "--upload-dir"]),
+    "uploads below the root": (["www", "--upload-dir", "www/a/b"], ["www/a/b", "--upload-dir"]),
+    "root below the uploads": (["www", "--upload-dir", "."], ["www", "--upload-dir"]),
+    "the whole machine": (["/"], ["/", "--yes"]),
+    "the whole machine by a link": (["slash"], ["slash", "--yes"]),
+    "index that is a path": (["--index", "a/b"], ["--index", "a/b"]),
+    "index that leads up": (["--index", "index.html,.."], ["--index", ".."]),
     "uploads below the root, in a directory to be made": (
         ["--root", ".", "--upload-dir", "new/uploads"], ["new/uploads", "--upload-dir"]),
-    "uploads into the root by a link": (["--upload-dir", "link"], ["link", "--upload-dir"]),
+    "uploads into the root by a link": (["www", "--upload-dir", "link"],
+                                        ["link", "--upload-dir"]),
 }
 
 
@@ -191,24 +197,26 @@ CREDENTIALS = {
 def test_wrong_credentials(folder, arguments, statuses, words):
     make_certificate(folder / "cert", "other")
     (folder / "www/server.key").write_bytes((folder / "cert/server.key").read_bytes())
-    check_refused(run(folder, "-p", "0", *arguments), statuses, *words)
+    root = [] if "--root" in arguments else ["www"]
+    check_refused(run(folder, "-p", "0", *root, *arguments), statuses, *words)
     assert not (folder / "www/a.key").exists()
 
 
 def test_neither_key_nor_certificate(folder):
     os.rename(folder / "cert", folder / "elsewhere")
-    check_refused(run(folder), [2], "--self-signed", "--h2c", "--cert")
+    check_refused(run(folder, "www", "-k", "cert/server.key"), [2], "--self-signed", "--h2c",
+                  "--cert")
 
 
 def test_unreadable_key(folder, plain_user):
     (folder / "cert/server.key").chmod(0)
-    done = run(folder, "-p", "0", user=plain_user)
+    done = run(folder, "-p", "0", "www", "-c", "cert/server.crt", user=plain_user)
     check_refused(done, [1, 2], "cert/server.key", "Permission denied")
 
 
 def test_certificate_that_can_not_be_made(folder, plain_user):
     (folder / "cert").chmod(0o555)
-    arguments = ["-p", "0", "--self-signed", "-c", "cert/new.crt", "-k", "cert/new.key"]
+    arguments = ["www", "-p", "0", "--self-signed", "-c", "cert/new.crt", "-k", "cert/new.key"]
     check_refused(run(folder, *arguments, user=plain_user), [1, 2], "cert/new.key", "--key")
 
 

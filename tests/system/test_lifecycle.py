@@ -178,7 +178,7 @@ def stuck_connections(server, protocol):
 
 def test_does_not_wait_for_ever():
     """Runs all servers at once, because a drain takes DRAIN_S."""
-    servers = [(Server(pair=pair, tls=protocol.tls), protocol)
+    servers = [(Server(pair=pair, tls=protocol.tls, quiet=False), protocol)
                for pair in pairs.USUAL for protocol in PROTOCOLS[1:3]]
     stuck = []
     try:
@@ -190,6 +190,9 @@ def test_does_not_wait_for_ever():
             server.signal()
         for server, _ in servers:
             assert server.ended_within(DRAIN_S + AT_ONCE_S)
+            if not (pairs.CHOSEN and pairs.CHOSEN.blocking):
+                for waiting in ("GET /large (route /{path...})", "POST /files (route /files)"):
+                    assert f"h2server: waiting for {waiting}\n" in server.stderr
     finally:
         for server, _ in servers:
             server.__exit__(None)

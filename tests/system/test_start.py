@@ -73,18 +73,100 @@ def test_forms_with_tls(bare, arguments, protocol):
         assert page(server, protocol) == b"page"
 
 
-def test_defaults(bare):
-    """./www, ./cert/server.crt and ./cert/server.key."""
-    server = bare("-p", "0", tls=True)
-    folder = server.root.parent
-    (folder / "www").symlink_to("root")
-    server.certificate.parent.mkdir()
-    subprocess.run([tool("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj",
-                    "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout",
-                    server.key, "-out", server.certificate],
-                   check=True, capture_output=True)
+@contextlib.contextmanager
+def with_state(server):
+    """Runs the server in its root, without options but those given, with a state directory."""
+    state = server.root.parent / "state"
+    server.command = [tool("env"), "-C", server.root, f"XDG_STATE_HOME={state}", *server.command]
     with server:
+        yield state / "h2server/self-signed"
+
+
+def test_without_arguments(bare):
+    """The present directory, over TLS, on 8443 or the next free port, with a certificate that is
+    made once."""
+    server = bare(tls=True)
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):  # another program has it, which serves as well
+            other.bind(("", 8443))
+            other.listen()
+        with with_state(server) as certificates:
+            server.certificate = certificates / "server.crt"
+            assert 8443 < server.port < 8463
+            assert f"port       {server.port}, because another program listens on 8443" \
+                in server.stdout
+            assert page(server, PROTOCOLS[3]) == b"page"
+            assert b'href="page.txt"' in fetch(server, PROTOCOLS[3], "/").body
+            assert stat.S_IMODE((certificates / "server.key").stat().st_mode) == 0o600
+            assert stat.S_IMODE(certificates.parent.stat().st_mode) == 0o700
+            made = server.certificate.read_bytes()
+            shown = subprocess.run([tool("openssl"), "x509", "-in", server.certificate, "-noout",
+                                    "-fingerprint", "-sha256"], capture_output=True, text=True,
+                                   check=True).stdout
+            assert shown.split("=")[1].strip() in server.stdout
+            server.stop()
+            server.start()
+            assert server.certificate.read_bytes() == made, "kept"
+
+
+def test_cleartext_without_arguments(bare):
+    server = bare("--h2c")
+    with with_state(server) as certificates:
+        assert 8080 <= server.port < 8100
+        assert page(server) == b"page"
+        assert not certificates.exists()
+
+
+def test_certificate_of_ours_that_expires(bare):
+    server = bare("-p", "0", tls=True)
+    with with_state(server) as certificates:
+        server.stop()
+        subprocess.run([tool("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj",
+                        "/CN=localhost", "-days", "20", "-keyout", certificates / "server.key",
+                        "-out", certificates / "server.crt"], check=True, capture_output=True)
+        old = (certificates / "server.crt").read_bytes()
+        server.start()
+        server.certificate = certificates / "server.crt"
+        assert server.certificate.read_bytes() != old
+        check_names(server)
+
+
+def test_nowhere_to_keep_a_certificate(bare, tmp_path):
+    """As in a container whose user has no home."""
+    server = bare("-p", "0", "-r", "{root}", tls=True)
+    server.quiet = False
+    server.command = [tool("env"), "XDG_STATE_HOME=/dev/null/x", f"TMPDIR={tmp_path}",
+                      *server.command]
+    with server:
+        assert "made anew at each start" in server.stderr
+        assert "in memory (self-signed" in server.stdout
+        assert list(tmp_path.iterdir()) == [], "the key is removed"
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:
+            ssl._create_unverified_context().wrap_socket(connection).close()
+
+
+def test_home_directory(bare):
+    """Only with --yes; the key in it is not served."""
+    server = bare("-p", "0", "--yes", tls=True)
+    server.command = [tool("env"), "-C", server.root, "-u", "XDG_STATE_HOME",
+                      f"HOME={server.root}", *server.command]
+    with server:
+        server.certificate = server.root / ".local/state/h2server/self-signed/server.crt"
         assert page(server, PROTOCOLS[3]) == b"page"
+        key = "/.local/state/h2server/self-signed/server.key"
+        assert (server.root / key[1:]).exists()
+        assert fetch(server, PROTOCOLS[3], key).status == 404
+    refused = subprocess.run([BINARY, "--h2c", "."], cwd="/tmp", check=False, text=True,
+                             env={**os.environ, "HOME": "/tmp"}, capture_output=True)
+    assert refused.returncode == 2 and "--yes" in refused.stderr
+
+
+def test_start_screen_of_the_root(bare):
+    for arguments, shown in ((["--no-listing"], "(not listed)"),
+                             (["--hidden"], "(listed, with hidden files)")):
+        with bare("--h2c", "-p", "0", "-r", "{root}", *arguments) as server:
+            assert f"root       {server.root} {shown}" in server.stdout
 
 
 def test_upload_directory_is_made(bare):

@@ -1,5 +1,6 @@
 """Files over every protocol: header fields, conditional requests, ranges, sizes."""
 
+import json
 import datetime
 import email.utils
 import os
@@ -68,7 +69,9 @@ TYPES = {
     "a.tar.gz": "application/gzip",
     "a.unknown": "application/octet-stream",
     "a": "application/octet-stream",
-    ".html": "application/octet-stream",
+    "a.py": "text/plain; charset=utf-8",
+    "README": "text/plain; charset=utf-8",
+    "a.deb": "application/vnd.debian.binary-package",
     "a.": "application/octet-stream",
 }
 
@@ -141,7 +144,12 @@ def test_redirect_never_names_another_host(site):
 
 def test_folder_without_an_index(site):
     site.place("a.txt", b"a")
-    assert site.fetch(f"/{site.name}/").status == 404
+    listing = site.fetch(f"/{site.name}/")
+    assert listing.status == 200
+    assert b'<a class="t" href="a.txt">a.txt</a>' in listing.body
+    assert site.fetch(f"/{site.name}/", "HEAD").status == 200
+    programs = [("accept", "application/json")]
+    assert json.loads(site.fetch(f"/{site.name}/", fields=programs).body)[0]["size"] == 1
 
 
 def test_below_a_file(site, page):

@@ -88,7 +88,7 @@ void Connection::shed() {
 void Connection::name_unfinished(std::vector<std::string>& names) const {
   for (const H2Exchange* exchange = first_; exchange != nullptr;
        exchange = exchange->handling.next) {
-    if (exchange->handling.running > 0) names.push_back(describe(*exchange));
+    names.push_back(describe(*exchange));
   }
 }
 

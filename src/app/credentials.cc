@@ -1,0 +1,105 @@
+#include "app/credentials.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <tuple>
+#include <utility>
+
+#include "app/state_directory.h"
+#include "base/log.h"
+#include "net/tls_certificate.h"
+#include "net/tls_credentials.h"
+
+namespace h2server::app {
+
+namespace {
+
+constexpr int failed = 1;  // exit statuses
+constexpr int wrong_use = 2;
+constexpr int renewal_days = 30;
+
+bool exists(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
+
+Result<void, std::string> prepare_self_signed(const ServerOptions& server) {
+  const std::string& certificate = server.certificate_file;
+  const bool has_certificate = exists(certificate);
+  const bool has_key = exists(server.key_file);
+  if (!has_certificate && !has_key) return net::make_self_signed(certificate, server.key_file);
+  if (!has_certificate) net::finish_self_signed(certificate, server.key_file);
+  if (has_certificate && net::expires_within(certificate, 0)) {
+    base::log_warning("--self-signed makes a new certificate when both {} and {} are deleted",
+                      certificate, server.key_file);
+  }
+  return {};
+}
+
+// A pair of our own is renewed in time: nobody else has a use for it.
+Result<void, std::string> prepare_own(ServerOptions& server, const std::string& directory) {
+  server.certificate_file = directory + "/server.crt";
+  server.key_file = directory + "/server.key";
+  if (net::expires_within(server.certificate_file, renewal_days)) {
+    ::unlink(server.certificate_file.c_str());
+    ::unlink(server.key_file.c_str());
+  }
+  return prepare_self_signed(server);
+}
+
+Result<Credentials, std::string> prepare_own(ServerOptions& server) {
+  const Result<std::string, std::string> state = state_directory();
+  if (state) {
+    const Result<void, std::string> made = prepare_own(server, *state + "/self-signed");
+    if (!made) return std::unexpected(made.error());
+    return Credentials{.self_signed = true};
+  }
+  std::string directory = std::filesystem::temp_directory_path() / "h2server-XXXXXX";
+  if (::mkdtemp(directory.data()) == nullptr) {
+    return std::unexpected(fmt::format(
+        "can't keep a certificate: {}, and can't make {}: {}; name one with --cert and --key, or "
+        "serve without TLS with --h2c",
+        state.error(), directory, std::strerror(errno)));
+  }
+  base::log_warning("{}: the certificate is made anew at each start", state.error());
+  const Result<void, std::string> made = prepare_own(server, directory);
+  if (!made) return std::unexpected(made.error());
+  return Credentials{.self_signed = true, .temporary_directory = std::move(directory)};
+}
+
+Result<void, Stop> check_readable(const ServerOptions& server) {
+  for (const auto& [file, what, option] :
+       {std::tuple(server.certificate_file, "certificate", "--cert"),
+        std::tuple(server.key_file, "private key", "--key")}) {
+    if (::access(file.c_str(), R_OK) == 0) continue;
+    return std::unexpected(
+        Stop{wrong_use, fmt::format("can't read the {} {} ({}); name it with {}, make both with "
+                                    "--self-signed, or serve without TLS with --h2c",
+                                    what, file, std::strerror(errno), option)});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Credentials, Stop> prepare_credentials(Options& options) {
+  Credentials credentials;
+  if (options.server.cleartext) return credentials;
+  if (options.certificate == CertificateSource::own) {
+    Result<Credentials, std::string> made = prepare_own(options.server);
+    if (!made) return std::unexpected(Stop{failed, std::move(made.error())});
+    credentials = *std::move(made);
+  } else if (options.certificate == CertificateSource::self_signed) {
+    Result<void, std::string> made = prepare_self_signed(options.server);
+    if (!made) return std::unexpected(Stop{failed, std::move(made.error())});
+    credentials.self_signed = true;
+  }
+  const Result<void, Stop> readable = check_readable(options.server);
+  if (!readable) return std::unexpected(readable.error());
+  credentials.fingerprint = net::fingerprint_of(options.server.certificate_file);
+  return credentials;
+}
+
+}  // namespace h2server::app

@@ -1,0 +1,22 @@
+// Certificate and key of the program: found, or made.
+#pragma once
+
+#include <string>
+
+#include "app/options.h"
+#include "h2server/result.h"
+
+namespace h2server::app {
+
+struct Credentials {
+  bool self_signed = false;
+  std::string fingerprint = {};  // SHA-256 of the certificate; empty without TLS
+  // Holds files that only the start needs, because no other place could be written to; empty: there
+  // are none. Remove it once the server listens.
+  std::string temporary_directory = {};
+};
+
+// Makes certificate and key if the options want that, and fills in where they are.
+Result<Credentials, Stop> prepare_credentials(Options& options);
+
+}  // namespace h2server::app

@@ -1,0 +1,66 @@
+// FolderEntries: the entries of a folder at one time, for listings.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "h2server/result.h"
+
+namespace h2server::content {
+
+struct FolderEntry {
+  std::string name;
+  std::uint64_t size = 0;  // bytes; 0 for folders
+  std::int64_t modified_s = 0;
+  bool is_folder = false;
+};
+
+struct ReadFolderOptions {
+  bool hidden = false;         // also names that begin with "."
+  bool folders = true;         // otherwise files only
+  bool follow = true;          // links that stay beneath the root; otherwise none
+  std::string_view skip = {};  // leaves out names with this prefix; empty: none
+};
+
+// Immutable once made; any thread.
+struct FolderEntries {
+  // More are not listed: 16 MB for names of 40 bytes.
+  static constexpr std::size_t entries_max = 200'000;
+
+  std::vector<FolderEntry> entries;  // folders first, then by name, see name_before()
+  std::size_t folders = 0;
+  std::uint64_t bytes = 0;              // of all files
+  bool incomplete = false;              // there are more than entries_max
+  std::size_t memory() const noexcept;  // bytes, about
+};
+
+// Returns the regular files and folders in `folder`, an open descriptor of a folder whose path
+// below the open folder `root` is `path`, empty or ending in a slash. A link counts as what it
+// leads to, if that lies beneath the root. Entries that vanish meanwhile are left out. The error is
+// an errno value. Blocks on the disk.
+Result<FolderEntries, int> read_folder(int root, const std::string& path, int folder,
+                                       const ReadFolderOptions& options);
+
+// The order of names that people expect: by letters without regard to case (ASCII), digits by their
+// number ("file 9" before "file 10"), and the rest by bytes.
+bool name_before(std::string_view a, std::string_view b) noexcept;
+
+enum class SortKey : std::uint8_t { name, size, modified };
+
+// Returns the indexes of the entries in that order; folders come first in any. With `filter`, only
+// those whose names contain it, without regard to case (ASCII).
+struct Selection {
+  SortKey key = SortKey::name;
+  bool descending = false;
+  std::string filter;
+  // Returns true if it selects all, in the order that they have.
+  [[nodiscard]] bool is_plain() const noexcept {
+    return key == SortKey::name && !descending && filter.empty();
+  }
+};
+std::vector<std::uint32_t> select(const FolderEntries& folder, const Selection& selection);
+
+}  // namespace h2server::content

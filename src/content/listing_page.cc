@@ -1,0 +1,389 @@
+#include "content/listing_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "content/markup.h"
+#include "content/pages.h"
+#include "file/calls.h"
+#include "h2server/negotiation.h"
+#include "h2server/query.h"
+#include "http/media_type.h"
+#include "io/engine.h"
+
+namespace h2server::content {
+
+namespace {
+
+constexpr std::size_t piece_bytes_min = 32 * 1024;      // of the page, made at once
+constexpr std::uint64_t thumbnail_bytes_max = 2 << 20;  // the whole image is fetched for it
+constexpr std::size_t filter_bytes_max = 255;           // no name is longer
+constexpr std::size_t block_rows = 64;                  // of the table
+constexpr std::size_t sorted_at_once_max = 1000;        // takes 0.2 ms
+
+constexpr std::array<std::pair<std::string_view, SortKey>, 3> sort_keys = {
+    {{"name", SortKey::name}, {"size", SortKey::size}, {"modified", SortKey::modified}}};
+
+Selection selection_of(const Request& request) {
+  Selection selection;
+  if (request.query().empty()) return selection;
+  const Parameters parameters = request.query_parameters();
+  std::string_view sort = parameters.find("sort").value_or("");
+  selection.descending = sort.starts_with('-');
+  if (selection.descending) sort.remove_prefix(1);
+  const auto key = std::ranges::find(sort_keys, sort, &decltype(sort_keys)::value_type::first);
+  if (key != sort_keys.end()) selection.key = key->second;
+  if (key == sort_keys.end()) selection.descending = false;
+  selection.filter = parameters.find("filter").value_or("").substr(0, filter_bytes_max);
+  return selection;
+}
+
+// The classes of icons in listing.css; the script shows a preview for some of them.
+char icon_of(const FolderEntry& entry) {
+  if (entry.is_folder) return 'd';
+  const std::string_view type = http::media_type(entry.name);
+  if (type.starts_with("image/")) return 'i';
+  if (type.starts_with("video/")) return 'v';
+  if (type.starts_with("audio/")) return 'a';
+  if (type.starts_with("text/html")) return 'h';
+  if (type.starts_with("text/") || type.ends_with("json") || type.ends_with("yaml") ||
+      type.ends_with("toml") || type.ends_with("xml") || type.ends_with("sql")) {
+    return 't';
+  }
+  if (type == "application/pdf") return 'p';
+  constexpr std::array<std::string_view, 10> packed = {
+      "application/gzip",    "application/zip",
+      "application/zstd",    "application/x-7z-compressed",
+      "application/x-bzip2", "application/x-xz",
+      "application/x-tar",   "application/x-brotli",
+      "application/vnd.rar", "application/java-archive"};
+  return std::ranges::find(packed, type) != packed.end() ? 'z' : 'f';
+}
+
+// A page or a list that is made piece by piece from the entries.
+class ListingSource : public BodySource {
+ public:
+  ListingSource(FolderEntriesRef entries, Selection selection)
+      : entries_(std::move(entries)), selection_(std::move(selection)) {}
+
+  Task<Result<std::string_view>> read() override {
+    piece_.clear();
+    if (!begun_) {
+      const bool selected = co_await make_order();
+      if (!selected) co_return std::unexpected(Error{ECANCELED, "listing"});
+      append_head(piece_);
+      begun_ = true;
+    }
+    while (at_ < count() && piece_.size() < piece_bytes_min) {
+      append_entry(piece_, entry(at_), at_);
+      ++at_;
+    }
+    if (at_ == count() && !ended_) {
+      ended_ = true;
+      append_tail(piece_);
+    }
+    co_return std::string_view(piece_);
+  }
+
+ protected:
+  virtual void append_head(std::string& out) const = 0;
+  virtual void append_entry(std::string& out, const FolderEntry& entry, std::size_t at) const = 0;
+  virtual void append_tail(std::string& out) const = 0;
+
+  [[nodiscard]] const FolderEntries& entries() const noexcept { return *entries_; }
+  [[nodiscard]] const Selection& selection() const noexcept { return selection_; }
+  [[nodiscard]] std::size_t count() const noexcept {
+    return order_ ? order_->size() : entries_->entries.size();
+  }
+
+ private:
+  // Sorting 100 000 entries takes 30 ms, which other requests of the worker must not wait for.
+  Task<bool> make_order() {
+    if (selection_.is_plain()) co_return true;
+    const auto work = [this] { return select(*entries_, selection_); };
+    if (entries_->entries.size() <= sorted_at_once_max) {
+      order_ = work();
+      co_return true;
+    }
+    order_ = co_await file::run_waiting(io::Engine::current(), work);
+    co_return order_.has_value();
+  }
+
+  [[nodiscard]] const FolderEntry& entry(std::size_t index) const noexcept {
+    return entries_->entries[order_ ? (*order_)[index] : index];
+  }
+
+  const FolderEntriesRef entries_;
+  const Selection selection_;
+  std::optional<std::vector<std::uint32_t>> order_;
+  std::size_t at_ = 0;
+  bool begun_ = false;
+  bool ended_ = false;
+  std::string piece_;
+};
+
+// The form that nginx's autoindex has.
+class JsonList final : public ListingSource {
+ public:
+  using ListingSource::ListingSource;
+
+ private:
+  void append_head(std::string& out) const override { out += "[\n"; }
+  void append_entry(std::string& out, const FolderEntry& entry, std::size_t at) const override {
+    if (at > 0) out += ",\n";
+    out += "{\"name\":";
+    append_json(out, entry.name);
+    out += entry.is_folder ? ",\"type\":\"directory\",\"mtime\":\""
+                           : ",\"type\":\"file\",\"mtime\":\"";
+    append_time(out, entry.modified_s);
+    out += '"';
+    if (!entry.is_folder) fmt::format_to(std::back_inserter(out), ",\"size\":{}", entry.size);
+    out += '}';
+  }
+  void append_tail(std::string& out) const override { out += "\n]\n"; }
+};
+
+class HtmlPage final : public ListingSource {
+ public:
+  HtmlPage(FolderEntriesRef entries, Selection selection, ListingPage page, std::string nonce)
+      : ListingSource(std::move(entries), std::move(selection)),
+        page_(std::move(page)),
+        nonce_(std::move(nonce)) {}
+
+ private:
+  void append_head(std::string& out) const override;
+  void append_entry(std::string& out, const FolderEntry& entry, std::size_t at) const override;
+  void append_tail(std::string& out) const override;
+
+  void append_breadcrumbs(std::string& out) const;
+  void append_tools(std::string& out) const;
+  void append_upload_form(std::string& out) const;
+  void append_columns(std::string& out) const;
+
+  const ListingPage page_;
+  const std::string nonce_;
+};
+
+std::vector<std::string_view> segments_of(std::string_view path) {
+  std::vector<std::string_view> segments;
+  while (!path.empty()) {
+    const std::size_t slash = path.find('/');
+    if (slash != 0) segments.push_back(path.substr(0, slash));
+    if (slash == path.npos) break;
+    path.remove_prefix(slash + 1);
+  }
+  return segments;
+}
+
+void HtmlPage::append_head(std::string& out) const {
+  const std::vector<std::string_view> segments = segments_of(page_.path);
+  out += "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>";
+  append_html(out, base::to_valid_utf8(segments.empty() ? page_.root_name : segments.back()));
+  out += "</title>\n<link rel=\"icon\" href=\"data:,\">\n";
+  out.append("<style nonce=\"").append(nonce_).append("\">\n").append(listing_style);
+  out += "</style>\n</head>\n<body>\n<header>\n";
+  append_breadcrumbs(out);
+  out += "</header>\n<main>\n";
+  append_upload_form(out);
+  append_tools(out);
+  append_columns(out);
+  if (segments.empty()) return;
+  out += "<tr><td><a class=\"u\" href=\"../\">Parent folder</a></td><td></td><td></td></tr>\n";
+}
+
+void HtmlPage::append_breadcrumbs(std::string& out) const {
+  const std::vector<std::string_view> segments = segments_of(page_.path);
+  out += "<nav aria-label=\"Path\"><ol>\n";
+  for (std::size_t i = 0; i <= segments.size(); ++i) {
+    const std::string name =
+        base::to_valid_utf8(i == 0 ? std::string_view(page_.root_name) : segments[i - 1]);
+    if (i == segments.size()) {
+      out += "<li aria-current=\"page\">";
+      append_html(out, name);
+    } else {
+      out += "<li><a href=\"";
+      for (std::size_t up = i; up < segments.size(); ++up) out += "../";
+      out += "\">";
+      append_html(out, name);
+      out += "</a>";
+    }
+    out += "</li>\n";
+  }
+  out += "</ol></nav>\n";
+}
+
+std::string_view plural(std::size_t count) { return count == 1 ? "" : "s"; }
+
+// Buttons instead of links, so that a program that follows every link does not fetch the folder in
+// every order and as archives.
+void HtmlPage::append_tools(std::string& out) const {
+  out += "<form class=\"tools\" id=\"tools\" role=\"search\">\n<label><span class=\"quiet\">Filter"
+         "</span>\n<input type=\"search\" name=\"filter\" placeholder=\"Filter\" value=\"";
+  append_html(out, base::to_valid_utf8(selection().filter));
+  out += "\"></label>\n<button class=\"quiet\" tabindex=\"-1\">Filter</button>\n"
+         "<p role=\"status\">";
+  const FolderEntries& all = entries();
+  const std::size_t files = all.entries.size() - all.folders;
+  if (!selection().filter.empty()) {
+    fmt::format_to(std::back_inserter(out), "{} of {} shown", count(), all.entries.size());
+  } else {
+    if (all.folders > 0) {
+      fmt::format_to(std::back_inserter(out), "{} folder{}, ", all.folders, plural(all.folders));
+    }
+    fmt::format_to(std::back_inserter(out), "{} file{}, ", files, plural(files));
+    append_size(out, all.bytes);
+  }
+  out += "</p>\n";
+  if (page_.archives) {
+    out += "<button class=\"button\" name=\"archive\" value=\"zip\">Download .zip</button>\n"
+           "<button class=\"button\" name=\"archive\" value=\"tar\">.tar</button>\n";
+  }
+  out += "</form>\n";
+}
+
+void HtmlPage::append_upload_form(std::string& out) const {
+  if (page_.upload_to.empty()) return;
+  out += "<form class=\"upload\" method=\"post\" enctype=\"multipart/form-data\" action=\"";
+  append_html(out, page_.upload_to);
+  out += "\">\n<input type=\"file\" name=\"file\" multiple required "
+         "aria-label=\"Files to upload\">\n<button class=\"button\">Upload</button>\n"
+         "<p role=\"status\"></p>\n</form>\n";
+}
+
+void HtmlPage::append_columns(std::string& out) const {
+  constexpr std::array<std::string_view, 3> titles = {"Name", "Size", "Modified"};
+  out += "<table>\n<thead><tr>";
+  for (std::size_t i = 0; i < titles.size(); ++i) {
+    const auto& [name, key] = sort_keys[i];
+    const bool chosen = key == selection().key;
+    out += "<th scope=\"col\"";
+    if (chosen)
+      out += selection().descending ? " aria-sort=\"descending\"" : " aria-sort=\"ascending\"";
+    fmt::format_to(std::back_inserter(out),
+                   "><button form=\"tools\" name=\"sort\" value=\"{}{}\">{}</button></th>",
+                   chosen && !selection().descending ? "-" : "", name, titles[i]);
+  }
+  out += "</tr></thead>\n<tbody>\n";
+}
+
+void HtmlPage::append_entry(std::string& out, const FolderEntry& entry, std::size_t at) const {
+  if (at > 0 && at % block_rows == 0) out += "</tbody>\n<tbody>\n";  // see listing.css
+  const std::string_view slash = entry.is_folder ? "/" : "";
+  const char icon = icon_of(entry);
+  const auto append_link = [&] {
+    append_html(out, page_.link_prefix);
+    append_segment(out, entry.name);
+  };
+  out.append("<tr><td><a class=\"") += icon;
+  out += "\" href=\"";
+  append_link();
+  out.append(slash).append("\">");
+  if (icon == 'i' && entry.size <= thumbnail_bytes_max) {
+    out += "<img loading=\"lazy\" decoding=\"async\" alt=\"\" src=\"";
+    append_link();
+    out += "\">";
+  }
+  append_html(out, base::to_valid_utf8(entry.name));
+  out.append(slash).append("</a></td><td");
+  if (!entry.is_folder) {
+    fmt::format_to(std::back_inserter(out), " data-b=\"{}\">", entry.size);
+    append_size(out, entry.size);
+  } else {
+    out += '>';
+  }
+  out += "</td><td><time datetime=\"";
+  const std::size_t time = out.size();
+  append_time(out, entry.modified_s);
+  const std::string shown = out.substr(time, 10) + " " + out.substr(time + 11, 5);
+  out.append("\">").append(shown).append("</time></td></tr>\n");
+}
+
+void HtmlPage::append_tail(std::string& out) const {
+  out += "</tbody>\n</table>\n";
+  if (entries().entries.empty()) {
+    out += "<p class=\"empty\">Nothing here yet.</p>\n";
+  } else if (count() == 0) {
+    out += "<p class=\"empty\">No name contains that.</p>\n";
+  }
+  if (entries().incomplete) {
+    fmt::format_to(std::back_inserter(out),
+                   "<p class=\"note\">The folder has more entries; only {} are shown.</p>\n",
+                   entries().entries.size());
+  }
+  if (!page_.readme_name.empty()) {
+    out += "<section class=\"readme\" aria-labelledby=\"readme\"><h2 id=\"readme\">";
+    append_html(out, base::to_valid_utf8(page_.readme_name));
+    out += "</h2>\n<pre>";
+    append_html(out, base::to_valid_utf8(page_.readme));
+    out += "</pre></section>\n";
+  }
+  out += "</main>\n<dialog aria-labelledby=\"shown\"><header><h2 id=\"shown\"></h2>\n"
+         "<button class=\"button previous\" aria-label=\"Previous\">\u2190</button>\n"
+         "<button class=\"button next\" aria-label=\"Next\">\u2192</button>\n"
+         "<a class=\"button open\" href=\"#\">Open</a>\n"
+         "<a class=\"button download\" href=\"#\">Download</a>\n"
+         "<button class=\"button close\">Close</button></header>\n"
+         "<div class=\"stage\"></div></dialog>\n";
+  out.append("<script nonce=\"").append(nonce_).append("\">\n").append(listing_script);
+  out += "</script>\n</body>\n</html>\n";
+}
+
+// Names of files are anybody's choice: should one get through as markup, it still can't run.
+std::string security_policy(std::string_view nonce) {
+  return fmt::format(
+      "default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; img-src 'self' data:; "
+      "media-src 'self'; connect-src 'self'; frame-src 'self'; form-action 'self'; "
+      "base-uri 'none'; frame-ancestors 'self'",
+      nonce);
+}
+
+}  // namespace
+
+const FolderEntry* find_readme(const FolderEntries& entries) {
+  constexpr std::array<std::string_view, 3> names = {"readme.md", "readme.txt", "readme"};
+  const FolderEntry* found = nullptr;
+  std::size_t best = names.size();
+  for (std::size_t i = entries.folders; i < entries.entries.size(); ++i) {
+    for (std::size_t rank = 0; rank < best; ++rank) {
+      if (!base::equals_ignoring_case(entries.entries[i].name, names[rank])) continue;
+      found = &entries.entries[i];
+      best = rank;
+    }
+  }
+  return found;
+}
+
+Response listing_response(const Request& request, FolderEntriesRef entries, ListingPage page) {
+  constexpr std::array<std::string_view, 2> offers = {"text/html; charset=utf-8",
+                                                      "application/json"};
+  Selection selection = selection_of(request);
+  const bool json = best_media_type(request, offers).value_or(0) == 1;
+  std::unique_ptr<BodySource> source;
+  std::string policy;
+  if (json) {
+    source = std::make_unique<JsonList>(std::move(entries), std::move(selection));
+  } else {
+    std::string nonce = fmt::format("{:016x}{:016x}", base::random_number(), base::random_number());
+    policy = security_policy(nonce);
+    source = std::make_unique<HtmlPage>(std::move(entries), std::move(selection), std::move(page),
+                                        std::move(nonce));
+  }
+  Response response(std::move(source), offers[json ? 1 : 0]);
+  response.add("Vary", "Accept").add("Cache-Control", "no-cache");
+  response.add("X-Content-Type-Options", "nosniff");
+  if (!policy.empty()) response.add("Content-Security-Policy", policy);
+  return response;
+}
+
+}  // namespace h2server::content

@@ -1,0 +1,123 @@
+#include "content/listings.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "file/calls.h"
+#include "file/open_beneath.h"
+#include "io/engine.h"
+
+namespace h2server::content {
+
+// One request's turn to read a folder. Its end lets those that wait look again.
+class Listings::Reading {
+ public:
+  Reading(Listings& listings, std::string path) : listings_(listings), path_(std::move(path)) {}
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+  ~Reading() {
+    std::vector<Completer<bool>> waiting;
+    {
+      const std::lock_guard lock(listings_.mutex_);
+      const auto kept = listings_.kept_.find(path_);
+      kept->second.being_read = false;
+      waiting = std::exchange(kept->second.waiting, {});
+      if (kept->second.entries == nullptr) listings_.kept_.erase(kept);
+    }
+    for (const Completer<bool>& one : waiting) one(true);
+  }
+
+ private:
+  Listings& listings_;
+  const std::string path_;
+};
+
+Listings::Listings(std::shared_ptr<const file::Folder> root, const ReadFolderOptions& options,
+                   const ListingsLimits& limits)
+    : root_(std::move(root)), options_(options), limits_(limits) {}
+
+FolderEntriesRef Listings::fresh(const Kept& kept, const file::FileVersion& version) const {
+  if (kept.entries == nullptr || kept.version != version) return nullptr;
+  const bool recent = base::monotonic_ms() - kept.read_ms < kept.fresh_ms;
+  return recent && file::is_settled(kept.version) ? kept.entries : nullptr;
+}
+
+Task<Result<FolderEntriesRef, int>> Listings::find(std::string path) {
+  for (;;) {
+    Result<base::Fd, int> folder = co_await file::open_beneath(io::Engine::current(), root_->fd(),
+                                                               path, O_RDONLY | O_DIRECTORY);
+    if (!folder) co_return std::unexpected(folder.error());
+    const std::optional<file::FileVersion> version = file::version_of(folder->get());
+    if (!version) co_return std::unexpected(errno);
+    std::optional<Completion<bool>> read_by_another;
+    {
+      const std::lock_guard lock(mutex_);
+      Kept& kept = kept_[path];
+      kept.used_ms = base::monotonic_ms();
+      if (FolderEntriesRef entries = fresh(kept, *version)) co_return entries;
+      if (kept.being_read) {
+        kept.waiting.push_back(read_by_another.emplace().completer());
+      }
+      kept.being_read = true;
+    }
+    if (!read_by_another) {
+      const Reading reading(*this, path);
+      Result<FolderEntriesRef, int> entries = co_await read(path, folder->get(), *version);
+      co_return entries;
+    }
+    *folder = base::Fd();  // descriptors are scarce
+    const Result<bool> ended = co_await *read_by_another;
+    if (!ended) co_return std::unexpected(ended.error().code);
+  }
+}
+
+Task<Result<FolderEntriesRef, int>> Listings::read(const std::string& path, int folder,
+                                                   const file::FileVersion& version) {
+  const std::int64_t began_ms = base::monotonic_ms();
+  const auto work = [this, &path, folder] {
+    return read_folder(root_->fd(), path, folder, options_);
+  };
+  std::optional<Result<FolderEntries, int>> entries =
+      co_await file::run_waiting(io::Engine::current(), work);
+  if (!entries) co_return std::unexpected(ECANCELED);
+  if (!*entries) co_return std::unexpected(entries->error());
+  auto shared = std::make_shared<const FolderEntries>(**std::move(entries));
+  keep(path, version, shared, began_ms);
+  co_return shared;
+}
+
+void Listings::keep(const std::string& path, const file::FileVersion& version,
+                    FolderEntriesRef entries, std::int64_t began_ms) {
+  const std::int64_t took_ms = base::monotonic_ms() - began_ms;
+  const std::lock_guard lock(mutex_);
+  Kept& kept = kept_[path];
+  if (kept.entries != nullptr) bytes_ -= kept.entries->memory();
+  bytes_ += entries->memory();
+  kept.entries = std::move(entries);
+  kept.version = version;
+  kept.read_ms = began_ms;
+  kept.fresh_ms = std::clamp(100 * took_ms, limits_.fresh_ms_min, limits_.fresh_ms_max);
+  kept.used_ms = base::monotonic_ms();
+  make_room();
+}
+
+void Listings::make_room() {
+  while (kept_.size() > 1 && (bytes_ > limits_.bytes_max || kept_.size() > limits_.folders_max)) {
+    auto oldest = kept_.end();
+    for (auto one = kept_.begin(); one != kept_.end(); ++one) {
+      if (one->second.being_read || one->second.entries == nullptr) continue;
+      if (oldest == kept_.end() || one->second.used_ms < oldest->second.used_ms) oldest = one;
+    }
+    if (oldest == kept_.end()) return;
+    bytes_ -= oldest->second.entries->memory();
+    kept_.erase(oldest);
+  }
+}
+
+}  // namespace h2server::content
