@@ -8,7 +8,9 @@
 
 option(H2SERVER_NGHTTP2 "Offer libnghttp2 as the other HTTP/2 implementation" OFF)
 option(H2SERVER_IO_URING "Build the engine on io_uring; takes liburing" ON)
-option(H2SERVER_PROGRAM "Build the program; takes CLI11 and libqrencode. Unused if the project is not top-level" ON)
+option(H2SERVER_COMPRESSION "Build the content codings gzip, br and zstd; takes libbrotli and libzstd" ON)
+option(H2SERVER_PROGRAM
+  "Build the program; takes CLI11 and libqrencode. Unused if the project is not top-level" ON)
 option(H2SERVER_TESTS "Build the tests; takes GoogleTest" OFF)
 option(H2SERVER_INSTALL_TESTS "Add the tests of the installed libraries; takes both libraries" OFF)
 option(H2SERVER_LAB "Build the lab's programs, and their tests with H2SERVER_TESTS" OFF)
@@ -21,6 +23,9 @@ if(NOT H2SERVER_NGHTTP2 AND (H2SERVER_TESTS OR H2SERVER_LAB))
 endif()
 if(NOT H2SERVER_IO_URING AND (H2SERVER_TESTS OR H2SERVER_LAB))
   message(FATAL_ERROR "The tests and the lab use io_uring: set H2SERVER_IO_URING=ON")
+endif()
+if(NOT H2SERVER_COMPRESSION AND H2SERVER_TESTS)
+  message(FATAL_ERROR "The tests use compression: set H2SERVER_COMPRESSION=ON")
 endif()
 
 # Which libraries `cmake --install` installs, with the headers and the package for CMake and

@@ -17,8 +17,9 @@ class H2server(ConanFile):
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
     options = {"shared": [True, False], "fPIC": [True, False], "io_uring": [True, False],
-               "nghttp2": [True, False]}
-    default_options = {"shared": False, "fPIC": True, "io_uring": True, "nghttp2": False}
+               "nghttp2": [True, False], "compression": [True, False]}
+    default_options = {"shared": False, "fPIC": True, "io_uring": True, "nghttp2": False,
+                       "compression": True}
     implements = ["auto_shared_fpic"]
 
     @property
@@ -30,11 +31,13 @@ class H2server(ConanFile):
         if self.options.shared:
             return []
         packages = {dependency.ref.name for dependency in self.dependencies.host.values()}
-        libraries = {"openssl": ["ssl", "crypto"], "fmt": ["fmt"]}
+        libraries = {"openssl": ["ssl", "crypto"], "fmt": ["fmt"], "zlib": ["z"]}
         if self.options.io_uring:
             libraries["liburing"] = ["uring"]
         if self.options.nghttp2:
             libraries["libnghttp2"] = ["nghttp2"]
+        if self.options.compression:
+            libraries |= {"brotli": ["brotlienc"], "zstd": ["zstd"]}
         return [name for package, names in libraries.items() if package not in packages
                 for name in names]
 
@@ -49,10 +52,14 @@ class H2server(ConanFile):
     def requirements(self):
         self.requires("openssl/[>=3.0 <4]")
         self.requires("fmt/[>=9.1 <12]")
+        self.requires("zlib/[>=1.2.11 <2]")
         if self.options.io_uring:
             self.requires("liburing/[>=2.3 <3]")
         if self.options.nghttp2:
             self.requires("libnghttp2/[>=1.52 <2]")
+        if self.options.compression:
+            self.requires("brotli/[>=1.0.9 <2]")
+            self.requires("zstd/[>=1.5 <2]")
 
     def build_requirements(self):
         self.tool_requires("cmake/[>=3.25]")
@@ -71,6 +78,7 @@ class H2server(ConanFile):
         toolchain.cache_variables["H2SERVER_PROGRAM"] = False
         toolchain.cache_variables["H2SERVER_IO_URING"] = bool(self.options.io_uring)
         toolchain.cache_variables["H2SERVER_NGHTTP2"] = bool(self.options.nghttp2)
+        toolchain.cache_variables["H2SERVER_COMPRESSION"] = bool(self.options.compression)
         toolchain.generate()
         CMakeDeps(self).generate()
         PkgConfigDeps(self).generate()

@@ -5,7 +5,7 @@
 
 A layer may include itself and the layers to its right, but not the one beside it. Each layer has
 its own system headers, so that http, for instance, can't do I/O. The public headers, include/h2server,
-include only each other and the C++ library, so no header of nghttp2, OpenSSL or liburing is
+include only each other and the C++ library, so no header of another library is
 reachable from them. Examples include only the public headers, each other, the C++ library and
 what they are about (EXAMPLE_HEADERS). Tests may include the examples. The lab, the
 tests and the fuzzers may include every layer but app, which only app itself includes. Outside lab/
@@ -43,6 +43,7 @@ _CONNECTION = re.compile(
 )
 _TLS = re.compile(r"^src/net/tls_[^/]*$")
 _URING = re.compile(r"^src/io/uring_[^/]*$")
+_HIDDEN = re.compile(r"nghttp2/|brotli/|liburing|(zlib|zstd)\.h$")
 
 
 def includes_of(text):
@@ -120,14 +121,19 @@ def refuse_system_header(source, bracket, target):
     if area_of(source) == "tests":
         return None
     own = SYSTEM_HEADERS.get(area_of(source)) if source.parts[0] == "src" else None
-    third_party = re.match(r"(fmt|openssl|nghttp2|CLI)/|liburing|qrencode", target)
+    third_party = re.match(
+        r"(fmt|openssl|nghttp2|CLI|brotli)/|liburing|(zlib|zstd|qrencode)\.h$", target)
     if own and not (third_party or _STANDARD.match(target) or re.fullmatch(rf"({own})\.h", target)):
         return f"src/{area_of(source)} has no use for this system header"
     outside_lab = area_of(source) != "lab"
     if target.startswith("openssl/") and outside_lab and not _TLS.match(source.as_posix()):
         return "OpenSSL stays in src/net/tls_*"
-    if target.startswith(("nghttp2/", "liburing")) and source.suffix != ".cc":
-        return "nghttp2 and liburing stay behind headers of ours, so in no header"
+    if _HIDDEN.match(target) and source.suffix != ".cc":
+        return "nghttp2, liburing and the codecs stay behind headers of ours, so in no header"
+    if re.match(r"brotli/|zstd\.h$", target) and source.as_posix() != "src/content/codecs.cc":
+        return "brotli and zstd stay in src/content/codecs.cc"
+    if target == "zlib.h" and area_of(source) != "content":
+        return "zlib stays in src/content"
     if target == "qrencode.h" and source.as_posix() != "src/app/qr_code.cc":
         return "libqrencode stays in src/app/qr_code.cc"
     if target == "liburing.h" and area_of(source) in LAYERS and not _URING.match(source.as_posix()):

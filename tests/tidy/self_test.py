@@ -80,6 +80,10 @@ WRONG_INCLUDES = [
     ("src/http/h2/more.cc", "#include <nghttp2/nghttp2.h>", "belongs in one .cc"),
     ("src/io/uring_engine.h", "#include <liburing.h>", "so in no header"),
     ("src/io/engine.cc", "#include <liburing.h>", "liburing stays in src/io/uring_*"),
+    ("src/content/codecs.h", "#include <zlib.h>", "so in no header"),
+    ("src/content/coding.cc", "#include <zstd.h>", "brotli and zstd stay in"),
+    ("src/content/coding.cc", "#include <brotli/encode.h>", "brotli and zstd stay in"),
+    ("src/http/bad.cc", "#include <zlib.h>", "zlib stays in src/content"),
     ("src/io/bad.cc", '#include "io/gone.h"', "no such file"),
 ]
 

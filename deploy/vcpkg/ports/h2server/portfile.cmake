@@ -8,9 +8,10 @@ endif()
 
 vcpkg_check_features(OUT_FEATURE_OPTIONS feature_options
   FEATURES
-    io-uring H2SERVER_IO_URING
-    nghttp2  H2SERVER_NGHTTP2
-    tool     H2SERVER_PROGRAM)
+    compression H2SERVER_COMPRESSION
+    io-uring    H2SERVER_IO_URING
+    nghttp2     H2SERVER_NGHTTP2
+    tool        H2SERVER_PROGRAM)
 vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}"
   OPTIONS ${feature_options} "-DH2SERVER_INSTALL=${kind}")
 vcpkg_cmake_install()
