@@ -15,11 +15,20 @@ struct FileHead;
 #pragma GCC visibility push(default)
 namespace h2server {
 
+// For the library itself: what another of its parts keeps with a file.
+class FileExtension {
+ public:
+  FileExtension() = default;
+  FileExtension(const FileExtension&) = delete;
+  FileExtension& operator=(const FileExtension&) = delete;
+  virtual ~FileExtension() = default;
+};
+
 // Immutable. Made by the file cache, which shares it among all workers.
 class File {
  public:
-  File(std::unique_ptr<const file::Content> content,
-       std::unique_ptr<const http::FileHead> head) noexcept;
+  File(std::unique_ptr<const file::Content> content, std::unique_ptr<const http::FileHead> head,
+       std::unique_ptr<FileExtension> extension = nullptr) noexcept;
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   ~File();
@@ -32,10 +41,13 @@ class File {
   // For the library itself.
   [[nodiscard]] const file::Content& content() const noexcept { return *content_; }
   [[nodiscard]] const http::FileHead& head() const noexcept { return *head_; }
+  // Returns null if there is none. It protects what it changes.
+  [[nodiscard]] FileExtension* extension() const noexcept { return extension_.get(); }
 
  private:
   std::unique_ptr<const file::Content> content_;
   std::unique_ptr<const http::FileHead> head_;
+  std::unique_ptr<FileExtension> extension_;
 };
 
 using FileRef = std::shared_ptr<const File>;

@@ -6,6 +6,7 @@
 #include "h2server/blocking.h"
 #include "h2server/channel.h"
 #include "h2server/completion.h"
+#include "h2server/compression.h"
 #include "h2server/connection_info.h"
 #include "h2server/cookies.h"
 #include "h2server/cors.h"

@@ -2,9 +2,13 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
+
+#include "base/assert.h"
 
 namespace h2server::file {
 
@@ -29,6 +33,17 @@ bool is_settled(const FileVersion& version) {
   const std::int64_t age_s = now.tv_sec - version.changed_s;
   if (age_s < 0 || age_s > 1) return age_s > 0;
   return age_s * 1'000'000'000 + now.tv_nsec - version.changed_ns > tick_ns;
+}
+
+bool read_whole(int descriptor, std::span<char> room, std::uint64_t offset) {
+  while (!room.empty()) {
+    const ssize_t count = ::pread(descriptor, room.data(), room.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;  // truncated, or EIO
+    room = room.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  return true;
 }
 
 Content::Content(const FileVersion& version, std::unique_ptr<char[]> bytes) noexcept
@@ -65,6 +80,13 @@ bool Content::unchanged() const noexcept {
       now->changed_s == version_.changed_s && now->changed_ns == version_.changed_ns;
   // A file that was replaced or removed has lost a name; its content is the same.
   return same && (untouched || now->links < version_.links);
+}
+
+bool Content::copy(std::span<char> room, std::uint64_t offset) const {
+  ASSERT(offset <= size() && room.size() <= size() - offset);
+  if (mapped()) return read_whole(descriptor(), room, offset) && unchanged();
+  std::ranges::copy_n(bytes_ + offset, static_cast<std::ptrdiff_t>(room.size()), room.begin());
+  return true;
 }
 
 }  // namespace h2server::file

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/fd.h"
@@ -29,6 +30,9 @@ struct FileVersion {
 [[nodiscard]] std::optional<FileVersion> version_of(int descriptor);
 // Returns true if every later write has a later time than the version's.
 [[nodiscard]] bool is_settled(const FileVersion& version);
+// Fills `room` with bytes of the file from `offset` on. Returns false if the file has fewer bytes
+// there or reading fails.
+[[nodiscard]] bool read_whole(int descriptor, std::span<char> room, std::uint64_t offset);
 
 // Immutable; any thread.
 class Content {
@@ -52,6 +56,9 @@ class Content {
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }  // if mapped
   // Compares a mapped file with its version by fstat. Always true for bytes in memory.
   [[nodiscard]] bool unchanged() const noexcept;
+  // Copies bytes of this version from `offset` on. Returns false if the file changed or can't be
+  // read. May wait for the disk. No access to the mapping, so the file may shrink meanwhile.
+  [[nodiscard]] bool copy(std::span<char> room, std::uint64_t offset) const;
 
  private:
   const FileVersion version_;

@@ -20,18 +20,6 @@ constexpr std::uint64_t settling_bytes = 4 * 1024 * 1024;
 constexpr std::size_t prefix_bytes_max = 16;
 constexpr std::uint64_t resident_bytes = 1024 * 1024;  // one query of the page cache per span
 
-// Returns false if the file has fewer bytes there or reading fails.
-bool read_whole(int descriptor, std::span<char> room, std::uint64_t offset) {
-  while (!room.empty()) {
-    const ssize_t count = ::pread(descriptor, room.data(), room.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;  // truncated, or EIO
-    room = room.subspan(static_cast<std::size_t>(count));
-    offset += static_cast<std::uint64_t>(count);
-  }
-  return true;
-}
-
 }  // namespace
 
 PartSender::PartSender(const FileRef& file, std::uint64_t first, std::uint64_t count,

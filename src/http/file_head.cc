@@ -13,9 +13,9 @@
 
 namespace h2server {
 
-File::File(std::unique_ptr<const file::Content> content,
-           std::unique_ptr<const http::FileHead> head) noexcept
-    : content_(std::move(content)), head_(std::move(head)) {}
+File::File(std::unique_ptr<const file::Content> content, std::unique_ptr<const http::FileHead> head,
+           std::unique_ptr<FileExtension> extension) noexcept
+    : content_(std::move(content)), head_(std::move(head)), extension_(std::move(extension)) {}
 
 File::~File() = default;
 
@@ -41,20 +41,32 @@ bool is_common(const Field& field) {
   return field.name != "content-length" && field.name != "etag" && field.name != "last-modified";
 }
 
+std::string etag_of(const file::FileVersion& version, const Representation& representation) {
+  const std::string suffix =
+      representation.encoded_size ? fmt::format("-{}", representation.coding) : std::string();
+  return fmt::format("\"{:x}-{:x}-{:x}{:08x}{}\"", version.inode, version.size, version.changed_s,
+                     version.changed_ns, suffix);
+}
+
 }  // namespace
 
-FileHead::FileHead(const file::FileVersion& version, std::string_view path, std::int64_t now_s)
+FileHead::FileHead(const file::FileVersion& version, std::string_view path, std::int64_t now_s,
+                   const Representation& representation)
     : id(heads.fetch_add(1, std::memory_order_relaxed) + 1),
       content_type(media_type(path)),
-      etag(fmt::format("\"{:x}-{:x}-{:x}{:08x}\"", version.inode, version.size, version.changed_s,
-                       version.changed_ns)),
+      etag(etag_of(version, representation)),
       // RFC 9110, 8.8.2.1: never in the future, whatever the file's time is.
       last_modified(imf_fixdate(std::min(version.modified_s, now_s))),
       fields({{"Content-Type", content_type, false},
               {"Last-Modified", last_modified, true},
-              {"ETag", etag, true},
-              {"Accept-Ranges", "bytes", false}}),
-      size_(fmt::format("{}", version.size)) {
+              {"ETag", etag, true}}),
+      size_(fmt::format("{}", representation.encoded_size.value_or(version.size))) {
+  if (representation.coding.empty()) {
+    fields.push_back({"Accept-Ranges", "bytes", false});
+  } else {  // a request with Range gets the file itself
+    fields.push_back({"Content-Encoding", representation.coding, false});
+  }
+  if (representation.negotiated) fields.push_back({"Vary", "Accept-Encoding", true});
   h1 = fmt::format("HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Length: {}\r\n", size_);
   h2 = {{":status", "200"}, {"server", "h2server"}, {"content-length", size_}};
   std::size_t names_bytes = 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,10 +20,20 @@ struct FileField {
   bool in_304;  // RFC 9110, 15.4.5: also where the client has the content already
 };
 
+// What distinguishes one representation of a file from others of the same path.
+struct Representation {
+  std::string_view coding = {};  // the Content-Encoding, in static storage; empty: none
+  // Its size, if the server encoded the version itself. The version's tag then gets the coding as a
+  // suffix: two representations must not have one strong tag (RFC 9110, 8.8.3.3).
+  std::optional<std::uint64_t> encoded_size = {};  // bytes
+  bool negotiated = false;  // the coding depends on Accept-Encoding, which Vary must say
+};
+
 // Immutable. All views refer to the strings.
 struct FileHead {
   // `path` decides on the media type. `now_s` is in seconds since 1970.
-  FileHead(const file::FileVersion& version, std::string_view path, std::int64_t now_s);
+  FileHead(const file::FileVersion& version, std::string_view path, std::int64_t now_s,
+           const Representation& representation = {});
   FileHead(const FileHead&) = delete;
   FileHead& operator=(const FileHead&) = delete;
 

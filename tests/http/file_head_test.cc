@@ -30,6 +30,36 @@ TEST(FileHead, HasTheSameFieldsForBothProtocols) {
             "accept-ranges=bytes;");
 }
 
+std::string lines_of(const FileHead& head) {
+  std::string lines;
+  for (const FileField& field : head.fields) {
+    lines.append(field.name).append(": ").append(field.value).append(field.in_304 ? " *\n" : "\n");
+  }
+  return lines;
+}
+
+// RFC 9110, 8.8.3.3 and 12.5.5.
+TEST(FileHead, DescribesARepresentation) {
+  const FileHead negotiated(version, "a.txt", modified_s, {.negotiated = true});
+  EXPECT_EQ(lines_of(negotiated), "Content-Type: text/plain; charset=utf-8\n"
+                                  "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT *\n"
+                                  "ETag: \"ab-3-100000000\" *\nAccept-Ranges: bytes\n"
+                                  "Vary: Accept-Encoding *\n");
+  const FileHead sibling(version, "a.txt", modified_s, {.coding = "br", .negotiated = true});
+  EXPECT_EQ(lines_of(sibling), "Content-Type: text/plain; charset=utf-8\n"
+                               "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT *\n"
+                               "ETag: \"ab-3-100000000\" *\nContent-Encoding: br\n"
+                               "Vary: Accept-Encoding *\n");
+  const FileHead copy(version, "a.txt", modified_s,
+                      {.coding = "gzip", .encoded_size = 77, .negotiated = true});
+  EXPECT_EQ(copy.etag, "\"ab-3-100000000-gzip\"");
+  EXPECT_NE(copy.h1.find("\r\nContent-Length: 77\r\n"), std::string::npos);
+  EXPECT_NE(copy.h1.find("\r\nContent-Encoding: gzip\r\nVary: Accept-Encoding\r\n"),
+            std::string::npos);
+  EXPECT_EQ(copy.h2.back().name, "vary");
+  EXPECT_EQ(copy.h2[copy.h2.size() - 2].name, "content-encoding");
+}
+
 // RFC 9110, 15.4.5.
 TEST(FileHead, Has304RepeatTheValidators) {
   const FileHead head(version, "page.html", modified_s + 100);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/sanitizers.h"
+#include "content/encoded_files.h"
 #include "content/static_files.h"
 #include "content/support.h"
 #include "h2server/server.h"
@@ -74,6 +75,7 @@ class Allocations : public testing::Test {
     const auto folder = *file::Folder::open(
         directory_.path(), {.make_file = http::make_file, .fresh_ms = std::int64_t{1} << 60});
     server_->add_handler(GET, "/{path...}", content::static_files(folder));
+    add_encoded();
     server_->add_handler(GET, "/count/on", [](Request&) {
       Response response(200, "on");
       allocations = 0;
@@ -93,6 +95,29 @@ class Allocations : public testing::Test {
     }
     wrapped.get("/{path...}", [](Request&) { return Response(204); });
     ASSERT_TRUE(server_->start());
+  }
+
+  void add_encoded() {
+    const auto folder = *file::Folder::open(
+        directory_.path(),
+        {.make_file = content::make_negotiated_file, .fresh_ms = std::int64_t{1} << 60});
+    const auto files = std::make_shared<const content::EncodedFiles>(folder);
+    server_->add_handler(
+        GET, "/encoded/{path...}",
+        Handler(
+            [folder, files](Request& request) -> std::optional<Response> {
+              const std::string_view path = request.param("path");
+              const auto found = folder->known(path);
+              return found ? files->known(request, path, found->file) : std::nullopt;
+            },
+            [folder, files](Request& request) { return find(*folder, *files, request); }));
+  }
+  static Task<Response> find(const file::Folder& folder, const content::EncodedFiles& files,
+                             Request& request) {
+    std::string path(request.param("path"));
+    const file::Lookup found = co_await folder.find(path);
+    Response response = co_await files.find(request, std::move(path), found.file);
+    co_return std::move(response);
   }
 
   // Returns the number of allocations on the worker's thread during `exchange`. Takes the minimum
@@ -165,6 +190,34 @@ TEST_F(Allocations, NoneForTheIndexOfADirectory) {
     }
   };
   EXPECT_EQ(count(exchange), 0);
+}
+
+TEST_F(Allocations, NoneForFilesInACoding) {
+  directory_.write_settled("sibling_of_a_long_name.txt", std::string(3000, 's'));
+  directory_.write_settled("sibling_of_a_long_name.txt.br",
+                           content::compress(std::string(3000, 's'), content::Coding::br));
+  Client client(tests::port_of(*server_));
+  struct Row {
+    std::string file;
+    std::string accept;
+    std::string coding;
+  };
+  const std::vector<Row> rows = {{large_, "gzip, deflate, br, zstd", "zstd"},
+                                 {large_, "gzip, deflate, br", "br"},
+                                 {large_, "gzip", "gzip"},
+                                 {"sibling_of_a_long_name.txt", "gzip, deflate, br, zstd", "br"}};
+  for (const Row& row : rows) {
+    const std::string request = "GET /encoded/" + row.file +
+                                " HTTP/1.1\r\nHost: a\r\nAccept-Encoding: " + row.accept +
+                                "\r\n\r\n";
+    const auto exchange = [&] {
+      for (int i = 0; i < requests; ++i) {
+        client.send(request);
+        ASSERT_TRUE(client.receive().says("Content-Encoding: " + row.coding));
+      }
+    };
+    EXPECT_EQ(count(exchange), 0) << row.file << " " << row.accept;
+  }
 }
 
 TEST_F(Allocations, NoneForPlainMiddleware) {

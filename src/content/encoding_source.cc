@@ -1,0 +1,135 @@
+#include "content/encoding_source.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <span>
+#include <utility>
+
+#include "file/calls.h"
+#include "file/content.h"
+#include "io/engine.h"
+
+namespace h2server::content {
+
+namespace {
+
+// Encoding that much takes at most about a millisecond. It bounds how long a thread of the pool is
+// used at once, and the output that is held.
+constexpr std::size_t step_bytes_max = 64 * 1024;
+// What the worker encodes itself, in a third of a millisecond; a thread costs some 20 us.
+constexpr std::size_t at_once_bytes_max = 16 * 1024;
+
+class EncodingSource final : public BodySource {
+ public:
+  EncodingSource(std::unique_ptr<BodySource> source, Coding coding,
+                 std::optional<std::uint64_t> size)
+      : source_(std::move(source)), encoder_(make_encoder(coding, size)), flushes_(!size) {}
+
+  Task<Result<std::string_view>> read() override {
+    out_.clear();
+    while (out_.empty() && !ended_) {
+      if (rest_.empty()) {
+        reading_ = true;
+        const Result<std::string_view> piece = co_await source_->read();
+        reading_ = false;
+        if (!piece) co_return std::unexpected(piece.error());
+        rest_ = *piece;
+        ended_ = rest_.empty();
+      }
+      const Result<void> encoded = co_await encode_step();
+      if (!encoded) co_return std::unexpected(encoded.error());
+    }
+    co_return std::string_view(out_);
+  }
+
+  void interrupt() noexcept override {
+    if (reading_) source_->interrupt();
+  }
+
+  [[nodiscard]] std::span<const Field> trailers() const noexcept override {
+    return source_->trailers();
+  }
+
+ private:
+  Task<Result<void>> encode_step() {
+    const std::string_view step = rest_.substr(0, step_bytes_max);
+    rest_.remove_prefix(step.size());
+    const bool flush = flushes_ && rest_.empty();
+    const Encoder::Until until = ended_  ? Encoder::Until::end
+                                 : flush ? Encoder::Until::flush
+                                         : Encoder::Until::later;
+    if (step.size() <= at_once_bytes_max) {
+      encoder_->encode(step, until, out_);
+      co_return {};
+    }
+    const auto work = [this, step, until] {
+      encoder_->encode(step, until, out_);
+      return true;
+    };
+    const std::optional<bool> done = co_await file::run_waiting(io::Engine::current(), work);
+    if (!done) co_return std::unexpected(Error{ECANCELED, "content coding"});
+    co_return {};
+  }
+
+  const std::unique_ptr<BodySource> source_;
+  const std::unique_ptr<Encoder> encoder_;
+  const bool flushes_;     // at the end of each piece
+  bool reading_ = false;   // the source's read() waits
+  bool ended_ = false;     // the source has
+  std::string_view rest_;  // of the source's piece
+  std::string out_;        // what the last read() returned
+};
+
+class TextSource final : public BodySource {
+ public:
+  explicit TextSource(std::string text) noexcept : text_(std::move(text)) {}
+
+  Task<Result<std::string_view>> read() override {
+    co_return std::exchange(ended_, true) ? std::string_view() : std::string_view(text_);
+  }
+
+ private:
+  const std::string text_;
+  bool ended_ = false;
+};
+
+class FileSource final : public BodySource {
+ public:
+  explicit FileSource(FileRef file) noexcept : file_(std::move(file)) {}
+
+  Task<Result<std::string_view>> read() override {
+    const std::uint64_t left = file_->size() - offset_;
+    piece_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, step_bytes_max)));
+    if (piece_.empty()) co_return std::string_view();
+    const auto work = [this] { return file_->content().copy(piece_, offset_); };
+    const std::optional<bool> done = co_await file::run_waiting(io::Engine::current(), work);
+    if (!done) co_return std::unexpected(Error{ECANCELED, "file"});
+    if (!*done) co_return std::unexpected(Error{0, "the file changed, or can't be read"});
+    offset_ += piece_.size();
+    co_return std::string_view(piece_);
+  }
+
+ private:
+  const FileRef file_;
+  std::uint64_t offset_ = 0;
+  std::string piece_;
+};
+
+}  // namespace
+
+std::unique_ptr<BodySource> encode_source(std::unique_ptr<BodySource> source, Coding coding,
+                                          std::optional<std::uint64_t> size) {
+  return std::make_unique<EncodingSource>(std::move(source), coding, size);
+}
+
+std::unique_ptr<BodySource> encode_text(std::string text, Coding coding) {
+  const std::uint64_t size = text.size();
+  return encode_source(std::make_unique<TextSource>(std::move(text)), coding, size);
+}
+
+std::unique_ptr<BodySource> encode_file(FileRef file, Coding coding) {
+  const std::uint64_t size = file->size();
+  return encode_source(std::make_unique<FileSource>(std::move(file)), coding, size);
+}
+
+}  // namespace h2server::content
