@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "date_rules.h"
 #include "http/h2/priority.h"
@@ -22,6 +23,7 @@ namespace h2server::fuzz {
 namespace {
 
 using http::RangeChoice;
+using http::RangeLimits;
 using http::RangeVerdict;
 
 // Derives a number from the end of the value.
@@ -33,9 +35,44 @@ std::uint64_t number_of(std::string_view value) {
   return number;
 }
 
+void check_inside(const http::ByteRange& range, std::uint64_t size) {
+  require(range.count > 0 && range.first < size, "a range begins inside");
+  require(range.count <= size - range.first, "a range ends inside");
+}
+
+std::string spelled(const http::ByteRange& range) {
+  return std::to_string(range.first) + '-' + std::to_string(range.first + range.count - 1);
+}
+
+// Returns true if another part costs more than the bytes between the ranges.
+bool to_merge(const http::ByteRange& one, const http::ByteRange& other) {
+  const auto& [before, after] = std::minmax(
+      one, other, [](const auto& left, const auto& right) { return left.first < right.first; });
+  const std::uint64_t end = before.first + before.count;
+  return after.first <= end || after.first - end <= RangeLimits::part_overhead_bytes;
+}
+
+// Checks several ranges of any text (RFC 9110, 15.3.7.2 and 17.15). Returns them as a field.
+std::string check_parts(const std::vector<http::ByteRange>& parts, std::uint64_t size) {
+  require(parts.size() >= 2 && parts.size() <= RangeLimits::parts_max, "a few parts");
+  std::string again = "bytes=";
+  std::uint64_t left = size;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    check_inside(parts[i], size);
+    for (std::size_t j = 0; j < i; ++j) require(!to_merge(parts[i], parts[j]), "parts are apart");
+    require(parts[i].count < left, "parts are less than the whole");
+    left -= parts[i].count;
+    again += (i == 0 ? "" : ",") + spelled(parts[i]);
+  }
+  require(left > parts.size() * RangeLimits::part_overhead_bytes, "parts cost less than the whole");
+  return again;
+}
+
 // Checks RFC 9110, 14.1.2 for any text.
 void check_range_field(std::string_view value, std::uint64_t size) {
-  const auto [verdict, range] = http::choose_range(value, size);
+  const auto [verdict, range, parts] = http::choose_range(value, size);
+  require(parts.empty() || verdict == RangeVerdict::several, "only several have parts");
+  std::string again = "bytes=";
   switch (verdict) {
     case RangeVerdict::whole:
       require(range.first == 0 && range.count == size, "the whole is all of it");
@@ -43,17 +80,48 @@ void check_range_field(std::string_view value, std::uint64_t size) {
     case RangeVerdict::unsatisfiable:
       require(range.count == 0, "what cannot be satisfied is empty");
       return;
+    case RangeVerdict::several:
+      require(range.count == 0, "several are in the parts");
+      again = check_parts(parts, size);
+      break;
     case RangeVerdict::partial:
+      check_inside(range, size);
+      again += spelled(range);
       break;
   }
-  require(range.count > 0 && range.first < size, "a range begins inside");
-  require(range.count <= size - range.first, "a range ends inside");
-  const std::string again =
-      "bytes=" + std::to_string(range.first) + '-' + std::to_string(range.first + range.count - 1);
   const RangeChoice second = http::choose_range(again, size);
-  require(second.verdict == RangeVerdict::partial && second.range.first == range.first &&
-              second.range.count == range.count,
-          "a range that is written again is the same");
+  require(second.verdict == verdict && second.range == range && second.parts == parts,
+          "ranges that are written again are the same");
+}
+
+// Checks a list of three ranges by the bytes that it names. `number` chooses them, near each other.
+void check_range_list(std::uint64_t number, std::uint64_t size) {
+  std::vector<http::ByteRange> named;
+  std::string list;
+  for (int i = 0; i < 3; ++i, number >>= 18) {
+    const std::uint64_t first = number & 0x3ff;
+    const std::uint64_t count = 1 + (number >> 10 & 0xff);
+    list += spelled({first, count}) + " ,, ";
+    if (first < size) named.push_back({first, std::min(count, size - first)});
+  }
+  const RangeChoice choice = http::choose_range("bytes=" + list, size);
+  require((choice.verdict == RangeVerdict::unsatisfiable) == named.empty(), "none is inside");
+  const auto sent = [&choice](std::uint64_t position) {
+    const auto has = [position](const http::ByteRange& range) {
+      return position >= range.first && position - range.first < range.count;
+    };
+    return has(choice.range) || std::ranges::any_of(choice.parts, has);
+  };
+  for (const http::ByteRange& range : named) {
+    require(sent(range.first) && sent(range.first + range.count - 1), "all that is asked for");
+  }
+  if (choice.verdict != RangeVerdict::several) return;
+  const auto is_first_of = [&named](const http::ByteRange& part) {
+    return std::ranges::find_if(named, [&part](const http::ByteRange& range) {
+      return range.first >= part.first && range.first - part.first < part.count;
+    });
+  };
+  require(std::ranges::is_sorted(choice.parts, {}, is_first_of), "in the order of the field");
 }
 
 // Checks ranges made of known numbers.
@@ -90,6 +158,7 @@ void check_range(std::string_view value) {
     check_range_field(value, size);
     check_range_field(std::string("bytes=").append(value), size);
     check_ranges(number >> 40, number & 0xff'ffff, size);
+    check_range_list(number, size);
   }
 }
 

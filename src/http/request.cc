@@ -8,6 +8,7 @@
 #include <string>
 
 #include "h2server/timing.h"
+#include "http/byteranges.h"
 #include "http/conditional.h"
 #include "http/file_head.h"
 #include "http/message.h"
@@ -193,6 +194,8 @@ Response Request::reply_ok_with_file(FileRef file) const {
       break;
     case http::RangeVerdict::partial:
       return part_of_file(std::move(file), choice.range);
+    case http::RangeVerdict::several:
+      return http::byteranges_response(std::move(file), choice.parts);
     case http::RangeVerdict::unsatisfiable:
       return unsatisfiable(*file);
   }

@@ -162,7 +162,9 @@ TEST_F(StaticFiles, PreconditionsAndRanges) {
       {{{"range", "bytes=-3"}}, 206, "789", "bytes 7-9/10"},
       {{{"range", "bytes=9-99"}}, 206, "9", "bytes 9-9/10"},
       {{{"range", "bytes=10-"}}, 416, "", "bytes */10"},
-      {{{"range", "bytes=0-1,3-4"}}, 200, "0123456789"},
+      {{{"range", "bytes=0-1,3-4"}}, 206, "01234", "bytes 0-4/10"},
+      {{{"range", "bytes=7-,0-1,20-"}}, 200, "0123456789"},
+      {{{"range", "bytes=20-,10-"}}, 416, "", "bytes */10"},
       {{{"range", "lines=1-2"}}, 200, "0123456789"},
       {{{"range", "bytes=2-4"}, {"if-range", tag}}, 206, "234", "bytes 2-4/10"},
       {{{"range", "bytes=2-4"}, {"if-range", "\"other\""}}, 200, "0123456789"},
@@ -186,7 +188,36 @@ TEST_F(StaticFiles, PreconditionsAndRanges) {
   }
 }
 
+TEST_F(StaticFiles, SeveralRanges) {
+  directory_.write_settled("b.txt", std::string(1000, 'x'), 784111777);
+  const FileRef file = folder_->find_now("b.txt").file;
+  ASSERT_NE(file, nullptr);
+  constexpr std::string_view date = "Sun, 06 Nov 1994 08:49:37 GMT";
+  constexpr std::string_view earlier = "Sun, 06 Nov 1994 08:49:36 GMT";
+  const Field several{"range", "bytes=0-1,-1"};
+  const std::vector<std::pair<std::vector<Field>, int>> rows = {
+      {{several}, 206},
+      {{several, {"if-range", file->etag()}}, 206},
+      {{several, {"if-range", date}}, 206},
+      {{several, {"if-range", "\"other\""}}, 200},
+      {{several, {"if-range", earlier}}, 200},
+      {{several, {"if-none-match", file->etag()}}, 304},
+      {{several, {"if-match", "\"other\""}}, 412},
+      {{several, several}, 200},
+  };
+  for (const auto& [fields, status] : rows) {
+    const Response response = ask("/b.txt", fields);
+    const std::string name(fields.back().value);
+    EXPECT_EQ(response.status(), status) << name;
+    EXPECT_EQ(std::holds_alternative<Response::Streamed>(response.body()), status == 206) << name;
+    EXPECT_EQ(field_of(response, "Content-Type").starts_with("multipart/byteranges; boundary="),
+              status == 206)
+        << name;
+  }
+}
+
 TEST_F(StaticFiles, RangesAreForGetOnly) {
+  EXPECT_EQ(ask("/a.txt", {{"range", "bytes=0-0,-1"}}, Method::HEAD).status(), 200);
   EXPECT_EQ(ask("/a.txt", {{"range", "bytes=2-4"}}, Method::HEAD).status(), 200);
   EXPECT_EQ(ask("/a.txt", {{"range", "bytes=99-"}}, Method::HEAD).status(), 200);
 }

@@ -23,19 +23,19 @@ class Reader:
     """The response to GET, read on demand. HTTP/2's windows are wide open, so that only the socket
     stalls the server."""
 
-    def __init__(self, site, path):
+    def __init__(self, site, path, fields=()):
         self._http2 = site.protocol.http2
         self._received = []
         if self._http2:
             self._connection = site.connect(receive_buffer=64 * KIB, reading=False,
                                             settings=http2.WIDE_WINDOWS)
             self._connection.protocol.increment_flow_control_window(1 << 28)
-            self._stream = self._connection.request("GET", path)
+            self._stream = self._connection.request("GET", path, fields)
             self._connection.run_until(lambda: self._stream.status, "response")
             self.status = self._stream.status
         else:
             self._connection = site.connect(receive_buffer=64 * KIB)
-            self._connection.send(get(path))
+            self._connection.send(get(path, *(f"{name}: {value}" for name, value in fields)))
             answer = self._connection.answer_head()
             self.status = answer.status
             self._pieces = self._connection.body_pieces(answer)
@@ -305,4 +305,59 @@ def test_changed_between_two_requests(site, size, length):
         assert answer is not None, "cut off"
         of_one_version = answer.body in (noise(size, seed=1), content)
         assert of_one_version
+    check_alive(site)
+
+
+# --- several parts -------------------------------------------------------------------------------
+
+# Larger than the buffers of a connection, so that a change comes before the last bytes are read.
+LONG = noise(12_000 * KIB, seed=4)
+TWO_RANGES = [("range", f"bytes={7000 * KIB}-{11_900 * KIB - 1},0-{6000 * KIB - 1}")]
+TWO_PARTS = LONG[7000 * KIB : 11_900 * KIB], LONG[: 6000 * KIB]
+
+
+def are_two_parts(body):
+    delimiter = b"\r\n" + body[:34]  # two hyphens and 128 bits in hexadecimal
+    parts = (b"\r\n" + body).split(delimiter)
+    return (parts[0] == b"" and parts[-1] == b"--\r\n" and
+            tuple(part.partition(b"\r\n\r\n")[2] for part in parts[1:-1]) == TWO_PARTS)
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_changed_while_parts_are_sent(site, change):
+    path = site.place("a", LONG)
+    with Reader(site, path, TWO_RANGES) as reader:
+        assert reader.status == 206
+        reader.read_to(100 * KIB)
+        wait_for_stall(site.server)
+        change(site.folder / "a")
+        body = reader.finish()
+        of_one_version = body is None or are_two_parts(body)
+        assert of_one_version, "a mixed response, complete to its reader"
+    check_alive(site)
+
+
+@pytest.mark.parametrize("change", [lambda file: replace(file, NEW), os.unlink],
+                         ids=["replaced", "removed"])
+def test_replaced_while_parts_are_sent(site, change):
+    path = site.place("a", LONG)
+    with Reader(site, path, TWO_RANGES) as reader:
+        reader.read_to(100 * KIB)
+        change(site.folder / "a")
+        whole = are_two_parts(reader.finish())
+        assert whole
+
+
+@pytest.mark.parametrize("change", [rewrite, lambda file: os.truncate(file, 0)],
+                         ids=["rewritten", "emptied"])
+def test_parts_changed_at_any_moment(site, change):
+    for offset in range(0, sum(map(len, TWO_PARTS)), 1024 * KIB):
+        path = site.place(f"{offset}", LONG)
+        with Reader(site, path, TWO_RANGES) as reader:
+            reader.read_to(offset)
+            change(site.folder / f"{offset}")
+            body = reader.finish()
+            of_one_version = body is None or are_two_parts(body)
+        os.unlink(site.folder / f"{offset}")
+        assert of_one_version, f"a mixed response: changed after {offset} bytes"
     check_alive(site)

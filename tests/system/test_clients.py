@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 
 import httpx
@@ -60,6 +61,17 @@ def test_curl_resumes(server, protocol, tmp_path):
     target.write_bytes(PAGE[:500_000])
     curl(server, protocol, "-C", "-", "-o", target, server.url + "page")
     assert sha256_of_file(target) == sha256(PAGE)
+
+
+def test_curl_asks_for_several_ranges(server, protocol, tmp_path):
+    target = tmp_path / "parts"
+    printed = curl(server, protocol, "-r", "500-599,0-1", "-o", target, "-w",
+                   "%{http_code} %{content_type}", server.url + "page")
+    status, kind, boundary = re.fullmatch(r"(\d+) (.*); boundary=(\w+)", printed).groups()
+    assert (status, kind) == ("206", "multipart/byteranges")
+    parts = target.read_bytes().split(f"--{boundary}".encode())
+    assert [part.partition(b"\r\n\r\n")[2] for part in parts] == [
+        b"", PAGE[500:600] + b"\r\n", PAGE[:2] + b"\r\n", b""]
 
 
 def test_curl_asks_for_what_is_new(server, protocol, tmp_path):

@@ -2,8 +2,10 @@
 
 import json
 import datetime
+import email.parser
 import email.utils
 import os
+import re
 import socket
 
 import pytest
@@ -257,7 +259,11 @@ RANGES = {
     "bytes=10-": (416, None, "bytes */10"),
     "bytes=10-20": (416, None, "bytes */10"),
     "bytes=-0": (416, None, "bytes */10"),
-    "bytes=0-1,4-5": WHOLE,
+    "bytes=0-1,4-5": (206, b"012345", "bytes 0-5/10"),  # merged
+    "bytes=0-1,20-": (206, b"01", "bytes 0-1/10"),
+    "bytes=20-,10-": (416, None, "bytes */10"),
+    "bytes=5-,0-4": WHOLE,
+    "bytes=0-1,x": WHOLE,
     "bytes=3-1": WHOLE,
     "bytes=a-b": WHOLE,
     "bytes=-": WHOLE,
@@ -290,6 +296,86 @@ def test_range_of_an_empty_file(site):
     path = site.place("empty", b"")
     assert site.fetch(path, fields=[("range", "bytes=0-")]).status == 416
     assert site.fetch(path, fields=[("range", "bytes=-5")]).status == 416
+
+
+def parts_of(answer):
+    """Parses the response to a request for several ranges. Returns [(first, last, size, bytes)]."""
+    assert answer.status == 206
+    assert answer.field("content-range") is None
+    assert answer.field("content-length") == str(len(answer.body))
+    kind = answer.field("content-type")
+    head = f"Content-Type: {kind}\r\n\r\n".encode()
+    message = email.parser.BytesParser().parsebytes(head + answer.body)
+    assert message.get_content_type() == "multipart/byteranges"
+    assert not message.defects
+    # The parser changes line ends, so it only finds the fields.
+    delimiter = b"--" + message.get_boundary().encode()
+    contents = [part.split(b"\r\n\r\n", 1)[1]
+                for part in (b"\r\n" + answer.body).split(b"\r\n" + delimiter)[1:-1]]
+    found = []
+    for part, content in zip(message.get_payload(), contents, strict=True):
+        assert part.items() == [("Content-Type", "text/plain; charset=utf-8"),
+                                ("Content-Range", part["content-range"])]
+        numbers = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", part["content-range"])
+        first, last, size = numbers.groups()
+        found.append((int(first), int(last), int(size), content))
+    return found
+
+
+def test_several_ranges(site, page):
+    content = bytes(range(256)) * 40
+    path = site.place("several.txt", content)
+    whole = site.fetch(path)
+    answer = site.fetch(path, fields=[("range", "bytes=5000-5009,0-1,-3,99999-")])
+    assert parts_of(answer) == [(5000, 5009, 10240, content[5000:5010]),
+                                (0, 1, 10240, content[:2]), (10237, 10239, 10240, content[-3:])]
+    for name in ("etag", "last-modified", "accept-ranges"):
+        assert answer.field(name) == whole.field(name), name
+    boundary = answer.field("content-type").partition("boundary=")[2]
+    fields = "\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Range: bytes {}/10240\r\n\r\n"
+    assert answer.body == b"".join([
+        f"--{boundary}{fields.format('5000-5009')}".encode(), content[5000:5010],
+        f"\r\n--{boundary}{fields.format('0-1')}".encode(), content[:2],
+        f"\r\n--{boundary}{fields.format('10237-10239')}".encode(), content[-3:],
+        f"\r\n--{boundary}--\r\n".encode()])
+
+
+@pytest.mark.parametrize("size", [60_000, 3_000_000], ids=["held", "mapped"])
+def test_several_ranges_on_one_connection(site, size):
+    """Each response ends where its length says, or the next request fails."""
+    content = noise(size)
+    path = site.place("large.txt", content)
+    lists = [[(0, 0), (size - 1, size - 1)],
+             [(size // 2, size - 2), (0, size // 3)],
+             [(100 * i, 100 * i) for i in range(64)]]
+    with site.connect() as connection:
+        for ranges in lists:
+            value = "bytes=" + ",".join(f"{first}-{last}" for first, last in ranges)
+            stream = connection.request("GET", path, [("range", value)])
+            answer = connection.answer(stream) if site.protocol.http2 else connection.answer()
+            expected = [(first, last, size, content[first : last + 1]) for first, last in ranges]
+            same = parts_of(answer) == expected
+            assert same, value
+
+
+def test_too_many_ranges(site):
+    content = noise(300_000)
+    path = site.place("large", content)
+    for count in (65, 1000):
+        value = "bytes=" + ",".join(f"{200 * i}-{200 * i}" for i in range(count))
+        answer = site.fetch(path, fields=[("range", value)])
+        assert (answer.status, answer.body == content) == (200, True)
+
+
+@pytest.mark.parametrize("condition, status", [("{etag}", 206), ('"x"', 200),
+                                               (DATE_OF_MODIFIED, 206), (EARLIER, 200)])
+def test_if_range_with_several_ranges(site, condition, status):
+    path = site.place("a.txt", noise(1000))
+    os.utime(site.folder / "a.txt", (MODIFIED, MODIFIED))
+    condition = condition.replace("{etag}", site.fetch(path).field("etag"))
+    answer = site.fetch(path, fields=[("range", "bytes=0-9,500-509"), ("if-range", condition)])
+    assert answer.status == status
+    assert len(parts_of(answer)) == 2 if status == 206 else answer.body == noise(1000)
 
 
 def test_range_means_nothing_for_head(site, page):
