@@ -32,7 +32,7 @@ set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "The shared library.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_GENERATE_SHLIBS ON)  # also makes the trigger for ldconfig
 
 set(dev_depends "libh2server${soversion} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})"
-  "libssl-dev (>= 3.0)" libfmt-dev zlib1g-dev pkg-config)
+  "libssl-dev (>= 3.0)" libcrypt-dev libfmt-dev zlib1g-dev pkg-config)
 if(H2SERVER_IO_URING)
   list(APPEND dev_depends liburing-dev)
 endif()

@@ -31,7 +31,8 @@ class H2server(ConanFile):
         if self.options.shared:
             return []
         packages = {dependency.ref.name for dependency in self.dependencies.host.values()}
-        libraries = {"openssl": ["ssl", "crypto"], "fmt": ["fmt"], "zlib": ["z"]}
+        libraries = {"libxcrypt": ["crypt"], "openssl": ["ssl", "crypto"], "fmt": ["fmt"],
+                     "zlib": ["z"]}
         if self.options.io_uring:
             libraries["liburing"] = ["uring"]
         if self.options.nghttp2:

@@ -20,7 +20,7 @@ FROM ${DEBIAN}
 # The libraries are linked by the program.
 RUN apt-get update -qq && \
     apt-get install --yes -qq --no-install-recommends \
-        libssl3 libnghttp2-14 liburing2 libfmt9 libstdc++6 zlib1g libbrotli1 libzstd1 \
+        libssl3 libcrypt1 libnghttp2-14 liburing2 libfmt9 libstdc++6 zlib1g libbrotli1 libzstd1 \
         libsqlite3-0 && \
     rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*.log /var/log/apt && \
     useradd --system --uid 10001 --user-group --home-dir /srv --shell /usr/sbin/nologin notes && \
