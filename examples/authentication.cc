@@ -18,8 +18,8 @@
 
 using namespace h2server;
 
-// A service would store hashes that are made for passwords, such as Argon2, and check them by
-// run_blocking() in a PasswordLookup, since that takes long.
+// A service would store hashes that are made for passwords: in a PasswordFile, or, checked by
+// run_blocking() in a PasswordLookup since that takes long, in its database.
 bool password_is_right(std::string_view user, std::string_view password) {
   static const std::map<std::string, std::string, std::less<>> passwords = {
       {"ada", "engine"}, {"charles", "difference"}};

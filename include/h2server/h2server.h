@@ -23,6 +23,7 @@
 #include "h2server/multipart.h"
 #include "h2server/negotiation.h"
 #include "h2server/options.h"
+#include "h2server/password_file.h"
 #include "h2server/problem.h"
 #include "h2server/query.h"
 #include "h2server/rate_limit.h"

@@ -6,9 +6,13 @@
 #include <utility>
 
 #include "h2server/authorization.h"
+#include "http/challenge.h"
 #include "http/syntax.h"
 
 namespace h2server {
+
+using http::basic_challenge;
+using http::unauthorized;
 
 namespace {
 
@@ -32,23 +36,12 @@ std::string challenge_of(std::string_view scheme, std::string_view realm) {
   return challenge + '"';
 }
 
-// RFC 7617, 2.1: browsers encode names and passwords in UTF-8 if they are asked to.
-std::string basic_challenge(std::string_view realm) {
-  return challenge_of("Basic", realm) + ", charset=\"UTF-8\"";
-}
-
 struct Challenges {
   explicit Challenges(const std::string& realm)
       : missing(challenge_of("Bearer", realm)), invalid(missing + ", error=\"invalid_token\"") {}
   std::string missing;  // RFC 6750, 3.1: without an error code
   std::string invalid;
 };
-
-Response unauthorized(const std::string& challenge) {
-  Response response(401);
-  response.add("WWW-Authenticate", challenge);
-  return response;
-}
 
 Task<Response> look_up_password(Request& request, Next next,
                                 std::shared_ptr<const PasswordLookup> check,
@@ -76,6 +69,17 @@ Task<Response> look_up_token(Request& request, Next next, std::shared_ptr<const 
 }
 
 }  // namespace
+
+// RFC 7617, 2.1: browsers encode names and passwords in UTF-8 if they are asked to.
+std::string http::basic_challenge(std::string_view realm) {
+  return challenge_of("Basic", realm) + ", charset=\"UTF-8\"";
+}
+
+Response http::unauthorized(const std::string& challenge) {
+  Response response(401);
+  response.add("WWW-Authenticate", challenge);
+  return response;
+}
 
 Middleware basic_authentication(const std::string& realm, PasswordCheck check) {
   require(check != nullptr, "basic_authentication without a check");

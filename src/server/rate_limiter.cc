@@ -28,4 +28,19 @@ std::int64_t RateLimiter::take(std::uint64_t hash, std::int64_t now_ns) noexcept
   return 0;
 }
 
+std::int64_t RateLimiter::wait_ns(std::uint64_t hash, std::int64_t now_ns) noexcept {
+  const std::size_t index = hash % groups_.size();
+  const std::lock_guard lock(mutexes_[index % mutexes_.size()]);
+  const auto known = std::ranges::find(groups_[index], hash, &Bucket::hash);
+  if (known == groups_[index].end()) return 0;
+  return std::max<std::int64_t>(known->full_at_ns - now_ns - debt_ns_max_, 0);
+}
+
+void RateLimiter::charge(std::uint64_t hash, std::int64_t now_ns) noexcept {
+  const std::size_t index = hash % groups_.size();
+  const std::lock_guard lock(mutexes_[index % mutexes_.size()]);
+  Bucket& bucket = find(groups_[index], hash);
+  bucket.full_at_ns = std::max(bucket.full_at_ns, now_ns) + ns_per_token_;
+}
+
 }  // namespace h2server::server

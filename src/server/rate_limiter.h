@@ -29,6 +29,10 @@ class RateLimiter {
   // Takes a token from the bucket of the key with that hash. Returns 0, or the time in nanoseconds
   // until there will be one. `now_ns` is of a clock that never goes back.
   [[nodiscard]] std::int64_t take(std::uint64_t hash, std::int64_t now_ns) noexcept;
+  // Returns what take() would return, and takes nothing.
+  [[nodiscard]] std::int64_t wait_ns(std::uint64_t hash, std::int64_t now_ns) noexcept;
+  // Takes a token even if there is none: the next ones then fill that debt.
+  void charge(std::uint64_t hash, std::int64_t now_ns) noexcept;
 
  private:
   struct Bucket {

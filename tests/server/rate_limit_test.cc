@@ -52,6 +52,22 @@ TEST(RateLimiter, ANewKeyTakesTheFullestBucket) {
   EXPECT_EQ(limiter.take(groups, 1000), 100);
 }
 
+TEST(RateLimiter, ChargesAndTellsTheWait) {
+  RateLimiter limiter({.ns_per_token = 100, .burst_max = 2, .keys_max = 8});
+  EXPECT_EQ(limiter.wait_ns(1, 1000), 0);
+  limiter.charge(1, 1000);
+  EXPECT_EQ(limiter.wait_ns(1, 1000), 0);
+  EXPECT_EQ(limiter.take(1, 1000), 0);
+  EXPECT_EQ(limiter.wait_ns(1, 1000), 100);
+  EXPECT_EQ(limiter.take(1, 1000), 100);
+  limiter.charge(1, 1000);  // a debt
+  EXPECT_EQ(limiter.wait_ns(1, 1000), 200);
+  EXPECT_EQ(limiter.wait_ns(1, 1150), 50);
+  EXPECT_EQ(limiter.wait_ns(1, 1200), 0);
+  EXPECT_EQ(limiter.take(1, 1200), 0);
+  EXPECT_EQ(limiter.wait_ns(2, 1000), 0);  // another key
+}
+
 TEST(RateLimiter, SmallTablesAndExtremes) {
   RateLimiter one({.ns_per_token = 1000, .burst_max = 1, .keys_max = 1});
   constexpr std::uint64_t last = std::numeric_limits<std::uint64_t>::max();

@@ -20,7 +20,7 @@ LAYERS = ["app", "server", "content", "http", "file", "net", "io", "coro", "base
 BESIDE = {("server", "content"), ("file", "net")}
 SYSTEM_HEADERS = {
     "app": r"fcntl|poll|pthread|pwd|sys/(eventfd|ioctl|stat)|termios|unistd",
-    "server": r"fcntl|netinet/in|poll|pthread|sched|sys/(resource|socket|types|wait)|unistd",
+    "server": r"crypt|fcntl|netinet/in|poll|pthread|sched|sys/(resource|socket|stat|types|wait)|unistd",
     "content": r"dirent|fcntl|linux/fs|string|sys/(file|mman|stat|statvfs|syscall)|unistd",
     "http": r"arpa/inet",
     "file": r"fcntl|pthread|sys/(mman|resource|stat)|unistd",

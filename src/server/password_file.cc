@@ -1,0 +1,212 @@
+#include "h2server/password_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/keyed_hash.h"
+#include "h2server/authentication.h"
+#include "h2server/authorization.h"
+#include "h2server/blocking.h"
+#include "h2server/failure.h"
+#include "http/challenge.h"
+#include "net/tls_keyed_digest.h"
+#include "server/passwords/check_slots.h"
+#include "server/passwords/guess_limits.h"
+#include "server/passwords/remembered.h"
+#include "server/passwords/table.h"
+
+namespace h2server {
+
+namespace {
+
+constexpr std::int64_t ns_per_s = 1'000'000'000;
+// Remembered credentials, and pairs of a client and a user. 160 KiB each.
+constexpr std::size_t digests_max = 4096;
+constexpr std::int64_t client_known_ns = 86'400 * ns_per_s;
+constexpr std::uint32_t checks_waiting_max = 128;  // the requests that a browser sends at once
+
+std::int64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+[[noreturn]] void throw_errno(const std::string& path) {
+  throw std::system_error(errno, std::generic_category(), path);
+}
+
+// Throws as the constructor of PasswordFile.
+std::string read_file(const std::string& path) {
+  constexpr std::size_t size_max = 16 << 20;
+  // Not blocked by a FIFO without a writer, which is refused.
+  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!file.valid()) throw_errno(path);
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0) throw_errno(path);
+  if (!S_ISREG(status.st_mode)) throw std::invalid_argument(path + ": not a regular file");
+  std::string text;
+  // The size may change while it is read.
+  std::string piece(64 << 10, '\0');
+  for (;;) {
+    const ssize_t size = ::read(file.get(), piece.data(), piece.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) throw_errno(path);
+    if (size == 0) return text;
+    text.append(piece, 0, static_cast<std::size_t>(size));
+    if (text.size() > size_max) throw std::invalid_argument(path + ": more than 16 MiB");
+  }
+}
+
+server::PasswordTable read_table(const std::string& path) {
+  Result<server::PasswordTable, std::string> table =
+      server::PasswordTable::parse(read_file(path), path);
+  if (!table) throw std::invalid_argument(table.error());
+  return *std::move(table);
+}
+
+PasswordFileOptions checked(PasswordFileOptions options) {
+  constexpr std::chrono::hours remembered_max{24};
+  const bool valid = options.client != nullptr && options.failures_max >= 1 &&
+                     options.failures_max <= 1000 && options.remembered.count() >= 0 &&
+                     options.remembered <= remembered_max && options.checks_max >= 1;
+  if (!valid) throw std::invalid_argument("PasswordFile without a client, or out of range");
+  return options;
+}
+
+}  // namespace
+
+struct PasswordFile::State {
+  State(const std::string& path, PasswordFileOptions given)
+      : options(checked(std::move(given))),
+        table(read_table(path)),
+        passed(digests_max, options.remembered.count() * ns_per_s),
+        limits(options.failures_max),
+        slots(options.checks_max, checks_waiting_max) {}
+
+  // A name contains no colon, and no credentials contain NUL: so the texts are unambiguous.
+  [[nodiscard]] server::RememberedDigests::Digest digest_of(const BasicCredentials& given) const {
+    return key.of(given.user + ':' + given.password);
+  }
+  [[nodiscard]] server::RememberedDigests::Digest digest_of(const std::string& client,
+                                                            const std::string& user) const {
+    return key.of(user + '\0' + client);
+  }
+
+  const PasswordFileOptions options;
+  const server::PasswordTable table;
+  const net::KeyedDigest key;
+  server::RememberedDigests passed;  // digests of credentials that were right
+  server::RememberedDigests known_clients{digests_max, client_known_ns};
+  server::GuessLimits limits;
+  server::CheckSlots slots;
+};
+
+namespace {
+
+using State = PasswordFile::State;
+
+enum class Outcome : std::uint8_t { right, wrong, too_many, busy };
+
+struct Verdict {
+  Outcome outcome = Outcome::wrong;
+  std::int64_t wait_ns = 0;  // too_many: until the next guess is allowed
+};
+
+// Computes the hash on another thread.
+Task<Verdict> check_guess(std::shared_ptr<State> state, BasicCredentials given,
+                          server::Guess guess) {
+  const std::int64_t wait_ns = state->limits.wait_ns(guess, now_ns());
+  if (wait_ns > 0) co_return Verdict{Outcome::too_many, wait_ns};
+  const auto compute = [&table = state->table, &given] {
+    return table.is_right(given.user, given.password);
+  };
+  const Result<Result<bool>> computed = co_await run_blocking(compute);
+  // EAGAIN: too many calls wait, of this and of others. ECANCELED: nobody waits for the response.
+  if (!computed) co_return Verdict{Outcome::busy};
+  const Result<bool>& right = *computed;
+  if (!right) throw HttpError(right.error().code == ENOMEM ? 503 : 500, right.error().message());
+  if (!*right) state->limits.count_failure(guess, now_ns());
+  co_return Verdict{*right ? Outcome::right : Outcome::wrong};
+}
+
+Task<Verdict> check(std::shared_ptr<State> state, BasicCredentials given, std::string client) {
+  const auto client_digest = state->digest_of(client, given.user);
+  const server::Guess guess{.client = base::keyed_hash(client),
+                            .user = base::keyed_hash(given.user),
+                            .client_is_known = state->known_clients.knows(client_digest, now_ns())};
+  const std::int64_t wait_ns = state->limits.wait_ns(guess, now_ns());
+  if (wait_ns > 0) co_return Verdict{Outcome::too_many, wait_ns};  // without waiting for a slot
+
+  const Result<server::CheckSlots::Slot> slot = co_await state->slots.take();
+  if (!slot) co_return Verdict{Outcome::busy};
+  // A browser sends many requests at once. The first of them has been checked meanwhile.
+  const auto digest = state->digest_of(given);
+  if (state->passed.knows(digest, now_ns())) co_return Verdict{Outcome::right};
+
+  const Verdict verdict = co_await check_guess(state, given, guess);
+  if (verdict.outcome == Outcome::right) {
+    state->passed.remember(digest, now_ns());
+    state->known_clients.remember(client_digest, now_ns());
+  }
+  co_return verdict;
+}
+
+Response refuse(int status, std::int64_t wait_ns) {
+  Response response(status);
+  // RFC 9110, 10.2.3: seconds. Rounded up, so that the client does not come too early.
+  response.add("Retry-After", std::to_string((wait_ns + ns_per_s - 1) / ns_per_s));
+  return response;
+}
+
+Response refuse(const Verdict& verdict, const std::string& challenge) {
+  switch (verdict.outcome) {
+    case Outcome::too_many:
+      return refuse(429, verdict.wait_ns);
+    case Outcome::busy:
+      return refuse(503, ns_per_s);
+    case Outcome::wrong:
+    case Outcome::right:
+      break;
+  }
+  return http::unauthorized(challenge);
+}
+
+Task<Response> authenticate(Request& request, Next next, std::shared_ptr<State> state,
+                            std::shared_ptr<const std::string> challenge,
+                            std::optional<BasicCredentials> given) {
+  if (!given) co_return http::unauthorized(*challenge);
+  std::string client = state->options.client(request);
+  const Verdict verdict = co_await check(state, *given, std::move(client));
+  if (verdict.outcome != Outcome::right) co_return refuse(verdict, *challenge);
+  request.attach(AuthenticatedUser{std::move(given->user)});
+  given.reset();  // the handler may run for long
+  Response response = co_await next(request);
+  co_return std::move(response);
+}
+
+}  // namespace
+
+PasswordFile::PasswordFile(const std::string& path, PasswordFileOptions options)
+    : state_(std::make_shared<State>(path, std::move(options))) {}
+
+Middleware basic_authentication(const std::string& realm, const PasswordFile& file) {
+  return [state = file.state_,
+          challenge = std::make_shared<const std::string>(http::basic_challenge(realm))](
+             Request& request, Next next) -> Task<Response> {
+    std::optional<BasicCredentials> given = basic_credentials(request);
+    if (given && state->passed.renew(state->digest_of(*given), now_ns())) {
+      request.attach(AuthenticatedUser{std::move(given->user)});
+      return next(request);  // without a coroutine of its own
+    }
+    return authenticate(request, next, state, challenge, std::move(given));
+  };
+}
+
+}  // namespace h2server
