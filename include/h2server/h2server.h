@@ -16,6 +16,7 @@
 #include "h2server/file.h"
 #include "h2server/files.h"
 #include "h2server/handler.h"
+#include "h2server/header_rules.h"
 #include "h2server/json.h"
 #include "h2server/limits.h"
 #include "h2server/message.h"
