@@ -19,12 +19,12 @@ from lib import sources
 LAYERS = ["app", "server", "content", "http", "file", "net", "io", "coro", "base"]
 BESIDE = {("server", "content"), ("file", "net")}
 SYSTEM_HEADERS = {
-    "app": r"fcntl|poll|pthread|pwd|sys/(eventfd|ioctl|stat)|termios|unistd",
+    "app": r"fcntl|poll|pthread|pwd|spawn|sys/(eventfd|ioctl|stat|wait)|termios|unistd",
     "server": r"crypt|fcntl|netinet/in|poll|pthread|sched|sys/(resource|socket|stat|types|wait)|unistd",
     "content": r"dirent|fcntl|linux/fs|string|sys/(file|mman|stat|statvfs|syscall)|unistd",
     "http": r"arpa/inet",
     "file": r"fcntl|pthread|sys/(mman|resource|stat)|unistd",
-    "net": r"arpa/inet|fcntl|ifaddrs|linux/sockios|malloc|net/if|netdb|netinet/(in|tcp)|poll"
+    "net": r"arpa/inet|fcntl|ifaddrs|linux/sockios|malloc|net/if|netdb|netinet/(in|tcp)|poll|pwd"
            r"|sys/(file|ioctl|socket|stat|un)|unistd",
     "io": r"fcntl|linux/openat2|poll|pthread|sched"
           r"|sys/(epoll|eventfd|ioctl|mman|sendfile|socket|syscall|timerfd|uio)|unistd",
