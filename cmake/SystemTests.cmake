@@ -15,7 +15,7 @@ set(QUICK_TESTS http1 uploads paths)
 # Tests of the command line or an example, and tests that iterate over the pairs themselves.
 set(TESTS_WITHOUT_PAIR
   capacity churn command_line counters disappearing documentation examples grpc io_uring_refused
-  leaks listeners middleware schemes start trailers)
+  leaks listeners middleware schemes start trailers trust)
 set(CHURN_CONNECTIONS 20000)
 set(HTTP2_TESTS clients h2spec lifecycle uploads static large)
 

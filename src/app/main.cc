@@ -9,12 +9,14 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include "app/console.h"
 #include "app/credentials.h"
 #include "app/options.h"
 #include "app/passphrase.h"
 #include "app/start_screen.h"
+#include "app/trust.h"
 #include "base/log.h"
 #include "content/overlap.h"
 #include "content/upload_routes.h"
@@ -121,6 +123,7 @@ Result<void, Stop> serve(const Options& options, const Credentials& credentials,
 }
 
 int run(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "trust") return trust(argc - 1, argv + 1);
   Result<Options, Stop> options = parse_options(argc, argv);
   if (!options) return stop(options.error());
   server::raise_descriptor_limit();

@@ -2,51 +2,61 @@
 
 #include <fmt/format.h>
 #include <pwd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
+#include <string_view>
+
+#include "net/new_file.h"
 
 namespace h2server::app {
 
 namespace {
 
-// The specification has relative paths ignored.
-std::string absolute_path_in(const char* variable) {
+// Returns an absolute path, or an empty string. The specification ignores relative ones.
+std::string path_in(const char* variable) {
   const char* const value = std::getenv(variable);
-  return value != nullptr && *value == '/' ? value : "";
+  return value != nullptr && value[0] == '/' ? value : "";
+}
+
+std::string home_of_entry() {
+  std::array<char, 4096> room{};
+  passwd entry{};
+  passwd* found = nullptr;
+  const int error = ::getpwuid_r(::geteuid(), &entry, room.data(), room.size(), &found);
+  if (error != 0 || found == nullptr) return {};
+  // Users of services have one of these.
+  const std::string_view home = entry.pw_dir;
+  return home.starts_with('/') && home != "/" && home != "/nonexistent" ? std::string(home) : "";
 }
 
 }  // namespace
 
 std::string home_directory() {
-  std::string home = absolute_path_in("HOME");
-  if (!home.empty()) return home;
-  const passwd* const user = ::getpwuid(::geteuid());
-  return user != nullptr && *user->pw_dir == '/' ? user->pw_dir : "";
+  std::string home = path_in("HOME");
+  return home.empty() ? home_of_entry() : home;
+}
+
+Result<std::string, std::string> state_directory_name() {
+  const std::string state = path_in("XDG_STATE_HOME");
+  if (!state.empty()) return state + "/h2server";
+  const std::string home = home_directory();
+  if (!home.empty()) return home + "/.local/state/h2server";
+  return std::unexpected(
+      std::string("there is no home directory to keep certificates in; set XDG_STATE_HOME "
+                  "to an absolute path"));
 }
 
 Result<std::string, std::string> state_directory() {
-  std::string base = absolute_path_in("XDG_STATE_HOME");
-  if (base.empty()) {
-    const std::string home = home_directory();
-    if (home.empty()) return std::unexpected(std::string("there is no home directory"));
-    base = home + "/.local/state";
-  }
-  const std::string directory = base + "/h2server";
-  std::error_code failure;
-  std::filesystem::create_directories(base, failure);
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return std::unexpected(fmt::format("can't make {}: {}", directory, std::strerror(errno)));
-  }
-  if (::access(directory.c_str(), W_OK | X_OK) != 0) {
-    return std::unexpected(fmt::format("can't write to {}: {}", directory, std::strerror(errno)));
-  }
-  return directory;
+  Result<std::string, std::string> name = state_directory_name();
+  const int error = name ? net::make_private_folder(*name) : 0;
+  if (error == 0) return name;
+  return std::unexpected(fmt::format("can't write to {}: {}; set XDG_STATE_HOME to a directory of "
+                                     "this user",
+                                     *name, std::strerror(error)));
 }
 
 }  // namespace h2server::app

@@ -1,4 +1,4 @@
-// Where the program keeps what it made for its user: certificates and keys.
+// The directory for what the program keeps between its runs (XDG Base Directory Specification).
 #pragma once
 
 #include <string>
@@ -7,12 +7,16 @@
 
 namespace h2server::app {
 
-// Returns the user's home: HOME, otherwise what the system's list of users says; empty if neither
-// names an absolute path.
-std::string home_directory();
+// Returns $XDG_STATE_HOME/h2server if that variable is an absolute path, else
+// HOME/.local/state/h2server, where HOME is the variable or, without it, the home of the user's
+// entry in passwd. Touches no file. The error, a line for the operator, is that there is no home,
+// as for a service.
+Result<std::string, std::string> state_directory_name();
 
-// Returns $XDG_STATE_HOME/h2server or ~/.local/state/h2server (XDG Base Directory Specification),
-// which is made with mode 0700 if missing. The error is a line for the operator.
+// As state_directory_name(), and makes the directory (0700).
 Result<std::string, std::string> state_directory();
+
+// Returns the user's home, or an empty string if there is none.
+std::string home_directory();
 
 }  // namespace h2server::app
