@@ -10,7 +10,9 @@ pkg_check_modules(brotlidec REQUIRED IMPORTED_TARGET libbrotlidec)
 
 # The folders of tests/ that mirror src/.
 file(GLOB unit_folders LIST_DIRECTORIES true RELATIVE "${PROJECT_SOURCE_DIR}/src" src/*)
-list(REMOVE_ITEM unit_folders app)
+if(NOT TARGET h2server_app)
+  list(REMOVE_ITEM unit_folders app)
+endif()
 if(H2SERVER_LAB)
   list(APPEND unit_folders lab)
 endif()
@@ -35,6 +37,9 @@ target_precompile_headers(unit_tests PRIVATE
   <algorithm> <array> <atomic> <coroutine> <deque> <expected> <filesystem> <fstream> <functional> <map>
   <memory> <mutex> <optional> <random> <set> <span> <string> <string_view> <thread> <unordered_map>
   <variant> <vector> <fmt/format.h> <gtest/gtest.h>)
+if(TARGET h2server_app)
+  target_link_libraries(unit_tests PRIVATE h2server_app)
+endif()
 if(SQLite3_FOUND)
   target_include_directories(unit_tests PRIVATE "${PROJECT_SOURCE_DIR}/examples")
   target_link_libraries(unit_tests PRIVATE SQLite::SQLite3)

@@ -7,9 +7,9 @@ A layer may include itself and the layers to its right, but not the one beside i
 its own system headers, so that http, for instance, can't do I/O. The public headers, include/h2server,
 include only each other and the C++ library, so no header of another library is
 reachable from them. Examples include only the public headers, each other, the C++ library and
-what they are about (EXAMPLE_HEADERS). Tests may include the examples. The lab, the
-tests and the fuzzers may include every layer but app, which only app itself includes. Outside lab/
-only the tests include the lab, and outside tests/ only the fuzzers include the tests.
+what they are about (EXAMPLE_HEADERS). Tests may include every layer and the examples. The lab and
+the fuzzers may include every layer but app, which only app itself and the tests include. Outside
+lab/ only the tests include the lab, and outside tests/ only the fuzzers include the tests.
 """
 
 import re
@@ -91,7 +91,8 @@ def refuse_arrow(source, target):
         return f"{here}/ may include public headers and the C++ library only"
     if there == here:
         return None
-    if (here, there) in (("tests", "lab"), ("tests", "examples"), ("fuzz", "tests")):
+    if (here, there) in (("tests", "app"), ("tests", "lab"), ("tests", "examples"),
+                         ("fuzz", "tests")):
         return None
     if there == "app" or there not in LAYERS:
         return f"nothing includes {there}/"
