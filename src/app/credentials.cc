@@ -38,10 +38,16 @@ Result<void, std::string> prepare_self_signed(const ServerOptions& server) {
   return {};
 }
 
-// A pair of our own is renewed in time: nobody else has a use for it.
-Result<void, std::string> prepare_own(ServerOptions& server, const std::string& directory) {
+void name_pair(ServerOptions& server, const std::string& directory) {
   server.certificate_file = directory + "/server.crt";
   server.key_file = directory + "/server.key";
+}
+
+std::string own_directory(const std::string& state) { return state + "/self-signed"; }
+
+// A pair of our own is renewed in time: nobody else has a use for it.
+Result<void, std::string> prepare_own(ServerOptions& server, const std::string& directory) {
+  name_pair(server, directory);
   if (net::expires_within(server.certificate_file, renewal_days)) {
     ::unlink(server.certificate_file.c_str());
     ::unlink(server.key_file.c_str());
@@ -50,9 +56,12 @@ Result<void, std::string> prepare_own(ServerOptions& server, const std::string& 
 }
 
 Result<Credentials, std::string> prepare_own(ServerOptions& server) {
-  const Result<std::string, std::string> state = state_directory();
+  Result<std::string, std::string> state = state_directory();
+  if (state && ::access(state->c_str(), W_OK | X_OK) != 0) {
+    state = std::unexpected(fmt::format("can't write to {}: {}", *state, std::strerror(errno)));
+  }
   if (state) {
-    const Result<void, std::string> made = prepare_own(server, *state + "/self-signed");
+    const Result<void, std::string> made = prepare_own(server, own_directory(*state));
     if (!made) return std::unexpected(made.error());
     return Credentials{.self_signed = true};
   }
@@ -83,6 +92,11 @@ Result<void, Stop> check_readable(const ServerOptions& server) {
 }
 
 }  // namespace
+
+void name_own_credentials(ServerOptions& server) {
+  const Result<std::string, std::string> state = state_directory_name();
+  if (state) name_pair(server, own_directory(*state));
+}
 
 Result<Credentials, Stop> prepare_credentials(Options& options) {
   Credentials credentials;

@@ -16,6 +16,10 @@ struct Credentials {
   std::string temporary_directory = {};
 };
 
+// Fills in where the program keeps a pair of its own, which need not exist; nothing if the user has no
+// place for it.
+void name_own_credentials(ServerOptions& server);
+
 // Makes certificate and key if the options want that, and fills in where they are.
 Result<Credentials, Stop> prepare_credentials(Options& options);
 

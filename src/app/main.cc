@@ -13,6 +13,7 @@
 
 #include "app/console.h"
 #include "app/credentials.h"
+#include "app/doctor.h"
 #include "app/options.h"
 #include "app/passphrase.h"
 #include "app/start_screen.h"
@@ -92,6 +93,26 @@ Result<void, Stop> add_routes(const Options& options, Console* console, Server& 
   return {};
 }
 
+// h2server doctor OPTIONS: the options are those of the server to be.
+int run_doctor(int argc, char** argv) {
+  Result<Options, Stop> options = parse_options(argc, argv, Places::as_given);
+  if (!options) return stop(options.error());
+  const ServerOptions& server = options->server;
+  if (options->certificate == CertificateSource::own) name_own_credentials(options->server);
+  return doctor({.root = server.root,
+                 .upload_directory = options->upload_directory,
+                 .reserve_bytes = options->uploads.reserve_bytes,
+                 .certificate_file = server.certificate_file,
+                 .key_file = server.key_file,
+                 .self_signed = options->certificate != CertificateSource::files,
+                 .cleartext = server.cleartext,
+                 .host = server.host,
+                 .port = server.port,
+                 .threads = server.threads,
+                 .scheme = server.scheme,
+                 .io = server.io});
+}
+
 // Serves until a signal. Sets `listened` once the server listens.
 Result<void, Stop> serve(const Options& options, const Credentials& credentials,
                          std::uint16_t wanted_port, bool& listened) {
@@ -124,6 +145,7 @@ Result<void, Stop> serve(const Options& options, const Credentials& credentials,
 
 int run(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "trust") return trust(argc - 1, argv + 1);
+  if (argc > 1 && std::string_view(argv[1]) == "doctor") return run_doctor(argc - 1, argv + 1);
   Result<Options, Stop> options = parse_options(argc, argv);
   if (!options) return stop(options.error());
   server::raise_descriptor_limit();

@@ -14,17 +14,6 @@ namespace h2server::app {
 
 namespace {
 
-// Returns true if `file` lies below `directory`, so that serving `directory` would expose it.
-bool lies_below(const std::string& file, const std::string& directory) {
-  std::error_code failure;
-  // Made absolute first: a relative path whose first part does not exist would stay relative.
-  const auto inner = std::filesystem::weakly_canonical(std::filesystem::absolute(file), failure);
-  const auto outer =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(directory), failure);
-  const auto relative = inner.lexically_relative(outer);
-  return !failure && !relative.empty() && *relative.begin() != "..";
-}
-
 // Checks that upload options are given only with --upload-dir.
 Result<void, Stop> check_uploads(const IsGiven& given, const Options& options) {
   if (!options.upload_directory.empty()) return {};
@@ -134,6 +123,16 @@ Result<void, Stop> check_root(const Options& options) {
 
 }  // namespace
 
+bool lies_below(const std::string& file, const std::string& directory) {
+  std::error_code failure;
+  // Made absolute first: a relative path whose first part does not exist would stay relative.
+  const auto inner = std::filesystem::weakly_canonical(std::filesystem::absolute(file), failure);
+  const auto outer =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(directory), failure);
+  const auto relative = inner.lexically_relative(outer);
+  return !failure && !relative.empty() && *relative.begin() != "..";
+}
+
 Stop wrong(std::string text) { return {2, std::move(text)}; }
 
 void settle(Options& options, const IsGiven& given) {
@@ -145,11 +144,11 @@ void settle(Options& options, const IsGiven& given) {
     options.certificate = CertificateSource::files;
 }
 
-Result<void, Stop> check(const Options& options, const IsGiven& given) {
+Result<void, Stop> check(const Options& options, const IsGiven& given, Places places) {
   Result<void, Stop> checked = check_scheme(given, options.server);
   if (checked) checked = check_tls(given, options);
   if (checked) checked = check_uploads(given, options);
-  if (checked) checked = check_root(options);
+  if (checked && places == Places::checked) checked = check_root(options);
   return checked;
 }
 

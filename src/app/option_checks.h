@@ -34,6 +34,6 @@ Stop wrong(std::string text);
 // Fills in the defaults that depend on other options.
 void settle(Options& options, const IsGiven& given);
 // Checks what is given, and that the root and the credentials do not endanger each other.
-Result<void, Stop> check(const Options& options, const IsGiven& given);
+Result<void, Stop> check(const Options& options, const IsGiven& given, Places places);
 
 }  // namespace h2server::app

@@ -202,7 +202,7 @@ void declare(CLI::App& app, Options& options, std::optional<ServerScheme>& schem
 
 }  // namespace
 
-Result<Options, Stop> parse_options(int argc, char** argv) {
+Result<Options, Stop> parse_options(int argc, char** argv, Places places) {
   CLI::App app("Serves a directory and takes uploads over HTTP/1.1 and HTTP/2.", "h2server");
   Options options;
   options.server.root = ".";
@@ -229,7 +229,7 @@ Result<Options, Stop> parse_options(int argc, char** argv) {
   options.server.scheme = *scheme;
   const IsGiven given = [&app](const char* option) { return app.get_option(option)->count() > 0; };
   settle(options, given);
-  const Result<void, Stop> checked = check(options, given);
+  const Result<void, Stop> checked = check(options, given, places);
   if (!checked) return std::unexpected(checked.error());
   return options;
 }

@@ -37,7 +37,15 @@ struct Stop {
 // The error that the root and the upload directory lie one in the other.
 Stop overlapping(const Options& options);
 
+// Returns true if `file` lies below `directory`, so that serving `directory` would expose it.
+bool lies_below(const std::string& file, const std::string& directory);
+
+enum class Places : std::uint8_t {
+  must_fit,  // the root exists; neither uploads nor the key would be served with it
+  as_given,  // not looked at
+};
+
 // The error is the reason to stop: help, version, or an invalid value (status 2).
-Result<Options, Stop> parse_options(int argc, char** argv);
+Result<Options, Stop> parse_options(int argc, char** argv, Places places = Places::must_fit);
 
 }  // namespace h2server::app

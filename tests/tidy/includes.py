@@ -19,7 +19,8 @@ from lib import sources
 LAYERS = ["app", "server", "content", "http", "file", "net", "io", "coro", "base"]
 BESIDE = {("server", "content"), ("file", "net")}
 SYSTEM_HEADERS = {
-    "app": r"fcntl|poll|pthread|pwd|spawn|sys/(eventfd|ioctl|stat|wait)|termios|unistd",
+    "app": r"fcntl|poll|pthread|pwd|spawn"
+           r"|sys/(eventfd|ioctl|resource|stat|statvfs|timex|vfs|wait)|termios|unistd",
     "server": r"crypt|fcntl|netinet/in|poll|pthread|sched|sys/(resource|socket|stat|types|wait)|unistd",
     "content": r"dirent|fcntl|linux/fs|string|sys/(file|mman|stat|statvfs|syscall)|unistd",
     "http": r"arpa/inet",
