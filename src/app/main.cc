@@ -11,11 +11,14 @@
 #include <memory>
 #include <string_view>
 
+#include "app/completion.h"
 #include "app/console.h"
 #include "app/credentials.h"
 #include "app/doctor.h"
+#include "app/man_page.h"
 #include "app/options.h"
 #include "app/passphrase.h"
+#include "app/program_text.h"
 #include "app/start_screen.h"
 #include "app/trust.h"
 #include "base/log.h"
@@ -113,6 +116,31 @@ int run_doctor(int argc, char** argv) {
                  .io = server.io});
 }
 
+int print_completion(int argc, char** argv) {
+  const auto script = completion_script(program_text(), argc == 2 ? argv[1] : "");
+  return stop(script ? Stop{0, *script} : Stop{wrong_use, script.error()});
+}
+
+int print_man_page(int argc) {
+  return stop(argc == 1 ? Stop{0, man_page(program_text())}
+                        : Stop{wrong_use, "h2server man takes no options"});
+}
+
+// The arguments begin with the command's name.
+int run_command(CommandKind kind, int argc, char** argv) {
+  switch (kind) {
+    case CommandKind::doctor:
+      return run_doctor(argc, argv);
+    case CommandKind::trust:
+      return trust(argc, argv);
+    case CommandKind::completion:
+      return print_completion(argc, argv);
+    case CommandKind::man:
+      break;
+  }
+  return print_man_page(argc);
+}
+
 // Serves until a signal. Sets `listened` once the server listens.
 Result<void, Stop> serve(const Options& options, const Credentials& credentials,
                          std::uint16_t wanted_port, bool& listened) {
@@ -144,8 +172,8 @@ Result<void, Stop> serve(const Options& options, const Credentials& credentials,
 }
 
 int run(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "trust") return trust(argc - 1, argv + 1);
-  if (argc > 1 && std::string_view(argv[1]) == "doctor") return run_doctor(argc - 1, argv + 1);
+  const Command* const command = argc > 1 ? find_command(argv[1]) : nullptr;
+  if (command != nullptr) return run_command(command->kind, argc - 1, argv + 1);
   Result<Options, Stop> options = parse_options(argc, argv);
   if (!options) return stop(options.error());
   server::raise_descriptor_limit();

@@ -148,7 +148,7 @@ Result<void, Stop> check(const Options& options, const IsGiven& given, Places pl
   Result<void, Stop> checked = check_scheme(given, options.server);
   if (checked) checked = check_tls(given, options);
   if (checked) checked = check_uploads(given, options);
-  if (checked && places == Places::checked) checked = check_root(options);
+  if (checked && places == Places::must_fit) checked = check_root(options);
   return checked;
 }
 

@@ -22,6 +22,7 @@ namespace h2server::app {
 
 namespace {
 
+constexpr const char* purpose = "Serves a directory and takes uploads over HTTP/1.1 and HTTP/2.";
 constexpr const char* footer =
     "Routes: GET /... serves the root. With --upload-dir also GET /files (a page with a form),\n"
     "GET /files/NAME and POST /files (multipart/form-data).\n"
@@ -200,12 +201,25 @@ void declare(CLI::App& app, Options& options, std::optional<ServerScheme>& schem
   app.footer(footer);
 }
 
-}  // namespace
-
-Result<Options, Stop> parse_options(int argc, char** argv, Places places) {
-  CLI::App app("Serves a directory and takes uploads over HTTP/1.1 and HTTP/2.", "h2server");
+Options usual_options() {
   Options options;
   options.server.root = ".";
+  return options;
+}
+
+}  // namespace
+
+ProgramText program_text() {
+  CLI::App app(purpose, "h2server");
+  Options options = usual_options();
+  std::optional<ServerScheme> scheme = options.server.scheme;
+  declare(app, options, scheme);
+  return describe(app);
+}
+
+Result<Options, Stop> parse_options(int argc, char** argv, Places places) {
+  CLI::App app(purpose, "h2server");
+  Options options = usual_options();
   std::optional<ServerScheme> scheme = options.server.scheme;
   declare(app, options, scheme);
   try {

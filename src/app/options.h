@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "app/program_text.h"
 #include "h2server/files.h"
 #include "h2server/result.h"
 #include "h2server/server.h"
@@ -36,6 +37,9 @@ struct Stop {
 
 // The error that the root and the upload directory lie one in the other.
 Stop overlapping(const Options& options);
+
+// Describes the options, for completion scripts and the manual page.
+ProgramText program_text();
 
 // Returns true if `file` lies below `directory`, so that serving `directory` would expose it.
 bool lies_below(const std::string& file, const std::string& directory);
