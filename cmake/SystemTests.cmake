@@ -14,8 +14,8 @@ set(H2SERVER_PAIRS
 set(QUICK_TESTS http1 uploads paths)
 # Tests of the command line or an example, and tests that iterate over the pairs themselves.
 set(TESTS_WITHOUT_PAIR
-  capacity churn command_line counters disappearing documentation examples grpc io_uring_refused
-  leaks listeners middleware schemes start trailers trust)
+  capacity churn command_line completion console counters disappearing doctor documentation
+  examples grpc io_uring_refused leaks listeners middleware schemes start trailers trust)
 set(CHURN_CONNECTIONS 20000)
 set(HTTP2_TESTS clients h2spec lifecycle uploads static large)
 

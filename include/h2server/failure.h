@@ -48,8 +48,9 @@ class HttpError : public std::runtime_error {
 [[nodiscard]] Failure failure_of(const std::exception_ptr& exception);
 
 // Makes the response for a failure: of exceptions, and of responses with a status of 400 or more
-// and no body. The response keeps the fields of the one that it replaces, except those it has
-// itself. Called on all workers concurrently. If it throws, a plain page with the status is sent.
+// and no body, or with the library's own page. The response keeps the fields of the one that it
+// replaces, except those it has itself. Called on all workers concurrently. If it throws, a plain
+// page with the status is sent.
 using ErrorHandler = std::function<Response(const Request&, const Failure&)>;
 // Called for each exception that becomes a response, before that is sent, and for each that cuts a
 // response off: what a handler throws after Exchange::respond(), and what a BodySource throws. That

@@ -22,12 +22,17 @@ struct FilesOptions {
   std::chrono::milliseconds fresh{1000};
   // Files that stand for their directory; the first one that exists.
   std::vector<std::string> index = {"index.html"};
-  // Lists a directory without such a file: a page, or JSON for clients that prefer it. Offers it as
-  // an archive, too: ?archive=zip and ?archive=tar.
+  // Lists a directory without such a file: a page, or JSON for clients that prefer it.
   bool listing = false;
+  // Sends a directory as an archive, with all below it: ?archive=zip and ?archive=tar.
+  bool archives = false;
   // Also what has a path with a name that begins with "."; otherwise 404, but for /.well-known/
   // (RFC 8615).
   bool hidden = false;
+  // Sends text and the like in a coding that the client accepts (Accept-Encoding): NAME.zst,
+  // NAME.br or NAME.gz beside the file, unless that is older, or a copy that the server makes once.
+  // Needs a library that was built with compression.
+  bool compress = true;
   // Served with 200 in place of what is missing, such as "index.html" of a page that draws all
   // paths itself, if the client asks for HTML (Accept). Empty: 404.
   std::string fallback = {};
@@ -40,7 +45,7 @@ class Files {
  public:
   // Throws std::system_error if the directory can't be opened.
   explicit Files(const std::string& directory, const FilesOptions& options = {});
-  // For the library itself. Not null.
+  // For the library itself: a folder that was opened for these options. Not null.
   explicit Files(std::shared_ptr<const file::Folder> folder, FilesOptions options = {}) noexcept;
 
   operator Handler() const;  // NOLINT: implicit on purpose

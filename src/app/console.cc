@@ -1,5 +1,6 @@
 #include "app/console.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -7,7 +8,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <ctime>
 #include <string_view>
 #include <utility>
@@ -64,11 +64,15 @@ bool owns_terminal() {
 
 std::unique_ptr<Console> Console::open(const ConsoleOptions& options) {
   if (::isatty(STDOUT_FILENO) != 1) return nullptr;
-  return std::make_unique<Console>(options);
+  auto console = std::make_unique<Console>(options);
+  return console->out_.valid() ? std::move(console) : nullptr;  // the terminal of another user
 }
 
 Console::Console(const ConsoleOptions& options)
-    : options_(options), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+    : options_(options),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      // Opened anew, since O_NONBLOCK would hold for all that share the terminal's description.
+      out_(::open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) {}
 
 Console::~Console() { stop(); }
 
@@ -118,17 +122,26 @@ void Console::print(std::string line) {
   ::eventfd_write(wake_.get(), 1);
 }
 
-void Console::flush() {
-  std::string lines;
-  {
-    const std::lock_guard lock(mutex_);
-    lines.swap(lines_);
-    if (skipped_ > 0) {
-      lines += fmt::format("            and {} more\n", std::exchange(skipped_, 0));
-    }
+// Takes what is to be printed, if the terminal has taken what came before: so both are bounded.
+void Console::take_lines() {
+  const std::lock_guard lock(mutex_);
+  pending_.swap(lines_);
+  if (skipped_ > 0) {
+    pending_ += fmt::format("            and {} more\n", std::exchange(skipped_, 0));
   }
-  std::fwrite(lines.data(), 1, lines.size(), stdout);
-  std::fflush(stdout);
+}
+
+// Writes what the terminal takes now. Returns true if that was all.
+bool Console::flush() {
+  for (;;) {
+    if (pending_.empty()) take_lines();
+    if (pending_.empty()) return true;
+    const ssize_t count = ::write(out_.get(), pending_.data(), pending_.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) return false;
+    if (count <= 0) return true;  // EIO: the terminal is gone, and nobody will read the rest
+    pending_.erase(0, static_cast<std::size_t>(count));
+  }
 }
 
 void Console::start(const Server& server, std::string url) {
@@ -153,10 +166,13 @@ void Console::stop() noexcept {
 
 void Console::run() {
   bool reads = before_.has_value();
+  bool flushed = true;
   while (!stopped_.load()) {
-    std::array<pollfd, 2> watched{
-        {{.fd = wake_.get(), .events = POLLIN, .revents = 0},
-         {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0}}};
+    std::array<pollfd, 3> watched{{
+        {.fd = wake_.get(), .events = POLLIN, .revents = 0},
+        {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0},
+        {.fd = flushed ? -1 : out_.get(), .events = POLLOUT, .revents = 0},
+    }};
     if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) return;  // ENOMEM
     eventfd_t count = 0;
     ::eventfd_read(wake_.get(), &count);
@@ -166,8 +182,9 @@ void Console::run() {
       if (!owns_terminal() || ::read(STDIN_FILENO, &key, 1) != 1) reads = false;
       else handle_key(key);
     }
-    flush();
+    flushed = flush();
   }
+  flush();
 }
 
 void Console::handle_key(char key) {

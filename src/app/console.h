@@ -46,17 +46,20 @@ class Console {
   void run();
   void handle_key(char key);
   void print(std::string line);
-  void flush();
+  void take_lines();
+  bool flush();
   void note(const Request& request, const Response& response);
 
   const ConsoleOptions options_;
   const Server* server_ = nullptr;
   std::string url_;
   base::Fd wake_;                  // an eventfd
+  base::Fd out_;                   // the terminal; writes do not block
   std::optional<termios> before_;  // of standard input, if it was changed
   std::thread thread_;
   std::atomic<bool> uploads_on_{true};
   std::atomic<bool> stopped_{false};
+  std::string pending_;  // of the thread: what the terminal has not taken yet; bounded as lines_
   std::mutex mutex_;
   std::string lines_;          // to print; bounded
   std::uint64_t skipped_ = 0;  // lines

@@ -7,11 +7,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
 #include "app/state_directory.h"
+#include "app/trust.h"
 #include "base/log.h"
+#include "net/tls_authority.h"
 #include "net/tls_certificate.h"
 #include "net/tls_credentials.h"
 
@@ -65,17 +68,30 @@ Result<Credentials, std::string> prepare_own(ServerOptions& server) {
     if (!made) return std::unexpected(made.error());
     return Credentials{.self_signed = true};
   }
-  std::string directory = std::filesystem::temp_directory_path() / "h2server-XXXXXX";
-  if (::mkdtemp(directory.data()) == nullptr) {
+  std::error_code failure;
+  std::string directory = std::filesystem::temp_directory_path(failure) / "h2server-XXXXXX";
+  if (failure || ::mkdtemp(directory.data()) == nullptr) {
     return std::unexpected(fmt::format(
         "can't keep a certificate: {}, and can't make {}: {}; name one with --cert and --key, or "
         "serve without TLS with --h2c",
-        state.error(), directory, std::strerror(errno)));
+        state.error(), directory, failure ? failure.message() : std::strerror(errno)));
   }
   base::log_warning("{}: the certificate is made anew at each start", state.error());
   const Result<void, std::string> made = prepare_own(server, directory);
   if (!made) return std::unexpected(made.error());
   return Credentials{.self_signed = true, .temporary_directory = std::move(directory)};
+}
+
+Result<void, std::string> prepare_issued(ServerOptions& server, Credentials& credentials) {
+  const Result<std::string, std::string> directory = prepare_authority_directory();
+  if (!directory) return std::unexpected(directory.error());
+  Result<net::LocalAuthority, std::string> authority = net::open_local_authority(*directory);
+  if (!authority) return std::unexpected(std::move(authority.error()));
+  server.certificate_file = std::move(authority->certificate_file);
+  server.key_file = std::move(authority->key_file);
+  credentials.authority_file = std::move(authority->ca_file);
+  credentials.authority_is_new = authority->made_now;
+  return {};
 }
 
 Result<void, Stop> check_readable(const ServerOptions& server) {
@@ -105,6 +121,9 @@ Result<Credentials, Stop> prepare_credentials(Options& options) {
     Result<Credentials, std::string> made = prepare_own(options.server);
     if (!made) return std::unexpected(Stop{failed, std::move(made.error())});
     credentials = *std::move(made);
+  } else if (options.certificate == CertificateSource::local_authority) {
+    const Result<void, std::string> made = prepare_issued(options.server, credentials);
+    if (!made) return std::unexpected(Stop{failed, made.error()});
   } else if (options.certificate == CertificateSource::self_signed) {
     Result<void, std::string> made = prepare_self_signed(options.server);
     if (!made) return std::unexpected(Stop{failed, std::move(made.error())});

@@ -19,14 +19,10 @@
 #include "app/options.h"
 #include "app/passphrase.h"
 #include "app/program_text.h"
+#include "app/site.h"
 #include "app/start_screen.h"
 #include "app/trust.h"
 #include "base/log.h"
-#include "content/overlap.h"
-#include "content/upload_routes.h"
-#include "file/folder.h"
-#include "h2server/files.h"
-#include "http/file_head.h"
 #include "net/listener.h"
 #include "net/tls_memory.h"
 #include "server/system_limits.h"
@@ -47,9 +43,6 @@ int stop(const Stop& reason) {
   return reason.status;
 }
 
-// Each request checks uploaded files again, so that a new upload is visible at once.
-constexpr file::FolderOptions upload_folder{.make_file = http::make_file, .fresh_ms = 0};
-
 // Returns the first free port from `wanted` on, or that one if none of the next is free.
 std::uint16_t choose_port(const ServerOptions& server, std::uint16_t wanted) {
   constexpr std::uint16_t tries = 20;
@@ -57,43 +50,6 @@ std::uint16_t choose_port(const ServerOptions& server, std::uint16_t wanted) {
     if (net::open_listeners({.host = server.host, .port = port})) return port;
   }
   return wanted;
-}
-
-Result<void, Stop> add_routes(const Options& options, Console* console, Server& server) {
-  if (console != nullptr) server.use(console->request_lines());
-  const auto root = file::Folder::open(options.server.root, {.make_file = http::make_file});
-  if (!root || ::access(options.server.root.c_str(), X_OK) != 0) {
-    return std::unexpected(Stop{
-        wrong_use, fmt::format("can't open the root {}: {}; name another with --root",
-                               options.server.root, std::strerror(root ? errno : root.error()))});
-  }
-  server.add_handler(GET, "/{path...}", Files(*root, options.files));
-  if (options.upload_directory.empty()) return {};
-  std::error_code failure;
-  std::filesystem::create_directories(options.upload_directory, failure);
-  const auto uploads = file::Folder::open(options.upload_directory, upload_folder);
-  if (!uploads || ::access(options.upload_directory.c_str(), W_OK | X_OK) != 0) {
-    return std::unexpected(Stop{
-        wrong_use,
-        fmt::format("can't write to the upload directory {}: {}; name another with "
-                    "--upload-dir",
-                    options.upload_directory, std::strerror(uploads ? errno : uploads.error()))});
-  }
-  if (content::overlap((*root)->fd(), (*uploads)->fd())) {
-    return std::unexpected(overlapping(options));
-  }
-  const auto directory = content::UploadDirectory::open((*uploads)->fd());
-  if (!directory) {
-    return std::unexpected(
-        Stop{failed, fmt::format("can't open the upload directory {}: {}", options.upload_directory,
-                                 std::strerror(directory.error()))});
-  }
-  server.add_handler(GET, "/files", content::upload_listing(*uploads, "/files"));
-  server.add_handler(GET, "/files/{file_name}", content::upload_download(*uploads));
-  Routes receiving = server.routes();
-  if (console != nullptr) receiving = receiving.with(console->upload_switch());
-  receiving.post("/files", content::upload_receiver(*directory, options.uploads));
-  return {};
 }
 
 // h2server doctor OPTIONS: the options are those of the server to be.
@@ -141,6 +97,12 @@ int run_command(CommandKind kind, int argc, char** argv) {
   return print_man_page(argc);
 }
 
+void remove_temporary(const Credentials& credentials) {
+  std::error_code ignored;
+  if (credentials.temporary_directory.empty()) return;
+  std::filesystem::remove_all(credentials.temporary_directory, ignored);
+}
+
 // Serves until a signal. Sets `listened` once the server listens.
 Result<void, Stop> serve(const Options& options, const Credentials& credentials,
                          std::uint16_t wanted_port, bool& listened) {
@@ -150,14 +112,11 @@ Result<void, Stop> serve(const Options& options, const Credentials& credentials,
   ServerOptions settings = options.server;
   settings.key_passphrase = ask_passphrase;
   Server server(std::move(settings));
-  const Result<void, Stop> routed = add_routes(options, console.get(), server);
+  const Result<void, Stop> routed = add_site(options, console.get(), server);
   if (!routed) return routed;
   const Result<void, std::string> done = server.run([&] {
     listened = true;
-    if (!credentials.temporary_directory.empty()) {
-      std::error_code ignored;
-      std::filesystem::remove_all(credentials.temporary_directory, ignored);
-    }
+    remove_temporary(credentials);
     const StartScreen screen =
         start_screen({options, credentials, wanted_port, console != nullptr}, server);
     std::fputs(screen.text.c_str(), stdout);
@@ -197,7 +156,9 @@ int run(int argc, char** argv) {
     // Another program may have taken the port since it was chosen.
     const bool taken = !listened && !options->port_given &&
                        choose_port(options->server, wanted_port) != options->server.port;
-    if (!taken) return stop(served.error());
+    if (taken) continue;
+    remove_temporary(*credentials);
+    return stop(served.error());
   }
 }
 

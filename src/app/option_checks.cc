@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "app/state_directory.h"
+#include "content/static_files.h"
 #include "server/scheme.h"
 
 namespace h2server::app {
@@ -49,6 +53,12 @@ Result<void, Stop> check_scheme(const IsGiven& given, const ServerOptions& serve
 
 // Checks that the given options have an effect with, or without, TLS.
 Result<void, Stop> check_tls(const IsGiven& given, const Options& options) {
+  const bool named = given(certificate_option) || given(key_option) || given(self_signed_option);
+  if (given(local_authority_option) && named) {
+    return std::unexpected(
+        wrong("--local-ca makes its own certificate; leave out --cert, --key and "
+              "--self-signed"));
+  }
   if (!options.server.cleartext) {
     if (!given(sendfile_option)) return {};
     return std::unexpected(wrong("--sendfile has no effect without --h2c, since TLS encrypts what "
@@ -57,21 +67,58 @@ Result<void, Stop> check_tls(const IsGiven& given, const Options& options) {
   const char* idle = nullptr;
   if (given(certificate_option)) idle = certificate_option;
   if (given(key_option)) idle = key_option;
-  if (given(self_signed_option)) idle = self_signed_option;
+  for (const char* const option : {self_signed_option, local_authority_option, hsts_option}) {
+    if (given(option)) idle = option;
+  }
   if (idle == nullptr) return {};
   return std::unexpected(wrong(
       fmt::format("{} has no effect beside --h2c, which serves without TLS; leave one out", idle)));
 }
 
-// Returns true if the server answers with files of that path below the root.
+// Returns true if the server answers with files of that path, below the root or as uploads.
 bool is_served(const std::string& file, const Options& options) {
+  if (!options.upload_directory.empty() && lies_below(file, options.upload_directory)) return true;
   if (!lies_below(file, options.server.root)) return false;
-  if (options.files.hidden) return true;
-  const auto relative = std::filesystem::relative(file, options.server.root);
-  const auto is_hidden = [](const std::filesystem::path& part) {
-    return part.string().starts_with('.');
-  };
-  return std::ranges::none_of(relative, is_hidden);
+  std::error_code failure;
+  const auto full = std::filesystem::weakly_canonical(std::filesystem::absolute(file), failure);
+  const auto root =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(options.server.root), failure);
+  return options.files.hidden || !content::is_hidden(full.lexically_relative(root).string());
+}
+
+// Refuses to serve what must stay secret.
+Result<void, Stop> check_secrets(const Options& options) {
+  std::vector<std::pair<std::string_view, std::string>> secrets;
+  for (const ProtectedPath& area : options.site.protected_paths) {
+    secrets.emplace_back("the users of --auth in", area.user_file);
+  }
+  if (!options.server.cleartext) {
+    // The usual key is worth a look even if it is not the one in use.
+    secrets.emplace_back("the private key", options.server.key_file);
+    if (const auto state = state_directory_name()) {
+      secrets.emplace_back("the private key", *state + "/self-signed/server.key");
+      secrets.emplace_back("the private key", *state + "/ca/server.key");
+      secrets.emplace_back("the private key", *state + "/ca/ca.key");
+    }
+  }
+  const bool makes = options.certificate == CertificateSource::self_signed;
+  for (const auto& [what, file] : secrets) {
+    const bool in_use = file == options.server.key_file &&
+                        (makes || options.certificate == CertificateSource::files);
+    const bool own =
+        options.certificate == CertificateSource::own && file.ends_with("ned/server.key");
+    const bool issued = options.certificate == CertificateSource::local_authority;
+    std::error_code failure;
+    const bool exists = in_use || own || issued || std::filesystem::exists(file, failure);
+    if (!exists || !is_served(file, options)) continue;
+    const bool upload =
+        !options.upload_directory.empty() && lies_below(file, options.upload_directory);
+    return std::unexpected(wrong(fmt::format(
+        "{} {} lies below the {} {} and would be served; move it, or name another with --key", what,
+        file, upload ? "upload directory" : "root",
+        upload ? options.upload_directory : options.server.root)));
+  }
+  return {};
 }
 
 // Names the folder whose files nobody wants to serve by mistake; empty: it is another one.
@@ -98,21 +145,7 @@ Result<void, Stop> check_root(const Options& options) {
         "{} if that is what you want",
         server.root, all, all_option)));
   }
-  // The usual key is worth a look even if it is not the one in use.
-  const bool files = options.certificate != CertificateSource::own ||
-                     std::filesystem::exists(server.key_file, failure);
-  if (!server.cleartext && files && is_served(server.key_file, options)) {
-    return std::unexpected(wrong("the private key " + server.key_file + " lies below the root " +
-                                 server.root +
-                                 " and would be served; move it, or name another "
-                                 "with --key"));
-  }
-  if (!server.cleartext && files && !options.upload_directory.empty() &&
-      lies_below(server.key_file, options.upload_directory)) {
-    return std::unexpected(wrong("the private key " + server.key_file +
-                                 " lies below the upload directory " + options.upload_directory +
-                                 " and would be served; move it, or name another with --key"));
-  }
+  if (Result<void, Stop> secrets = check_secrets(options); !secrets) return secrets;
   if (options.upload_directory.empty()) return {};
   if (lies_below(options.upload_directory, server.root) ||
       lies_below(server.root, options.upload_directory)) {
@@ -139,7 +172,7 @@ void settle(Options& options, const IsGiven& given) {
   ServerOptions& server = options.server;
   options.port_given = given("--port");
   if (!options.port_given) server.port = server.cleartext ? 8080 : 8443;
-  if (options.certificate == CertificateSource::self_signed) return;
+  if (options.certificate != CertificateSource::own) return;
   if (given(certificate_option) || given(key_option))
     options.certificate = CertificateSource::files;
 }

@@ -161,18 +161,88 @@ void declare_files(CLI::App& app, FilesOptions& files) {
   app.add_flag_callback(
       "--spa", [&files] { files.fallback = "index.html"; },
       "Send browsers /index.html in place of a missing page");
+  add_choice(app, "--compress", files.compress, {{"on", true}, {"off", false}},
+             "Compress text that is sent, or send FILE.br, .zst and .gz beside it");
+}
+
+// "/**.css Cache-Control: max-age=3600". Throws CLI::ValidationError.
+HeaderRule header_rule_of(const std::string& text) {
+  const std::size_t space = text.find(' ');
+  const std::size_t colon = text.find(':', space);
+  if (!text.starts_with('/') || space == text.npos || colon == text.npos) {
+    throw CLI::ValidationError(
+        "--header", fmt::format("{} is no rule; use, for example, \"/**.css Cache-Control: "
+                                "max-age=3600\", or no value to remove a field",
+                                text));
+  }
+  const std::string_view value = base::trim(std::string_view(text).substr(colon + 1));
+  return {text.substr(0, space), text.substr(space + 1, colon - space - 1), std::string(value)};
+}
+
+// "/private=users.htpasswd". Throws CLI::ValidationError.
+ProtectedPath protected_path_of(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (!text.starts_with('/') || equals == text.npos || equals + 1 == text.size()) {
+    throw CLI::ValidationError(
+        "--auth", fmt::format("{} is not PATH=FILE, such as /private=users.htpasswd", text));
+  }
+  const std::string path = text.substr(0, equals);
+  const std::string segments = path + "/";
+  const bool is_literal = path.find_first_of("*?%") == path.npos &&
+                          segments.find("/./") == segments.npos &&
+                          segments.find("/../") == segments.npos;
+  if (!is_literal) {
+    throw CLI::ValidationError(
+        "--auth", fmt::format("{} would protect nothing: PATH is taken as it is, without *, ? and "
+                              "percent-encoding, and with all below it",
+                              path));
+  }
+  return {path, text.substr(equals + 1)};
+}
+
+// Fields, passwords, other origins, error pages.
+void declare_site(CLI::App& app, SiteOptions& site) {
+  const auto add_each = [&app](const char* name, auto add, const char* type, const char* text) {
+    app.add_option_function<std::vector<std::string>>(
+           name,
+           [add](const std::vector<std::string>& values) {
+             for (const std::string& value : values) add(value);
+           },
+           text)
+        ->type_name(type)
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  add_each(
+      "--header",
+      [&site](const std::string& text) { site.headers.push_back(header_rule_of(text)); }, "RULE",
+      "Set a field of responses: \"/**.css Cache-Control: max-age=3600\"");
+  add_each(
+      "--immutable",
+      [&site](const std::string& pattern) { site.headers.push_back(immutable_files(pattern)); },
+      "PATTERN", "Let browsers keep files with a hash in their name: /assets/**");
+  add_each(
+      "--auth",
+      [&site](const std::string& text) { site.protected_paths.push_back(protected_path_of(text)); },
+      "PATH=FILE", "Ask for a password below PATH; FILE is one of htpasswd -B");
+  add_each(
+      "--cors", [&site](const std::string& origin) { site.cors_origins.push_back(origin); },
+      "ORIGIN", "Let pages of that origin read the site; \"*\": all pages");
+  app.add_flag(hsts_option, site.hsts,
+               "Let browsers use nothing but TLS with this host for a year");
+  app.add_option("--error-pages", site.error_pages,
+                 "Directory of pages for errors, such as 404.html and 5xx.html")
+      ->type_name("DIR");
 }
 
 void declare(CLI::App& app, Options& options, std::optional<ServerScheme>& scheme) {
   ServerOptions& server = options.server;
   app.add_option("root,-r,--root", server.root, "Directory to serve [the current one]")
       ->type_name("DIR");
-  app.add_flag(all_option, options.serve_all,
-               "Serve / or your home directory without asking back");
+  app.add_flag(all_option, options.serve_all, "Serve / or your home directory without asking back");
   declare_files(app, options.files);
-  app.add_option(
-         port_option, server.port,
-         "Port to listen on; 0: any free one [8443 or 8080, or the next]")
+  app.add_option(port_option, server.port,
+                 "Port to listen on; 0: any free one [8443 or 8080, or the next]")
       ->type_name("NUM")
       ->check(CLI::Range(0, 65535));
   app.add_option("--host", server.host, "Name or address to listen on [all addresses]")
@@ -188,6 +258,11 @@ void declare(CLI::App& app, Options& options, std::optional<ServerScheme>& schem
       "Make the files of --cert and --key [in ./cert] if neither exists");
   app.add_flag("--h2c", server.cleartext,
                "No TLS: HTTP/1.1 and HTTP/2 with prior knowledge on one port");
+  app.add_flag_callback(
+      local_authority_option,
+      [&options] { options.certificate = CertificateSource::local_authority; },
+      "Use a certificate of your local authority, see h2server trust");
+  declare_site(app, options.site);
   declare_uploads(app, options);
   declare_schemes(app, server, scheme);
   app.add_flag_callback(

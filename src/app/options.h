@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "app/program_text.h"
 #include "h2server/files.h"
+#include "h2server/header_rules.h"
 #include "h2server/result.h"
 #include "h2server/server.h"
 #include "h2server/uploads.h"
@@ -14,9 +16,25 @@ namespace h2server::app {
 
 // Where certificate and key come from.
 enum class CertificateSource : std::uint8_t {
-  files,        // --cert and --key, which exist
-  self_signed,  // the same, but made if neither exists
-  own,          // made, kept and renewed in the user's state directory
+  files,            // --cert and --key, which exist
+  self_signed,      // the same, but made if neither exists
+  own,              // made, kept and renewed in the user's state directory
+  local_authority,  // issued by the user's local authority
+};
+
+// A part of the site whose visitors need a password.
+struct ProtectedPath {
+  std::string path;       // begins with '/'; it and all below
+  std::string user_file;  // as PasswordFile reads it
+};
+
+// What is done to requests and responses besides serving files.
+struct SiteOptions {
+  std::vector<HeaderRule> headers;
+  std::vector<ProtectedPath> protected_paths;
+  std::vector<std::string> cors_origins;
+  std::string error_pages;  // a directory with pages such as 404.html; empty: none
+  bool hsts = false;        // Strict-Transport-Security
 };
 
 struct Options {
@@ -24,6 +42,7 @@ struct Options {
   FilesOptions files{.listing = true};
   std::string upload_directory;  // empty: no uploads
   UploadOptions uploads;
+  SiteOptions site;
   CertificateSource certificate = CertificateSource::own;
   bool port_given = false;  // otherwise the next free one is taken
   bool serve_all = false;   // the root may be / or the user's home

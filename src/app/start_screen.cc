@@ -108,6 +108,11 @@ StartScreen start_screen(const StartScreenFacts& facts, const Server& server) {
                             credentials.temporary_directory.empty() ? settings.certificate_file
                                                                     : "in memory"));
   }
+  if (!credentials.authority_file.empty()) {
+    row("cert", fmt::format("of your local CA{}", credentials.authority_is_new
+                                                      ? ", which is new: h2server trust installs it"
+                                                      : " (h2server trust installs it)"));
+  }
   if (!settings.cleartext) row("SHA-256", credentials.fingerprint);
   const std::string& shared = list.size() > 1 ? list[1] : list.front();
   if (terminal && list.size() > 1) screen += qr_code_of(shared, screen);

@@ -141,7 +141,7 @@ void encode(const Request& request, Response& response) {
   if (found.must_stay || !content::is_compressible(found.content_type)) return;
   if (!found.vary) add_vary(response);
   const std::optional<Coding> coding = best_coding(request);
-  if (!coding) return;
+  if (!coding || !content::has_room_to_encode()) return;
   encode_body(request, response, *coding);
   weaken_etag(response);
   if (found.accept_ranges) response.remove("Accept-Ranges");

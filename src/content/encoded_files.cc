@@ -71,7 +71,10 @@ class Memory {
  public:
   static constexpr std::size_t line_bytes_max = 128;
 
-  Memory() { line_.reserve(line_bytes_max); }
+  Memory() {
+    line_.reserve(line_bytes_max);
+    known_.fill(unknown);
+  }
   std::size_t best(const Request& request, std::string_view line, Offer offer) {
     if (line != line_) {
       line_.assign(line);
@@ -305,6 +308,7 @@ bool EncodedFiles::may_encode(const File& file, Coding coding) const {
   const std::uint64_t size = file.size();
   if (!options_.copies || size < options_.copy_bytes_min || size > options_.streamed_bytes_max)
     return false;
+  if (is_streamed(file) && !has_room_to_encode()) return false;
   switch (EncodedCopies::of(file)->state(coding)) {
     case EncodedCopies::State::ready:
       return true;

@@ -1,6 +1,7 @@
 #include "content/encoding_source.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <span>
 #include <utility>
@@ -18,6 +19,17 @@ namespace {
 constexpr std::size_t step_bytes_max = 64 * 1024;
 // What the worker encodes itself, in a third of a millisecond; a thread costs some 20 us.
 constexpr std::size_t at_once_bytes_max = 16 * 1024;
+
+constexpr unsigned sources_max = 128;
+std::atomic<unsigned> sources{0};
+
+class Counted {
+ public:
+  Counted() noexcept { sources.fetch_add(1, std::memory_order_relaxed); }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() { sources.fetch_sub(1, std::memory_order_relaxed); }
+};
 
 class EncodingSource final : public BodySource {
  public:
@@ -71,6 +83,7 @@ class EncodingSource final : public BodySource {
     co_return {};
   }
 
+  const Counted counted_;
   const std::unique_ptr<BodySource> source_;
   const std::unique_ptr<Encoder> encoder_;
   const bool flushes_;     // at the end of each piece
@@ -116,6 +129,8 @@ class FileSource final : public BodySource {
 };
 
 }  // namespace
+
+bool has_room_to_encode() noexcept { return sources.load(std::memory_order_relaxed) < sources_max; }
 
 std::unique_ptr<BodySource> encode_source(std::unique_ptr<BodySource> source, Coding coding,
                                           std::optional<std::uint64_t> size) {

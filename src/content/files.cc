@@ -5,13 +5,11 @@
 
 #include "content/static_files.h"
 #include "file/folder.h"
-#include "http/file_head.h"
 
 namespace h2server {
 
 Files::Files(const std::string& directory, const FilesOptions& options) : options_(options) {
-  auto folder = file::Folder::open(
-      directory, {.make_file = http::make_file, .fresh_ms = options.fresh.count()});
+  auto folder = file::Folder::open(directory, content::folder_options(options));
   if (!folder) {
     throw std::system_error(folder.error(), std::generic_category(), "can't open " + directory);
   }

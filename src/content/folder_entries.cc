@@ -117,18 +117,22 @@ std::vector<std::uint32_t> select(const FolderEntries& folder, const Selection& 
   for (std::uint32_t i = 0; i < folder.entries.size(); ++i) {
     if (contains_ignoring_case(folder.entries[i].name, selection.filter)) order.push_back(i);
   }
-  // The entries are sorted by name, which therefore decides among equals.
+  // The entries are sorted by name, so the index decides among equals.
   const auto before = [&](std::uint32_t a, std::uint32_t b) {
-    const FolderEntry& first = folder.entries[selection.descending ? b : a];
-    const FolderEntry& second = folder.entries[selection.descending ? a : b];
     if (folder.entries[a].is_folder != folder.entries[b].is_folder) {
       return folder.entries[a].is_folder;
     }
-    if (selection.key == SortKey::size) return first.size < second.size;
-    if (selection.key == SortKey::modified) return first.modified_s < second.modified_s;
-    return selection.descending && a > b;
+    const FolderEntry& first = folder.entries[selection.descending ? b : a];
+    const FolderEntry& second = folder.entries[selection.descending ? a : b];
+    if (selection.key == SortKey::size && first.size != second.size) {
+      return first.size < second.size;
+    }
+    if (selection.key == SortKey::modified && first.modified_s != second.modified_s) {
+      return first.modified_s < second.modified_s;
+    }
+    return selection.key == SortKey::name && selection.descending ? a > b : a < b;
   };
-  if (!selection.is_plain()) std::ranges::stable_sort(order, before);
+  if (!selection.is_plain()) std::ranges::sort(order, before);
   return order;
 }
 

@@ -1,15 +1,29 @@
 #include "content/static_files.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
-#include <cerrno>
+#include <atomic>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "base/fd.h"
+#include "content/archive.h"
 #include "content/attachment.h"
+#include "content/coding.h"
+#include "content/encoded_files.h"
 #include "content/listing_page.h"
 #include "content/listings.h"
 #include "file/content.h"
+#include "file/open_beneath.h"
+#include "h2server/compression.h"
+#include "h2server/failure.h"
+#include "h2server/query.h"
+#include "http/file_head.h"
 #include "http/message.h"
+#include "io/engine.h"
 
 namespace h2server::content {
 
@@ -50,28 +64,39 @@ Response redirect_to_directory(const Request& request) {
 
 bool names_directory(std::string_view path) { return path.empty() || path.ends_with('/'); }
 
-// Returns true if a segment of the path begins with ".", unless that is the first one and reserved
-// for clients that look for it (RFC 8615).
-bool is_hidden(std::string_view path) {
-  if (path.starts_with(".well-known/")) path.remove_prefix(1);
-  return path.starts_with('.') || path.find("/.") != path.npos;
+// Each holds a descriptor, and a zip a part of its directory.
+constexpr unsigned archives_max = 8;  // at once, of one handler
+
+// Returns nullopt if the request asks for none.
+std::optional<ArchiveFormat> archive_format(const Request& request) {
+  if (request.query().empty()) return std::nullopt;
+  const Parameters parameters = request.query_parameters();
+  const std::string_view format = parameters.find("archive").value_or("");
+  if (format == "zip") return ArchiveFormat::zip;
+  if (format == "tar") return ArchiveFormat::tar;
+  return std::nullopt;
 }
 
-Lookup::Kind kind_of_error(int error) {
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-    case ELOOP:
-    case ENAMETOOLONG:
-    case EINVAL:
-      return Lookup::Kind::absent;
-    case EACCES:
-    case EPERM:
-      return Lookup::Kind::forbidden;
-    default:  // EMFILE, ENFILE, ENOMEM, EIO, ECANCELED
-      return Lookup::Kind::failed;
+// An archive with its place among archives_max.
+class CountedArchive final : public BodySource {
+ public:
+  // Throws HttpError(503) if there is no place.
+  CountedArchive(std::shared_ptr<std::atomic<unsigned>> running,
+                 std::unique_ptr<BodySource> archive)
+      : running_(std::move(running)), archive_(std::move(archive)) {
+    if (running_->fetch_add(1) < archives_max) return;
+    running_->fetch_sub(1);
+    throw HttpError(503, "too many archives at once");
   }
-}
+  ~CountedArchive() override { running_->fetch_sub(1); }
+
+  Task<Result<std::string_view>> read() override { return archive_->read(); }
+  void interrupt() noexcept override { archive_->interrupt(); }
+
+ private:
+  const std::shared_ptr<std::atomic<unsigned>> running_;
+  const std::unique_ptr<BodySource> archive_;
+};
 
 // Shared by all workers.
 class StaticFiles {
@@ -79,42 +104,52 @@ class StaticFiles {
   StaticFiles(std::shared_ptr<const file::Folder> folder, const FilesOptions& options)
       : folder_(std::move(folder)),
         options_(options),
-        listings_(folder_, {.hidden = options.hidden}) {}
+        listings_(folder_, {.hidden = options.hidden}) {
+    if (options.compress && has_codings()) encoded_.emplace(folder_);
+  }
 
   // Returns nullopt if the answer needs a look at the file system.
   std::optional<Response> attempt(Request& request) const;
   Task<Response> serve(Request& request) const;
 
  private:
-  // Returns nullopt if that is not known; `absent` if no index file exists.
-  std::optional<Lookup> known_index(std::string_view directory) const;
-  Task<Lookup> find_index(std::string directory) const;
+  // Both set `path` to where it is. `absent` if no index file exists; nullopt if that is not known.
+  std::optional<Lookup> known_index(std::string& path) const;
+  Task<Lookup> find_index(std::string& path) const;
   [[nodiscard]] bool is_refused(std::string_view path) const {
     return !options_.hidden && is_hidden(path);
   }
   [[nodiscard]] bool falls_back(const Request& request, const Lookup& found) const;
-  Response respond(Request& request, Lookup found) const;
   Task<Response> list(Request& request) const;
+  Task<Response> archive(Request& request, ArchiveFormat format) const;
   Task<void> add_readme(const FolderEntriesRef& entries, ListingPage& page) const;
 
   const std::shared_ptr<const file::Folder> folder_;
   const FilesOptions options_;
   mutable Listings listings_;
+  std::optional<EncodedFiles> encoded_;
+  const Middleware compression_ = compression();  // of listings
+  const std::shared_ptr<std::atomic<unsigned>> archives_ =
+      std::make_shared<std::atomic<unsigned>>(0);
 };
 
-std::optional<Lookup> StaticFiles::known_index(std::string_view directory) const {
-  thread_local std::string path;  // keeps its memory
+std::optional<Lookup> StaticFiles::known_index(std::string& path) const {
+  const std::size_t directory = path.size();
   for (const std::string& name : options_.index) {
-    path.assign(directory).append(name);
+    path.resize(directory);
+    path += name;
     std::optional<Lookup> found = folder_->known(path);
     if (!found || found->kind != Lookup::Kind::absent) return found;
   }
   return Lookup();
 }
 
-Task<Lookup> StaticFiles::find_index(std::string directory) const {
+Task<Lookup> StaticFiles::find_index(std::string& path) const {
+  const std::size_t directory = path.size();
   for (const std::string& name : options_.index) {
-    Lookup found = co_await folder_->find(directory + name);
+    path.resize(directory);
+    path += name;
+    Lookup found = co_await folder_->find(path);
     if (found.kind != Lookup::Kind::absent) co_return found;
   }
   co_return Lookup();
@@ -127,51 +162,101 @@ bool StaticFiles::falls_back(const Request& request, const Lookup& found) const 
   return accept.find("text/html") != accept.npos;
 }
 
-Response StaticFiles::respond(Request& request, Lookup found) const {
-  const std::string_view path = request.param("path");
-  if (found.kind == Lookup::Kind::directory && !names_directory(path)) {
-    return redirect_to_directory(request);
-  }
-  if (found.kind != Lookup::Kind::file) return refusal(found.kind);
-  Response response = request.reply_ok_with_file(std::move(found.file));
-  const bool saves = !request.query().empty() && request.query_parameters().find("download");
-  if (saves && response.status() < 300) {
-    response.add("Content-Disposition", attachment(path.substr(path.rfind('/') + 1)));
-  }
-  return response;
+// Returns the response if there is no file to send.
+Response without_file(const Request& request, Lookup::Kind kind) {
+  const bool directory = kind == Lookup::Kind::directory;
+  if (directory && !names_directory(request.param("path"))) return redirect_to_directory(request);
+  return refusal(kind);
+}
+
+// "?download": browsers save the file.
+void add_disposition(const Request& request, std::string_view path, Response& response) {
+  if (request.query().empty() || response.status() >= 300) return;
+  if (!request.query_parameters().find("download")) return;
+  response.add("Content-Disposition", attachment(path.substr(path.rfind('/') + 1)));
 }
 
 std::optional<Response> StaticFiles::attempt(Request& request) const {
-  const std::string_view path = request.param("path");
-  if (is_refused(path)) return refusal(Lookup::Kind::absent);
-  const bool directory = names_directory(path);
-  std::optional<Lookup> found = directory ? known_index(path) : folder_->known(path);
-  if (!found || falls_back(request, *found)) return std::nullopt;
+  const std::string_view target = request.param("path");
+  if (is_refused(target)) return refusal(Lookup::Kind::absent);
+  const bool directory = names_directory(target);
+  if (directory && options_.archives && archive_format(request)) return std::nullopt;
+  thread_local std::string path;  // keeps its memory
+  path.assign(target);
+  const std::optional<Lookup> found = directory ? known_index(path) : folder_->known(path);
+  if (!found) return std::nullopt;
+  if (found->kind == Lookup::Kind::absent && !options_.fallback.empty()) return std::nullopt;
   const bool lists = directory && options_.listing && found->kind == Lookup::Kind::absent;
   if (lists) return std::nullopt;
-  return respond(request, *std::move(found));
+  if (found->kind != Lookup::Kind::file) return without_file(request, found->kind);
+  std::optional<Response> response = encoded_ ? encoded_->known(request, path, found->file)
+                                              : request.reply_ok_with_file(found->file);
+  if (response) add_disposition(request, path, *response);
+  return response;
 }
 
 Task<Response> StaticFiles::serve(Request& request) const {
-  const std::string path(request.param("path"));
+  std::string path(request.param("path"));
   const bool directory = names_directory(path);
+  const std::optional<ArchiveFormat> format =
+      directory && options_.archives ? archive_format(request) : std::nullopt;
   Task<Lookup> look = directory ? find_index(path) : folder_->find(path);
   Lookup found = co_await look;
+  // A directory with an index file shows what it wants to show.
+  if (format && found.kind == Lookup::Kind::absent) {
+    Response sent = co_await archive(request, *format);
+    co_return sent;
+  }
   if (directory && options_.listing && found.kind == Lookup::Kind::absent) {
     Response listing = co_await list(request);
     if (listing.status() != 404) co_return listing;
   }
-  if (falls_back(request, found)) found = co_await folder_->find(options_.fallback);
-  co_return respond(request, std::move(found));
+  const bool varies = !options_.fallback.empty() && found.kind == Lookup::Kind::absent;
+  if (falls_back(request, found)) {
+    path = options_.fallback;
+    found = co_await folder_->find(path);
+  }
+  Response response;
+  if (found.kind != Lookup::Kind::file) {
+    response = without_file(request, found.kind);
+  } else if (encoded_) {
+    Response encoded = co_await encoded_->find(request, path, std::move(found.file));
+    response = std::move(encoded);
+  } else {
+    response = request.reply_ok_with_file(std::move(found.file));
+  }
+  add_disposition(request, path, response);
+  if (varies) response.replace("Vary", encoded_ ? "Accept, Accept-Encoding" : "Accept");
+  co_return response;
 }
 
 Task<Response> StaticFiles::list(Request& request) const {
   const std::string path(request.param("path"));
   const Result<FolderEntriesRef, int> entries = co_await listings_.find(path);
-  if (!entries) co_return refusal(kind_of_error(entries.error()));
-  ListingPage page{.path = path};
+  if (!entries) co_return refusal(file::kind_of_error(entries.error()));
+  ListingPage page{.path = path, .archives = options_.archives};
   co_await add_readme(*entries, page);
-  co_return listing_response(request, *entries, std::move(page));
+  Response response = listing_response(request, *entries, std::move(page));
+  if (options_.compress) compression_.after()(request, response);
+  co_return response;
+}
+
+Task<Response> StaticFiles::archive(Request& request, ArchiveFormat format) const {
+  const std::string path(request.param("path"));
+  const Result<base::Fd, int> opened =
+      co_await file::open_beneath(io::Engine::current(), folder_->fd(), path, O_PATH | O_DIRECTORY);
+  if (!opened) co_return refusal(file::kind_of_error(opened.error()));
+  std::string_view name = path;
+  while (name.ends_with('/')) name.remove_suffix(1);
+  name.remove_prefix(name.rfind('/') + 1);
+  if (name.empty()) name = "files";
+  const bool zip = format == ArchiveFormat::zip;
+  auto made = make_archive(folder_, path, std::string(name), format, {.hidden = options_.hidden});
+  Response response(std::make_unique<CountedArchive>(archives_, std::move(made)),
+                    zip ? "application/zip" : "application/x-tar");
+  response.add("Content-Disposition", attachment(std::string(name) + (zip ? ".zip" : ".tar")));
+  response.add("Cache-Control", "no-cache");
+  co_return response;
 }
 
 // Larger readmes than the cache holds in memory are not shown.
@@ -185,6 +270,16 @@ Task<void> StaticFiles::add_readme(const FolderEntriesRef& entries, ListingPage&
 }
 
 }  // namespace
+
+bool is_hidden(std::string_view path) {
+  if (path.starts_with(".well-known/")) path.remove_prefix(1);
+  return path.starts_with('.') || path.find("/.") != path.npos;
+}
+
+file::FolderOptions folder_options(const FilesOptions& options) noexcept {
+  return {.make_file = options.compress && has_codings() ? make_negotiated_file : http::make_file,
+          .fresh_ms = options.fresh.count()};
+}
 
 Handler static_files(std::shared_ptr<const file::Folder> folder, const FilesOptions& options) {
   const auto files = std::make_shared<const StaticFiles>(std::move(folder), options);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "file/folder.h"
 #include "h2server/files.h"
@@ -9,6 +10,13 @@
 #include "h2server/response.h"
 
 namespace h2server::content {
+
+// Returns true if a segment of the path begins with ".", unless that is the first one and reserved
+// for clients that look for it (RFC 8615).
+bool is_hidden(std::string_view path);
+
+// How the folder of such a handler is to be opened.
+file::FolderOptions folder_options(const FilesOptions& options) noexcept;
 
 // For a pattern with the rest parameter "path", such as "/{path...}".
 Handler static_files(std::shared_ptr<const file::Folder> folder, const FilesOptions& options = {});

@@ -36,25 +36,6 @@ Task<std::unique_ptr<const Content>> hold(io::Engine* engine, const FileVersion&
   co_return std::make_unique<const Content>(version, std::move(bytes));
 }
 
-Lookup::Kind kind_of_error(int error) {
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-    case ELOOP:
-    case ENAMETOOLONG:
-    case EINVAL:
-    case ENXIO:  // a socket's or a device's name
-    case ENODEV:
-    case EOVERFLOW:
-      return Lookup::Kind::absent;
-    case EACCES:
-    case EPERM:
-      return Lookup::Kind::forbidden;
-    default:  // EMFILE, ENFILE, ENOMEM, EIO, EAGAIN
-      return Lookup::Kind::failed;
-  }
-}
-
 // The thread gives it up to open a file when connections have taken all descriptors.
 thread_local base::Fd spare;
 
@@ -80,6 +61,25 @@ std::size_t default_mapped_max() {
 }
 
 }  // namespace
+
+Lookup::Kind kind_of_error(int error) noexcept {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case EINVAL:
+    case ENXIO:  // a socket's or a device's name
+    case ENODEV:
+    case EOVERFLOW:
+      return Lookup::Kind::absent;
+    case EACCES:
+    case EPERM:
+      return Lookup::Kind::forbidden;
+    default:  // EMFILE, ENFILE, ENOMEM, EIO, EAGAIN
+      return Lookup::Kind::failed;
+  }
+}
 
 bool CacheEntry::is_current(std::int64_t now_ms) const noexcept {
   if (now_ms - checked_ms.load(std::memory_order_relaxed) >= folder.fresh_ms()) return false;

@@ -51,6 +51,9 @@ struct Lookup {
   FileRef file;
 };
 
+// Returns what a failure to open a path means; `error` is an errno value.
+[[nodiscard]] Lookup::Kind kind_of_error(int error) noexcept;
+
 // A lookup that workers share. Only the atomics change.
 struct CacheEntry {
   // Returns true if the entry may still be used at `now_ms`.

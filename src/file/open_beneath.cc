@@ -15,9 +15,10 @@ namespace {
 constexpr int attempts_max = 8;  // EAGAIN: something above was renamed meanwhile
 
 open_how how_to_open(int flags) noexcept {
-  const int without_wait = (flags & O_PATH) == 0 ? O_NONBLOCK : 0;  // EINVAL together
+  // openat2() refuses O_NONBLOCK with O_PATH, which never blocks.
+  if ((flags & O_PATH) == 0) flags |= O_NONBLOCK;
   // Links of /proc lead anywhere; those that stay beneath are the owner's choice.
-  return {.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC | without_wait),
+  return {.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC),
           .mode = 0,
           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
 }

@@ -10,10 +10,10 @@
 
 namespace h2server::file {
 
-// As openat(2) with O_CLOEXEC and O_NONBLOCK (a FIFO must not block the worker), but neither ".."
-// nor a link leads out of `directory`. Leading slashes are dropped; an empty path is the directory.
-// The error is an errno value; ENOENT also stands for a path that would lead outside.
-// Without an engine the caller waits for the disk.
+// As openat(2) with O_CLOEXEC and, unless it is O_PATH, O_NONBLOCK (a FIFO must not block the
+// worker), but neither ".." nor a link leads out of `directory`. Leading slashes are dropped; an
+// empty path is the directory. The error is an errno value; ENOENT also stands for a path that
+// would lead outside. Without an engine the caller waits for the disk.
 Task<Result<base::Fd, int>> open_beneath(io::Engine* engine, int directory, std::string_view path,
                                          int flags);
 

@@ -115,10 +115,10 @@ Response failed(const ExchangeState& exchange, const std::exception_ptr& excepti
   return response_of(exchange, failure, Response());
 }
 
-// The error handler's response in place of an empty one.
+// The error handler's response in place of an empty one, and of the library's own pages.
 void complete(const ExchangeState& exchange, Response& response) noexcept {
   const bool asks = exchange.composition != nullptr && exchange.composition->error_handler;
-  if (!asks || !is_bodiless_error(response)) return;
+  if (!asks || !(is_bodiless_error(response) || has_standard_page(response))) return;
   const Failure failure{.culprit = response.status() < 500 ? Culprit::client : Culprit::server,
                         .status = response.status(),
                         .what = std::string(reason_phrase(response.status()))};

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
+#include <iterator>
+#include <vector>
 
 #include "base/text.h"
 #include "http/date.h"
@@ -78,9 +81,12 @@ FileHead::FileHead(const file::FileVersion& version, std::string_view path, std:
     for (const char c : field.name) names_ += base::to_lower(c);
     h2.push_back({std::string_view(names_).substr(at), field.value});
   }
-  const auto own = std::ranges::stable_partition(h2, is_common);
-  h2_common = h2.size() - own.size();
+  std::vector<Field> own;
+  std::ranges::copy_if(h2, std::back_inserter(own), std::not_fn(is_common));
+  std::erase_if(h2, std::not_fn(is_common));
+  h2_common = h2.size();
   h2_own = h2::hpack::encode_without_table(own);
+  h2.insert(h2.end(), own.begin(), own.end());
 }
 
 FileRef make_file(std::unique_ptr<const file::Content> content, std::string_view path,

@@ -99,12 +99,23 @@ std::string_view reason_phrase(int status) noexcept {
   return found != phrases.end() && found->status == status ? found->text : "Unknown";
 }
 
+namespace {
+
+std::string standard_page(int status) {
+  return fmt::format("<!doctype html>\n<html lang=\"en\"><title>{0} {1}</title>\n"
+                     "<h1>{0} {1}</h1>\n<p>h2server</p>\n</html>\n",
+                     status, reason_phrase(status));
+}
+
+}  // namespace
+
 Response error_response(int status) {
-  return Response(status,
-                  fmt::format("<!doctype html>\n<html lang=\"en\"><title>{0} {1}</title>\n"
-                              "<h1>{0} {1}</h1>\n<p>h2server</p>\n</html>\n",
-                              status, reason_phrase(status)),
-                  "text/html; charset=utf-8");
+  return Response(status, standard_page(status), "text/html; charset=utf-8");
+}
+
+bool has_standard_page(const Response& response) {
+  const auto* const text = std::get_if<std::string>(&response.body());
+  return response.status() >= 400 && text != nullptr && *text == standard_page(response.status());
 }
 
 }  // namespace h2server::http

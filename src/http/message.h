@@ -23,5 +23,7 @@ constexpr bool may_have_content(int status) noexcept {
 
 // Returns a small HTML page that names the error.
 Response error_response(int status);
+// Returns true if the body is that of error_response(), which an error handler may replace.
+bool has_standard_page(const Response& response);
 
 }  // namespace h2server::http

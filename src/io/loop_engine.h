@@ -24,6 +24,9 @@ class LoopEngine : public Engine {
   // many ms to call this again if the engine's descriptor does not become readable before; -1: only
   // then.
   int turn();
+  // Called by each wait and by run(). A thread that was busy elsewhere calls it before it starts
+  // operations, whose deadlines would otherwise count from before.
+  void read_clocks() noexcept;
   void stop() noexcept final { stopping_ = true; }
   void wake() noexcept final;
   bool has_loop() const noexcept final { return true; }
@@ -65,7 +68,6 @@ class LoopEngine : public Engine {
   // Handles a wake(): completes file operations and resumes the WokenOp.
   void woken();
 
-  void read_clocks() noexcept;
   [[nodiscard]] char* take_buffer();
   void take_back(char* buffer) noexcept final;
   [[nodiscard]] std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }

@@ -118,6 +118,7 @@ struct TestClient::State {
   // Runs the engine until `done()`. Returns false if that takes too long.
   template <class Done>
   bool run_until(Done done) {
+    engine->read_clocks();
     bool late = false;
     base::Timer timer;
     timer.owner = &late;
@@ -284,6 +285,7 @@ TestResponse TestClient::send(TestRequest request) { return open(std::move(reque
 
 TestExchange TestClient::open(TestRequest request) {
   const CurrentEngine current(*state_->engine);
+  state_->engine->read_clocks();
   auto state = std::make_unique<TestExchange::State>(*state_, std::move(request));
   TestExchange::State& opened = *state;
   opened.serving.start(opened.serve());

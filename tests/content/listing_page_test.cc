@@ -30,7 +30,8 @@ class ListingPageTest : public testing::Test {
     std::vector<std::string> found;
     constexpr std::string_view before = "\" href=\"";
     const std::size_t table = text.find("<tbody>");
-    for (std::size_t at = text.find(before, table); at != text.npos && at < text.find("</table>");
+    const std::size_t end = text.find("</table>", table);
+    for (std::size_t at = text.find(before, table); at != text.npos && at < end;
          at = text.find(before, at + 1)) {
       const std::size_t begin = at + before.size();
       found.push_back(text.substr(begin, text.find('"', begin) - begin));
@@ -119,7 +120,7 @@ TEST_F(ListingPageTest, Json) {
   directory_.set_modified("sub", 0);
   const TestResponse list = get("/", "application/json");
   EXPECT_EQ(list.field("content-type"), "application/json");
-  EXPECT_EQ(list.field("vary"), "Accept");
+  EXPECT_EQ(list.field("vary"), "Accept, Accept-Encoding");
   EXPECT_EQ(list.body,
             "[\n{\"name\":\"sub\",\"type\":\"directory\",\"mtime\":\"1970-01-01T00:00:00Z\"},\n"
             "{\"name\":\"a\\\"\xef\xbf\xbd\",\"type\":\"file\",\"mtime\":\"1994-11-06T08:49:37Z\","
@@ -154,8 +155,9 @@ TEST_F(ListingPageTest, Readmes) {
 TEST_F(ListingPageTest, ManyEntriesComeInBlocks) {
   for (int i = 0; i < 1500; ++i) directory_.write("f" + std::to_string(i), "");
   const std::string text = page();
-  EXPECT_EQ(hrefs(text).size(), 1500U);
-  EXPECT_EQ(hrefs(text).at(1499), "f1499");
+  const Hrefs all = hrefs(text);
+  ASSERT_EQ(all.size(), 1500U);
+  EXPECT_EQ(all.back(), "f1499");
   EXPECT_NE(text.find("</tbody>\n<tbody>\n"), text.npos);
   EXPECT_EQ(hrefs(page("/?sort=-name")).at(0), "f1499") << "sorted on another thread";
 }

@@ -22,8 +22,9 @@ class StaticFiles : public testing::Test {
     directory_.write("bare/x.txt", "x");
     directory_.write("a b/index.html", "<h1>a b");
     directory_.write("odd/index.html/x", "x");
-    folder_ = *file::Folder::open(directory_.path(), {.make_file = http::make_file});
-    handler_ = static_files(folder_);
+    const FilesOptions options{.compress = false};
+    folder_ = *file::Folder::open(directory_.path(), folder_options(options));
+    handler_ = static_files(folder_, options);
   }
 
   // Answers a request for `target` as if routed by "/{path...}".

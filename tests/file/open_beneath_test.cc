@@ -118,6 +118,9 @@ TEST_F(OpenBeneath, DescriptorsAreClosedOnExec) {
 TEST_F(OpenBeneath, FlagsArePassedOn) {
   EXPECT_EQ(open("a.txt", O_RDONLY | O_DIRECTORY), "ENOTDIR");
   EXPECT_EQ(open("link_in", O_RDONLY | O_NOFOLLOW), "ELOOP");
+  EXPECT_EQ(open("fifo", O_PATH), "read: EBADF");
+  EXPECT_EQ(open("link_out", O_PATH | O_NOFOLLOW), "read: EBADF");  // the link itself
+  EXPECT_EQ(open("link_out", O_PATH), "ENOENT");
 }
 
 TEST_F(OpenBeneath, ProbeSaysYesHere) { EXPECT_EQ(probe_open_beneath(), 0); }

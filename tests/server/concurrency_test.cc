@@ -530,8 +530,8 @@ TEST_P(Concurrency, ACallbackBeforeTheHandlerIsCalled) {
 TEST(StopToken, OfARequestBehindResponsesThatNobodyReads) {
   ServerOptions options = tests::cleartext(ServerScheme::reuseport, 1);
   options.limits.send_idle_ms_max = 300;
+  const std::string big(100'000, 'b');  // outlives the server, whose handlers read it
   Server server(options);
-  const std::string big(100'000, 'b');
   server.get("/big", [&big](Request&) { return Response(200, big); });
   server.get("/fine", [](Request&) { return Response(204); });
   Routes watched = server.group("/watched");

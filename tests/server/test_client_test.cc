@@ -122,5 +122,18 @@ TEST_F(InProcess, AResponseThatIsAbortedIsIncomplete) {
   EXPECT_FALSE(response.complete);
 }
 
+// The client's engine does not run between the calls, so its clock stands still.
+TEST(TestClientTime, DoesNotCountWhatTheTestDoesMeanwhile) {
+  Server server;
+  server.get("/", [](Request&) -> Task<Response> {
+    const Result<void> slept = co_await sleep_for(std::chrono::milliseconds(1));
+    co_return Response(slept ? 204 : 500);
+  });
+  TestClient client(server, std::chrono::milliseconds(500));
+  EXPECT_EQ(client.get("/").status, 204);
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  EXPECT_EQ(client.get("/").status, 204);
+}
+
 }  // namespace
 }  // namespace h2server

@@ -163,6 +163,21 @@ def test_sendfile_with_tls(folder):
     check_refused(run(folder, "-p", "0", "--sendfile"), [WRONG_USE], "--sendfile", "--h2c")
 
 
+@pytest.mark.parametrize("arguments", [[], ["--local-ca"]], ids=["own", "local authority"])
+def test_keys_of_ours_below_the_root(folder, arguments):
+    environment = {**os.environ, "XDG_STATE_HOME": str(folder / "www/state")}
+    done = subprocess.run([BINARY, "-p", "0", "www", *arguments], cwd=folder, capture_output=True,
+                          text=True, timeout=10 * PATIENCE, check=False, env=environment)
+    check_refused(done, [WRONG_USE], "server.key", "www")
+
+
+def test_no_directory_for_anything(folder):
+    environment = {"PATH": os.environ["PATH"], "XDG_STATE_HOME": "/proc/none", "TMPDIR": "/absent"}
+    done = subprocess.run([BINARY, "-p", "0", "www"], cwd=folder, capture_output=True, text=True,
+                          timeout=10 * PATIENCE, check=False, env=environment)
+    check_refused(done, [REFUSED_BY_THE_SYSTEM], "--cert", "--h2c")
+
+
 def test_unreadable_root(folder, plain_user):
     (folder / "closed/www").mkdir(parents=True)
     (folder / "closed/www").chmod(0)

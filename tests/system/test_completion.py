@@ -88,7 +88,7 @@ def test_bash_completes_values(complete):
 
 
 def test_bash_completes_commands(complete):
-    assert complete("") == ["doctor", "completion", "man", "site"]
+    assert complete("") == ["doctor", "trust", "completion", "man", "site"]
     assert complete("doctor", "--por") == ["--port"]
     assert complete("completion", "") == SHELLS
     assert complete("--h2c", "") == ["site"]

@@ -57,7 +57,7 @@ def test_finds_no_problem_for_a_cleartext_server(folder):
 
 
 def test_needs_neither_root_nor_certificate_to_run(folder):
-    done = run(folder, "--root", "missing", "--port", "0")
+    done = run(folder, "--root", "missing", "--port", "0", "--cert", "c.crt", "--key", "k.key")
     assert done.returncode == 1
     found = marks(done.stdout)
     assert found["root"] == found["certificate"] == found["private key"] == "problem"
@@ -65,12 +65,20 @@ def test_needs_neither_root_nor_certificate_to_run(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["www"], "it made something"
 
 
+def test_the_certificate_of_its_own_is_made_later(folder):
+    state = folder / "state"
+    done = run(folder, "www", "--port", "0", env={**os.environ, "XDG_STATE_HOME": str(state)})
+    assert done.returncode == 0, done
+    assert "problem" not in marks(done.stdout).values()
+    assert not state.exists()
+
+
 def test_judges_the_certificate(folder):
     subprocess.run([tool("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
                     "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x", "-days", "2",
                     "-addext", "subjectAltName=DNS:shop.example", "-keyout", folder / "key",
                     "-out", folder / "certificate"], check=True, capture_output=True)
-    arguments = ["--cert", "certificate", "--key", "key", "--port", "0"]
+    arguments = ["www", "--cert", "certificate", "--key", "key", "--port", "0"]
     (folder / "key").chmod(0o600)
     done = run(folder, *arguments)
     assert done.returncode == 0, done

@@ -178,7 +178,7 @@ def stuck_connections(server, protocol):
 
 def test_does_not_wait_for_ever():
     """Runs all servers at once, because a drain takes DRAIN_S."""
-    servers = [(Server(pair=pair, tls=protocol.tls, quiet=False), protocol)
+    servers = [(Server(pair=pair, tls=protocol.tls), protocol)
                for pair in pairs.USUAL for protocol in PROTOCOLS[1:3]]
     stuck = []
     try:

@@ -240,7 +240,7 @@ class Page(html.parser.HTMLParser):
         if tag == "a":
             self._target = dict(attributes)["href"]
             self._text = ""
-        if tag == "form":
+        if tag == "form" and "action" in dict(attributes):  # the other one filters the list
             self.form = dict(attributes)
         if tag == "input":
             self.inputs.append(dict(attributes))

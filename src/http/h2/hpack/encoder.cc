@@ -201,7 +201,8 @@ std::string encode_without_table(std::span<const Field> fields) {
   for (const Field& field : fields) {
     const std::size_t begin = block.size();
     block.resize(begin + Encoder::bound(field));
-    const std::uint32_t index = static_index_of_name[static_cast<std::size_t>(token_of(field.name))];
+    const std::uint32_t index =
+        static_index_of_name[static_cast<std::size_t>(token_of(field.name))];
     char* end = write(block.data() + begin, not_inserted, index);
     if (index == 0) end = write_string(end, field.name);
     end = write_string(end, field.value);
