@@ -1,6 +1,7 @@
 """Completion scripts and the manual page: each names every option of --help, and the shells and roff
 accept them. A shell that is not installed is left out."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,7 +15,8 @@ SHELLS = ["bash", "zsh", "fish"]
 
 def output(*command, text=None, **settings):
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False,
-                          timeout=30 * PATIENCE, **settings)
+                          timeout=30 * PATIENCE,
+                          env={**os.environ, "LC_ALL": "C.UTF-8"}, **settings)
     assert done.returncode == 0, done
     assert done.stderr == "", done
     return done.stdout

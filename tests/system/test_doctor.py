@@ -25,9 +25,10 @@ def marks(text):
 
 def on_a_terminal(folder, *arguments, **environment):
     """Runs it on a terminal of its own. Returns what it shows there."""
+    inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     ours, theirs = pty.openpty()
     with subprocess.Popen([BINARY, "doctor", *arguments], cwd=folder, stdout=theirs,
-                          env={**os.environ, "TERM": "xterm", **environment}) as process:
+                          env={**inherited, "TERM": "xterm", **environment}) as process:
         os.close(theirs)
         shown = b""
         try:

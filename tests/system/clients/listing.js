@@ -41,6 +41,7 @@ async function withScript(browser) {
   await page.locator('body').press('ArrowDown');
   seen.focused = await page.evaluate(() => document.activeElement.textContent);
   await page.click('a.d');
+  await page.waitForURL(/sub%20dir/);  // until it is loaded: a click waits for its beginning only
   seen.crumbs = await page.locator('nav li').allInnerTexts();
   await page.locator('body').press('Backspace');
   await page.waitForURL(url);
@@ -70,9 +71,11 @@ async function withoutScript(browser) {
   seen.wide = await wide(page);
   await page.screenshot({ path: join(folder, 'phone-dark.png') });
   await page.click('th button:text("Size")');
+  await page.waitForURL(/sort=size/);
   seen.plainBySize = await names(page);
   await page.fill('input[type=search]', 'txt');
   await page.press('input[type=search]', 'Enter');
+  await page.waitForURL(/filter=txt/);
   seen.plainFiltered = await names(page);
 }
 
