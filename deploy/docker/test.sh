@@ -58,8 +58,23 @@ docker_try() { docker run --rm --env "$1" "$image"; }
 # --- buildah ----------------------------------------------------------------------------------
 
 # Separate storage: keeps the substitute debian:12-slim out of the machine's images.
+# Retries: for the command's namespaces, buildah executes a sealed copy of itself in memory, and the
+# kernel refuses the seal (EBUSY) while something still holds a page of the copy. The command has
+# not started by then.
 buildah_here() {
-  buildah --root "$work/$driver" --runroot "$work/run-$driver" --storage-driver "$driver" "$@"
+  local errors status try
+  errors=$(mktemp "$work/errors.XXXXXX")
+  for try in {1..5}; do
+    status=0
+    {
+      buildah --root "$work/$driver" --runroot "$work/run-$driver" --storage-driver "$driver" \
+        "$@" 2>&1 >&3 | tee "$errors" >&2
+    } 3>&1 || status=$?
+    if [[ $status -eq 0 ]] || ! grep -q 'sealing memfd copy' "$errors"; then break; fi
+    sleep "$try"
+  done
+  rm -f "$errors"
+  return "$status"
 }
 
 # Sets `driver`: overlay if this file system supports it, else vfs, which copies every layer.
