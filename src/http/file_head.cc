@@ -5,13 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <functional>
-#include <iterator>
-#include <vector>
 
 #include "base/text.h"
 #include "http/date.h"
-#include "http/h2/hpack/encoder.h"
 #include "http/media_type.h"
 
 namespace h2server {
@@ -37,11 +33,6 @@ std::string imf_fixdate(std::int64_t unix_seconds) {
   std::array<char, date_size> date;
   format_date(unix_seconds, date);
   return {date.data(), date.size()};
-}
-
-// Returns true if other files may have the same field.
-bool is_common(const Field& field) {
-  return field.name != "content-length" && field.name != "etag" && field.name != "last-modified";
 }
 
 std::string etag_of(const file::FileVersion& version, const Representation& representation) {
@@ -81,12 +72,6 @@ FileHead::FileHead(const file::FileVersion& version, std::string_view path, std:
     for (const char c : field.name) names_ += base::to_lower(c);
     h2.push_back({std::string_view(names_).substr(at), field.value});
   }
-  std::vector<Field> own;
-  std::ranges::copy_if(h2, std::back_inserter(own), std::not_fn(is_common));
-  std::erase_if(h2, std::not_fn(is_common));
-  h2_common = h2.size();
-  h2_own = h2::hpack::encode_without_table(own);
-  h2.insert(h2.end(), own.begin(), own.end());
 }
 
 FileRef make_file(std::unique_ptr<const file::Content> content, std::string_view path,

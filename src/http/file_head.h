@@ -46,9 +46,7 @@ struct FileHead {
 
   // The encoded head of a 200 response with the whole file, without Date.
   std::string h1;
-  std::vector<Field> h2;  // first those that other files have, too
-  std::size_t h2_common = 0;
-  std::string h2_own;  // the others, encoded for any state of the peer's table
+  std::vector<Field> h2;
 
  private:
   std::string size_;

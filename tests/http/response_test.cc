@@ -231,7 +231,7 @@ TEST(ResponseFields, OfAFileAreItsOwn) {
   for (const Field& field : page->head().h2) {
     prepared.append(field.name).append("=").append(field.value).append(";");
   }
-  EXPECT_TRUE(prepared.starts_with(":status=200;server=h2server;content-type=")) << prepared;
+  EXPECT_TRUE(prepared.starts_with(":status=200;server=h2server;content-length=7;")) << prepared;
   EXPECT_EQ(h2_fields_of(response), "prepared:" + prepared + "x=y;");
 }
 

@@ -120,11 +120,7 @@ char* FrameSender::encode_block(char* to, const ResponseHead& head) {
   }
   const std::uint64_t version = encoder_.version();
   char* end = encoder_.begin_block(to);
-  const bool rare = !head.own_encoded.empty() && !recent_files_.check_and_add(head.prepared_id);
-  for (const Field& field : rare ? head.prepared.first(head.common) : head.prepared) {
-    end = encoder_.encode(end, field.name, field.value);
-  }
-  if (rare) end = std::ranges::copy(head.own_encoded, end).out;
+  for (const Field& field : head.prepared) end = encoder_.encode(end, field.name, field.value);
   for (const Field& field : head.fields) end = encoder_.encode(end, field.name, field.value);
   if (!head.date.empty()) end = encoder_.encode(end, "date", head.date);
   const auto size = static_cast<std::size_t>(end - to);

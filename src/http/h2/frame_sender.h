@@ -4,7 +4,6 @@
 // Does no I/O: the connection takes output().
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -70,23 +69,6 @@ class FrameSender {
     std::array<char, 23> bytes{};
   };
 
-  // The files whose heads were sent last, by the end of their number: one that comes again is worth
-  // a place in the table for its fields, fifty in turn would only displace each other.
-  class RecentFiles {
-   public:
-    // Returns true if the file was there; otherwise adds it.
-    bool check_and_add(std::uint64_t id) noexcept {
-      const auto number = static_cast<std::uint16_t>(id);
-      if (std::ranges::find(numbers_, number) != numbers_.end()) return true;
-      numbers_[next_++ % numbers_.size()] = number;
-      return false;
-    }
-
-   private:
-    std::array<std::uint16_t, 8> numbers_{};
-    std::uint8_t next_ = 0;
-  };
-
   void append_frame(FrameHead head, std::string_view payload);
   void append_block(std::uint32_t id, const ResponseHead& head, bool ends,
                     std::string_view content = {});
@@ -107,7 +89,6 @@ class FrameSender {
   base::BufferChain out_;
   hpack::Encoder encoder_;
   EncodedHead encoded_;
-  RecentFiles recent_files_;
   Scheduler scheduler_;
   SendWindow window_;  // of the connection
   std::uint32_t initial_window_ = default_window_bytes;

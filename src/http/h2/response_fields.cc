@@ -32,8 +32,6 @@ ResponseHead response_head(const Response& response, base::Arena& arena,
   if (const File* const file = response.described_by()) {
     head.prepared = file->head().h2;
     head.prepared_id = file->head().id;
-    head.own_encoded = file->head().h2_own;
-    head.common = file->head().h2_common;
   } else {
     fields.push_back({":status", number(static_cast<std::uint64_t>(response.status()), arena)});
     fields.push_back({"server", "h2server"});

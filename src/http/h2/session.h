@@ -44,13 +44,9 @@ struct SessionEvent {
 struct ResponseHead {
   std::span<const Field> prepared = {};  // fields common to all responses of a file
   std::uint64_t prepared_id = 0;         // equal numbers mean equal fields; 0: no number
-  // The last fields of `prepared`, which no other file has, as hpack::encode_without_table()
-  // encodes them, and how many come before them. Empty: not encoded.
-  std::string_view own_encoded = {};
-  std::size_t common = 0;
-  std::span<const Field> fields = {};  // all other fields
-  std::string_view date = {};          // value of the field Date; empty: no field
-  std::int64_t date_s = 0;             // Unix time; equal times mean equal dates
+  std::span<const Field> fields = {};    // all other fields
+  std::string_view date = {};            // value of the field Date; empty: no field
+  std::int64_t date_s = 0;               // Unix time; equal times mean equal dates
 };
 
 class Session {

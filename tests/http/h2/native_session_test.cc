@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "http/h2/frames.h"
-#include "http/h2/hpack/encoder.h"
 #include "http/h2/session_host.h"
 
 namespace h2server::http::h2 {
@@ -209,10 +208,7 @@ TEST_F(NativeSession, SendsPreparedHeadsThatAreUnderstood) {
     }
     fields.push_back({"date", values[static_cast<std::size_t>(i) / 20 % values.size()]});
     ResponseHead head{.fields = fields};
-    if (which < 3) {
-      head.prepared = prepared[which];
-      head.prepared_id = which + 1;
-    }
+    if (which < 3) head = {prepared[which], which + 1, fields};
     std::string text;
     for (const Field& field : head.prepared)
       text.append(field.name).append("=").append(field.value) += ";";
@@ -223,40 +219,6 @@ TEST_F(NativeSession, SendsPreparedHeadsThatAreUnderstood) {
     ASSERT_EQ(client.answers[id].fields, text) << i;
   }
   EXPECT_TRUE(host.alive.empty());
-}
-
-// The fields that no other file has are sent without the table, unless the file comes again soon.
-TEST_F(NativeSession, SendsHeadsOfManyFiles) {
-  host.limits.idle_frames_max = 1'000'000;
-  host.open();
-  Nghttp2Client client;
-  std::vector<std::vector<Field>> files;
-  std::vector<std::string> tags;
-  std::vector<std::string> encoded;
-  for (int i = 0; i < 50; ++i) tags.push_back("\"" + std::to_string(i) + "\"");
-  for (int i = 0; i < 50; ++i) {
-    files.push_back({{":status", "200"}, {"content-type", "text/html"}, {"etag", tags[i]}});
-    encoded.push_back(hpack::encode_without_table(std::span(files.back()).subspan(2)));
-  }
-  std::vector<std::size_t> sizes;
-  for (std::size_t i = 0; i < 100; ++i) {
-    const std::size_t file = i < 70 ? i % 50 : i % 3;
-    const std::int32_t id = client.request("GET", "/");
-    host.receive(client.bytes());
-    const ResponseHead head{.prepared = files[file],
-                            .prepared_id = file + 1,
-                            .own_encoded = encoded[file],
-                            .common = 2};
-    host.session->respond(host.exchange(static_cast<std::uint32_t>(id)), head, false);
-    const std::string bytes = host.take();
-    sizes.push_back(bytes.size());
-    client.receive(bytes);
-    ASSERT_EQ(client.answers[id].fields,
-              ":status=200;content-type=text/html;etag=" + tags[file] + ";")
-        << i;
-  }
-  EXPECT_GT(sizes[60], frame_head_bytes + 3) << "not from the table";
-  EXPECT_EQ(sizes[99], frame_head_bytes + 3) << "three indexes";
 }
 
 TEST_F(NativeSession, SendsHeadsThatTakeContinuations) {

@@ -196,19 +196,4 @@ char* Encoder::encode_literal(char* out, std::string_view name, std::string_view
   return out;
 }
 
-std::string encode_without_table(std::span<const Field> fields) {
-  std::string block;
-  for (const Field& field : fields) {
-    const std::size_t begin = block.size();
-    block.resize(begin + Encoder::bound(field));
-    const std::uint32_t index =
-        static_index_of_name[static_cast<std::size_t>(token_of(field.name))];
-    char* end = write(block.data() + begin, not_inserted, index);
-    if (index == 0) end = write_string(end, field.name);
-    end = write_string(end, field.value);
-    block.resize(static_cast<std::size_t>(end - block.data()));
-  }
-  return block;
-}
-
 }  // namespace h2server::http::h2::hpack

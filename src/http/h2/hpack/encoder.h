@@ -13,8 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string>
 #include <string_view>
 
 #include "h2server/message.h"
@@ -89,9 +87,5 @@ class Encoder {
   std::optional<std::uint32_t> announced_min_;  // smallest size since the last block
   std::uint64_t version_ = 0;
 };
-
-// Returns the fields as literals without indexing (RFC 7541, 6.2.2), their names from the static
-// table or as literals: bytes that mean the same in every block.
-std::string encode_without_table(std::span<const Field> fields);
 
 }  // namespace h2server::http::h2::hpack
