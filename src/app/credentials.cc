@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <system_error>
 #include <tuple>
@@ -13,10 +15,12 @@
 
 #include "app/state_directory.h"
 #include "app/trust.h"
+#include "base/fd.h"
 #include "base/log.h"
+#include "net/folder_lock.h"
 #include "net/tls_authority.h"
 #include "net/tls_certificate.h"
-#include "net/tls_credentials.h"
+#include "net/tls_inspection.h"
 
 namespace h2server::app {
 
@@ -28,13 +32,19 @@ constexpr int renewal_days = 30;
 
 bool exists(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
 
+// Returns true if the file holds a certificate that expires within that many days.
+bool expires_within(const std::string& certificate_file, int days) {
+  const auto facts = net::inspect_certificate(certificate_file);
+  return facts && facts->end_s < std::time(nullptr) + std::int64_t{days} * 24 * 3600;
+}
+
 Result<void, std::string> prepare_self_signed(const ServerOptions& server) {
   const std::string& certificate = server.certificate_file;
   const bool has_certificate = exists(certificate);
   const bool has_key = exists(server.key_file);
   if (!has_certificate && !has_key) return net::make_self_signed(certificate, server.key_file);
   if (!has_certificate) net::finish_self_signed(certificate, server.key_file);
-  if (has_certificate && net::expires_within(certificate, 0)) {
+  if (has_certificate && expires_within(certificate, 0)) {
     base::log_warning("--self-signed makes a new certificate when both {} and {} are deleted",
                       certificate, server.key_file);
   }
@@ -49,12 +59,16 @@ void name_pair(ServerOptions& server, const std::string& directory) {
 std::string own_directory(const std::string& state) { return state + "/self-signed"; }
 
 // A pair of our own is renewed in time: nobody else has a use for it.
+void remove_expiring(const ServerOptions& server) {
+  const base::Fd lock = net::lock_folder_of(server.key_file);  // another server may be renewing it
+  if (!expires_within(server.certificate_file, renewal_days)) return;
+  ::unlink(server.certificate_file.c_str());
+  ::unlink(server.key_file.c_str());
+}
+
 Result<void, std::string> prepare_own(ServerOptions& server, const std::string& directory) {
   name_pair(server, directory);
-  if (net::expires_within(server.certificate_file, renewal_days)) {
-    ::unlink(server.certificate_file.c_str());
-    ::unlink(server.key_file.c_str());
-  }
+  remove_expiring(server);
   return prepare_self_signed(server);
 }
 
@@ -66,7 +80,7 @@ Result<Credentials, std::string> prepare_own(ServerOptions& server) {
   if (state) {
     const Result<void, std::string> made = prepare_own(server, own_directory(*state));
     if (!made) return std::unexpected(made.error());
-    return Credentials{.self_signed = true};
+    return Credentials{};
   }
   std::error_code failure;
   std::string directory = std::filesystem::temp_directory_path(failure) / "h2server-XXXXXX";
@@ -79,7 +93,7 @@ Result<Credentials, std::string> prepare_own(ServerOptions& server) {
   base::log_warning("{}: the certificate is made anew at each start", state.error());
   const Result<void, std::string> made = prepare_own(server, directory);
   if (!made) return std::unexpected(made.error());
-  return Credentials{.self_signed = true, .temporary_directory = std::move(directory)};
+  return Credentials{.temporary_directory = std::move(directory)};
 }
 
 Result<void, std::string> prepare_issued(ServerOptions& server, Credentials& credentials) {
@@ -127,11 +141,11 @@ Result<Credentials, Stop> prepare_credentials(Options& options) {
   } else if (options.certificate == CertificateSource::self_signed) {
     Result<void, std::string> made = prepare_self_signed(options.server);
     if (!made) return std::unexpected(Stop{failed, std::move(made.error())});
-    credentials.self_signed = true;
   }
   const Result<void, Stop> readable = check_readable(options.server);
   if (!readable) return std::unexpected(readable.error());
-  credentials.fingerprint = net::fingerprint_of(options.server.certificate_file);
+  const auto facts = net::inspect_certificate(options.server.certificate_file);
+  if (facts) credentials.fingerprint = facts->fingerprint;
   return credentials;
 }
 

@@ -9,7 +9,6 @@
 namespace h2server::app {
 
 struct Credentials {
-  bool self_signed = false;
   std::string authority_file = {};  // the certificate of the local authority; empty: it is not used
   bool authority_is_new = false;    // nothing trusts it yet
   std::string fingerprint = {};     // SHA-256 of the certificate; empty without TLS

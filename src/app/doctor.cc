@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <string_view>
 
 #include "app/doctor_checks.h"
 #include "app/doctor_text.h"
+#include "app/terminal.h"
 #include "base/utf8.h"
 #include "file/open_beneath.h"
 #include "io/uring.h"
@@ -163,13 +163,7 @@ std::string summary(const std::vector<Finding>& findings) {
 ScreenStyle style_of_terminal() {
   ScreenStyle style;
   if (::isatty(STDOUT_FILENO) == 0) return style;
-  const auto is_set = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return value != nullptr && *value != '\0';
-  };
-  const char* const terminal = std::getenv("TERM");
-  const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
-  style.colour = !is_set("NO_COLOR") && !dumb;  // no-color.org
+  style.colour = shows_colour();
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) {
     style.columns = std::clamp<unsigned>(size.ws_col, 60, style.columns);

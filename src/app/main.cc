@@ -21,9 +21,10 @@
 #include "app/program_text.h"
 #include "app/site.h"
 #include "app/start_screen.h"
+#include "app/terminal.h"
 #include "app/trust.h"
 #include "base/log.h"
-#include "net/listener.h"
+#include "net/port_trial.h"
 #include "net/tls_memory.h"
 #include "server/system_limits.h"
 
@@ -47,7 +48,7 @@ int stop(const Stop& reason) {
 std::uint16_t choose_port(const ServerOptions& server, std::uint16_t wanted) {
   constexpr std::uint16_t tries = 20;
   for (std::uint16_t port = wanted; port < wanted + tries; ++port) {
-    if (net::open_listeners({.host = server.host, .port = port})) return port;
+    if (net::try_port(server.host, port) == 0) return port;
   }
   return wanted;
 }
@@ -106,9 +107,12 @@ void remove_temporary(const Credentials& credentials) {
 // Serves until a signal. Sets `listened` once the server listens.
 Result<void, Stop> serve(const Options& options, const Credentials& credentials,
                          std::uint16_t wanted_port, bool& listened) {
-  const bool colour = std::getenv("NO_COLOR") == nullptr;
+  // The processes of this scheme could neither tell of their requests nor be told of keys.
+  const bool one_process = options.server.scheme != ServerScheme::process_per_connection;
   const std::unique_ptr<Console> console =
-      Console::open({.colour = colour, .uploads = !options.upload_directory.empty()});
+      one_process
+          ? Console::open({.colour = shows_colour(), .uploads = !options.upload_directory.empty()})
+          : nullptr;
   ServerOptions settings = options.server;
   settings.key_passphrase = ask_passphrase;
   Server server(std::move(settings));

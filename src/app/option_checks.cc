@@ -16,6 +16,8 @@
 
 namespace h2server::app {
 
+namespace fs = std::filesystem;
+
 namespace {
 
 // Checks that upload options are given only with --upload-dir.
@@ -75,71 +77,97 @@ Result<void, Stop> check_tls(const IsGiven& given, const Options& options) {
       fmt::format("{} has no effect beside --h2c, which serves without TLS; leave one out", idle)));
 }
 
-// Returns true if the server answers with files of that path, below the root or as uploads.
-bool is_served(const std::string& file, const Options& options) {
-  if (!options.upload_directory.empty() && lies_below(file, options.upload_directory)) return true;
-  if (!lies_below(file, options.server.root)) return false;
+fs::path full_path(const std::string& path) {
   std::error_code failure;
-  const auto full = std::filesystem::weakly_canonical(std::filesystem::absolute(file), failure);
-  const auto root =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(options.server.root), failure);
-  return options.files.hidden || !content::is_hidden(full.lexically_relative(root).string());
+  // Made absolute first: a relative path whose first part does not exist would stay relative.
+  return fs::weakly_canonical(fs::absolute(path, failure), failure);
+}
+
+// Both paths are full, or empty if they can't be found out.
+bool is_within(const fs::path& inner, const fs::path& outer) {
+  const fs::path relative = inner.lexically_relative(outer);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+bool exists(const std::string& path) {
+  std::error_code failure;
+  return fs::exists(path, failure);
+}
+
+struct Secret {
+  std::string_view what;
+  std::string path;  // a file, or a directory with all that is in it
+  std::string_view remedy;
+};
+
+// Returns what must stay secret and exists, or will exist when the server runs.
+std::vector<Secret> secrets_of(const Options& options) {
+  std::vector<Secret> secrets;
+  for (const ProtectedPath& area : options.site.protected_paths) {
+    secrets.push_back({"the file of users", area.user_file, "move it"});
+  }
+  const CertificateSource source = options.certificate;
+  const bool key_in_use =
+      source == CertificateSource::files || source == CertificateSource::self_signed;
+  // The usual key is worth a look even if it is not the one in use.
+  if (!options.server.cleartext && (key_in_use || exists(options.server.key_file))) {
+    secrets.push_back(
+        {"the private key", options.server.key_file, "move it, or name another with --key"});
+  }
+  const auto state = state_directory_name();
+  if (state && ((!options.server.cleartext && !key_in_use) || exists(*state))) {
+    secrets.push_back({"the directory of private keys", *state, "serve another directory"});
+  }
+  return secrets;
 }
 
 // Refuses to serve what must stay secret.
 Result<void, Stop> check_secrets(const Options& options) {
-  std::vector<std::pair<std::string_view, std::string>> secrets;
-  for (const ProtectedPath& area : options.site.protected_paths) {
-    secrets.emplace_back("the users of --auth in", area.user_file);
+  struct Served {
+    std::string_view what;
+    const std::string& directory;
+    bool hidden;
+  };
+  std::vector<Served> all{{"root", options.server.root, options.files.hidden}};
+  if (!options.upload_directory.empty()) {
+    all.push_back({"upload directory", options.upload_directory, true});
   }
-  if (!options.server.cleartext) {
-    // The usual key is worth a look even if it is not the one in use.
-    secrets.emplace_back("the private key", options.server.key_file);
-    if (const auto state = state_directory_name()) {
-      secrets.emplace_back("the private key", *state + "/self-signed/server.key");
-      secrets.emplace_back("the private key", *state + "/ca/server.key");
-      secrets.emplace_back("the private key", *state + "/ca/ca.key");
+  const std::vector<Secret> secrets = secrets_of(options);
+  for (const Served& served : all) {
+    const fs::path outer = full_path(served.directory);
+    for (const Secret& secret : secrets) {
+      const fs::path inner = full_path(secret.path);
+      const bool shown =
+          is_within(inner, outer) &&
+          (served.hidden || !content::is_hidden(inner.lexically_relative(outer).string()));
+      if (!shown && !is_within(outer, inner)) continue;
+      return std::unexpected(wrong(
+          fmt::format("{} {} and the {} {} overlap, so that it would be served; {}", secret.what,
+                      secret.path, served.what, served.directory, secret.remedy)));
     }
-  }
-  const bool makes = options.certificate == CertificateSource::self_signed;
-  for (const auto& [what, file] : secrets) {
-    const bool in_use = file == options.server.key_file &&
-                        (makes || options.certificate == CertificateSource::files);
-    const bool own =
-        options.certificate == CertificateSource::own && file.ends_with("ned/server.key");
-    const bool issued = options.certificate == CertificateSource::local_authority;
-    std::error_code failure;
-    const bool exists = in_use || own || issued || std::filesystem::exists(file, failure);
-    if (!exists || !is_served(file, options)) continue;
-    const bool upload =
-        !options.upload_directory.empty() && lies_below(file, options.upload_directory);
-    return std::unexpected(wrong(fmt::format(
-        "{} {} lies below the {} {} and would be served; move it, or name another with --key", what,
-        file, upload ? "upload directory" : "root",
-        upload ? options.upload_directory : options.server.root)));
   }
   return {};
 }
 
-// Names the folder whose files nobody wants to serve by mistake; empty: it is another one.
-std::string precious(const std::string& root) {
+// Returns what the root would offer if nobody shares that much on purpose, else an empty string.
+std::string describe_wide_root(const std::string& root) {
   std::error_code failure;
-  if (std::filesystem::equivalent(root, "/", failure)) return "the whole machine";
+  if (fs::equivalent(root, "/", failure)) return "the whole machine";
   const std::string home = home_directory();
-  const bool is_home = !home.empty() && std::filesystem::equivalent(root, home, failure);
+  const bool is_home = !home.empty() && fs::equivalent(root, home, failure);
   return is_home ? "all files of " + home : std::string();
 }
 
 Result<void, Stop> check_root(const Options& options) {
   const ServerOptions& server = options.server;
   std::error_code failure;
-  if (!std::filesystem::is_directory(server.root, failure)) {
+  if (!fs::is_directory(server.root, failure)) {
     const bool missing = !failure || failure == std::errc::no_such_file_or_directory;
     const std::string reason = missing ? "it is not a directory" : failure.message();
     return std::unexpected(wrong(
         fmt::format("can't serve the root {}: {}; name another with --root", server.root, reason)));
   }
-  if (const std::string all = precious(server.root); !all.empty() && !options.serve_all) {
+  if (const std::string all = describe_wide_root(server.root); !all.empty() && !options.serve_all) {
     return std::unexpected(wrong(fmt::format(
         "the root {} would offer {} to everyone who reaches this port; name a folder in it, or add "
         "{} if that is what you want",
@@ -157,13 +185,7 @@ Result<void, Stop> check_root(const Options& options) {
 }  // namespace
 
 bool lies_below(const std::string& file, const std::string& directory) {
-  std::error_code failure;
-  // Made absolute first: a relative path whose first part does not exist would stay relative.
-  const auto inner = std::filesystem::weakly_canonical(std::filesystem::absolute(file), failure);
-  const auto outer =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(directory), failure);
-  const auto relative = inner.lexically_relative(outer);
-  return !failure && !relative.empty() && *relative.begin() != "..";
+  return is_within(full_path(file), full_path(directory));
 }
 
 Stop wrong(std::string text) { return {2, std::move(text)}; }

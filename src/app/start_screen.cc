@@ -42,6 +42,8 @@ std::vector<std::string> urls(const ServerOptions& options, const Server& server
   return list;
 }
 
+bool names_this_machine(std::string_view url) { return url.contains("//localhost"); }
+
 // The number of workers, or of connections.
 std::string describe_workers(const ServerOptions& options) {
   const server::SchemeKind& kind = server::kind_of(options.scheme);
@@ -61,10 +63,6 @@ std::string describe_root(const Options& options) {
   if (options.files.hidden) extra += ", with hidden files";
   return fmt::format("{} ({})", root, extra);
 }
-
-}  // namespace
-
-namespace {
 
 // If the whole screen has room for it beside the text.
 std::string qr_code_of(const std::string& url, const std::string& screen) {
@@ -103,7 +101,8 @@ StartScreen start_screen(const StartScreenFacts& facts, const Server& server) {
   const Server::Engine& engine = server.engine();
   row("engine",
       engine.reason.empty() ? engine.name : fmt::format("{} ({})", engine.name, engine.reason));
-  if (credentials.self_signed) {
+  if (!settings.cleartext && (options.certificate == CertificateSource::own ||
+                              options.certificate == CertificateSource::self_signed)) {
     row("cert", fmt::format("{} (self-signed: browsers ask before they go on)",
                             credentials.temporary_directory.empty() ? settings.certificate_file
                                                                     : "in memory"));
@@ -114,8 +113,9 @@ StartScreen start_screen(const StartScreenFacts& facts, const Server& server) {
                                                       : " (h2server trust installs it)"));
   }
   if (!settings.cleartext) row("SHA-256", credentials.fingerprint);
-  const std::string& shared = list.size() > 1 ? list[1] : list.front();
-  if (terminal && list.size() > 1) screen += qr_code_of(shared, screen);
+  const auto for_others = std::ranges::find_if_not(list, names_this_machine);
+  const std::string& shared = for_others != list.end() ? *for_others : list.front();
+  if (terminal && for_others != list.end()) screen += qr_code_of(shared, screen);
   screen += terminal
                 ? "\n  Ctrl-C stops; q shows a QR code, s statistics, any other key all keys.\n\n"
                 : "\n  Ctrl-C stops.\n";

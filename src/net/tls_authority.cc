@@ -226,15 +226,10 @@ std::optional<AuthorityCertificate> read_authority(const std::string& ca_file) {
   if (found.size() != 1) return std::nullopt;
   X509* const certificate = found.front().get();
   std::array<char, 65> name{};
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
   X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name.data(),
                             static_cast<int>(name.size()));
-  if (X509_digest(certificate, EVP_sha256(), digest.data(), &size) != 1) return std::nullopt;
-  std::string fingerprint;
-  for (unsigned int i = 0; i < size; ++i) {
-    fingerprint += fmt::format("{}{:02X}", i == 0 ? "" : ":", digest[i]);
-  }
+  const std::string fingerprint = fingerprint_of(certificate);
+  if (fingerprint.empty()) return std::nullopt;
   return AuthorityCertificate{name.data(), fingerprint, pem_of(certificate)};
 }
 

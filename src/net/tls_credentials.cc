@@ -141,39 +141,4 @@ std::string validity_warning(const ssl_ctx_st* context, const std::string& certi
   return {};
 }
 
-namespace {
-
-// Returns null if the file holds no certificate.
-Certificate first_certificate(const std::string& file) {
-  const Bio bio(BIO_new_file(file.c_str(), "r"));
-  Certificate certificate;
-  if (bio != nullptr) certificate.reset(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
-  ERR_clear_error();
-  return certificate;
-}
-
-}  // namespace
-
-bool expires_within(const std::string& certificate_file, int days) {
-  const Certificate certificate = first_certificate(certificate_file);
-  if (certificate == nullptr) return false;
-  std::time_t then = std::time(nullptr) + std::time_t{days} * 24 * 3600;
-  return X509_cmp_time(X509_get0_notAfter(certificate.get()), &then) < 0;
-}
-
-std::string fingerprint_of(const std::string& certificate_file) {
-  const Certificate certificate = first_certificate(certificate_file);
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  if (certificate == nullptr ||
-      X509_digest(certificate.get(), EVP_sha256(), digest.data(), &size) != 1) {
-    return {};
-  }
-  std::string text;
-  for (unsigned i = 0; i < size; ++i) {
-    text += fmt::format("{}{:02X}", i == 0 ? "" : ":", digest[i]);
-  }
-  return text;
-}
-
 }  // namespace h2server::net

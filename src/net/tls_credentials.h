@@ -18,11 +18,4 @@ Result<void, std::string> load_credentials(ssl_ctx_st* context, const std::strin
 // not valid now; else an empty string.
 std::string validity_warning(const ssl_ctx_st* context, const std::string& certificate_file);
 
-// Returns true if the file's first certificate expires within that many days, or has expired.
-bool expires_within(const std::string& certificate_file, int days);
-
-// Returns the SHA-256 of the file's first certificate as browsers show it, "3A:1F:…"; empty if the
-// file holds none.
-std::string fingerprint_of(const std::string& certificate_file);
-
 }  // namespace h2server::net

@@ -14,6 +14,7 @@
 #include <span>
 #include <string_view>
 
+#include "net/tls_issue.h"
 #include "net/tls_objects.h"
 
 namespace h2server::net {
@@ -88,6 +89,7 @@ Result<CertificateFacts, std::string> inspect_certificate(const std::string& cer
   facts.begin_s = *begin_s;
   facts.end_s = *end_s;
   facts.names = names_of(first.get());
+  facts.fingerprint = fingerprint_of(first.get());
   facts.self_signed = X509_self_signed(first.get(), 0) == 1;
   while (next_certificate(bio.get()) != nullptr) ++facts.others;
   ERR_clear_error();  // the end of the file

@@ -16,6 +16,7 @@ struct CertificateFacts {
   std::vector<std::string> names;  // DNS names and addresses of subjectAltName (RFC 5280, 4.2.1.6)
   std::int64_t begin_s = 0;        // validity, in seconds since 1970
   std::int64_t end_s = 0;
+  std::string fingerprint;  // its SHA-256 as browsers show it, "3A:1F:…"
   bool self_signed = false;
   unsigned others = 0;  // certificates that follow in the file: the chain
 };

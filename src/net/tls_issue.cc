@@ -1,5 +1,6 @@
 #include "net/tls_issue.h"
 
+#include <fmt/ranges.h>
 #include <openssl/bn.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <span>
 #include <string_view>
 
 namespace h2server::net {
@@ -96,6 +98,13 @@ std::string pem_of(EVP_PKEY* key) {
 std::string pem_of(X509* certificate) {
   if (certificate == nullptr) return {};
   return text_of([certificate](BIO* bio) { return PEM_write_bio_X509(bio, certificate) == 1; });
+}
+
+std::string fingerprint_of(const X509* certificate) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  if (X509_digest(certificate, EVP_sha256(), digest.data(), &size) != 1) return {};
+  return fmt::format("{:02X}", fmt::join(std::span(digest).first(size), ":"));
 }
 
 Key read_key(const std::string& file) {

@@ -30,6 +30,9 @@ Certificate issue(const CertificateContent& content, EVP_PKEY* key, X509* issuer
 std::string pem_of(EVP_PKEY* key);
 std::string pem_of(X509* certificate);
 
+// Returns the SHA-256 of a certificate as browsers show it, "3A:1F:…".
+std::string fingerprint_of(const X509* certificate);
+
 // Reads a key that is not encrypted.
 Key read_key(const std::string& file);
 // Returns the certificates of a file in their order, none if one of them is damaged.

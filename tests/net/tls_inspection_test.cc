@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -36,6 +37,24 @@ class TlsInspection : public testing::Test {
     return path(name);
   }
 
+  // The SHA-256 of the file's DER form, as `openssl x509 -fingerprint -sha256` prints it.
+  std::string digest_of_der(const std::string& name) const {
+    const Bio bio(BIO_new_file(path(name).c_str(), "r"));
+    const Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+    unsigned char* der = nullptr;
+    const int size = i2d_X509(certificate.get(), &der);
+    std::array<unsigned char, 32> digest{};
+    EVP_Digest(der, static_cast<std::size_t>(size), digest.data(), nullptr, EVP_sha256(), nullptr);
+    OPENSSL_free(der);
+    std::string text;
+    for (const unsigned char byte : digest) {
+      std::array<char, 4> room{};
+      std::snprintf(room.data(), room.size(), ":%02X", byte);
+      text += room.data();
+    }
+    return text.substr(1);
+  }
+
   std::filesystem::path folder_;
 };
 
@@ -46,6 +65,7 @@ TEST_F(TlsInspection, DescribesACertificate) {
     EXPECT_EQ(std::ranges::count(facts->names, name), 1) << name;
   }
   EXPECT_TRUE(facts->self_signed);
+  EXPECT_EQ(facts->fingerprint, digest_of_der("server.crt"));
   EXPECT_EQ(facts->others, 0U);
   const std::int64_t now_s = std::time(nullptr);
   EXPECT_LT(facts->begin_s, now_s);

@@ -163,12 +163,27 @@ def test_sendfile_with_tls(folder):
     check_refused(run(folder, "-p", "0", "--sendfile"), [WRONG_USE], "--sendfile", "--h2c")
 
 
-@pytest.mark.parametrize("arguments", [[], ["--local-ca"]], ids=["own", "local authority"])
-def test_keys_of_ours_below_the_root(folder, arguments):
+# Arguments beside a state directory at www/state/h2server, and whether it is there already.
+KEYS_OF_OURS = {
+    "own": (["www"], False),
+    "local authority": (["www", "--local-ca"], False),
+    "another certificate": (["www", "-c", "cert/server.crt", "-k", "cert/server.key"], True),
+    "cleartext": (["www", "--h2c"], True),
+    "root below": (["www/state/h2server/ca", "--h2c"], True),
+    "uploads above": (["root", "--h2c", "--upload-dir", "www"], True),
+    "uploads below": (["root", "--h2c", "--upload-dir", "www/state/h2server/ca"], True),
+}
+
+
+@pytest.mark.parametrize("arguments, exists", KEYS_OF_OURS.values(), ids=KEYS_OF_OURS)
+def test_keys_of_ours_are_not_served(folder, arguments, exists):
+    (folder / "root").mkdir()
+    if exists:
+        (folder / "www/state/h2server/ca").mkdir(parents=True)
     environment = {**os.environ, "XDG_STATE_HOME": str(folder / "www/state")}
-    done = subprocess.run([BINARY, "-p", "0", "www", *arguments], cwd=folder, capture_output=True,
+    done = subprocess.run([BINARY, "-p", "0", *arguments], cwd=folder, capture_output=True,
                           text=True, timeout=10 * PATIENCE, check=False, env=environment)
-    check_refused(done, [WRONG_USE], "server.key", "www")
+    check_refused(done, [WRONG_USE], "private keys", "www/state/h2server", "www")
 
 
 def test_no_directory_for_anything(folder):

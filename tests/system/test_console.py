@@ -33,7 +33,7 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 120, 0, 0))
         self.process = subprocess.Popen(
             [BINARY, "--h2c", "-p", "0", folder, *arguments], stdin=slave, stdout=slave,
-            stderr=slave, env={**inherited, **(environment or {})},
+            stderr=slave, env={**inherited, "TERM": "xterm", **(environment or {})},
             preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)))
         os.close(slave)
         try:
@@ -110,6 +110,16 @@ def test_without_colours(terminal):
     shown = terminal(environment={"NO_COLOR": "1"})
     fetch(shown, PLAIN, "/a.txt")
     shown.shows("  200  GET /a.txt")
+
+
+def test_no_console_beside_a_process_per_connection(terminal):
+    """Their requests and switches would be those of other processes."""
+    shown = terminal("--scheme", "process-per-connection")
+    assert fetch(shown, PLAIN, "/a.txt").status == 200
+    shown.process.terminate()
+    wait_until(lambda: (shown.read(), shown.process.poll() is not None)[1], "the end",
+               10 * PATIENCE)
+    assert b"QR code" not in shown.seen and b"GET /a.txt" not in shown.seen
 
 
 def test_keys(terminal, tmp_path):

@@ -1,0 +1,22 @@
+#include "app/terminal.h"
+
+#include <cstdlib>
+#include <string_view>
+
+namespace h2server::app {
+
+namespace {
+
+std::string_view variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+}  // namespace
+
+bool shows_colour() {
+  const std::string_view terminal = variable("TERM");
+  return variable("NO_COLOR").empty() && !terminal.empty() && terminal != "dumb";
+}
+
+}  // namespace h2server::app
