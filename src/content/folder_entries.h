@@ -27,7 +27,7 @@ struct ReadFolderOptions {
 
 // Immutable once made; any thread.
 struct FolderEntries {
-  // More are not listed: 16 MB for names of 40 bytes.
+  // More are not listed: 26 MB for names of 40 bytes.
   static constexpr std::size_t entries_max = 200'000;
 
   std::vector<FolderEntry> entries;  // folders first, then by name, see name_before()
@@ -50,17 +50,17 @@ bool name_before(std::string_view a, std::string_view b) noexcept;
 
 enum class SortKey : std::uint8_t { name, size, modified };
 
-// Returns the indexes of the entries in that order; folders come first in any. With `filter`, only
-// those whose names contain it, without regard to case (ASCII).
 struct Selection {
   SortKey key = SortKey::name;
   bool descending = false;
-  std::string filter;
+  std::string filter;  // a part of the name, without regard to case (ASCII); empty: any
   // Returns true if it selects all, in the order that they have.
   [[nodiscard]] bool is_plain() const noexcept {
     return key == SortKey::name && !descending && filter.empty();
   }
 };
+
+// Returns the indexes of the selected entries in the order of `selection`, folders first.
 std::vector<std::uint32_t> select(const FolderEntries& folder, const Selection& selection);
 
 }  // namespace h2server::content

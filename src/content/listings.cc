@@ -49,6 +49,7 @@ FolderEntriesRef Listings::fresh(const Kept& kept, const file::FileVersion& vers
 }
 
 Task<Result<FolderEntriesRef, int>> Listings::find(std::string path) {
+  const std::int64_t asked_ms = base::monotonic_ms();
   for (;;) {
     Result<base::Fd, int> folder = co_await file::open_beneath(io::Engine::current(), root_->fd(),
                                                                path, O_RDONLY | O_DIRECTORY);
@@ -61,6 +62,8 @@ Task<Result<FolderEntriesRef, int>> Listings::find(std::string path) {
       Kept& kept = kept_[path];
       kept.used_ms = base::monotonic_ms();
       if (FolderEntriesRef entries = fresh(kept, *version)) co_return entries;
+      // Of a folder that changes all the time, what was read since the question is an answer.
+      if (kept.entries != nullptr && kept.read_ms > asked_ms) co_return kept.entries;
       if (kept.being_read) {
         kept.waiting.push_back(read_by_another.emplace().completer());
       }

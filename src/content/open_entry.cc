@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/assert.h"
 #include "file/open_beneath.h"
 
 namespace h2server::content {
@@ -13,10 +12,7 @@ namespace h2server::content {
 namespace {
 
 Result<OpenedEntry, int> open_now(int root, const std::string& path, int flags) {
-  Task<Result<base::Fd, int>> opening = file::open_beneath(nullptr, root, path, flags);
-  const bool ended = opening.start();
-  ASSERT(ended);  // without an engine nothing suspends
-  Result<base::Fd, int> descriptor = opening.take();
+  Result<base::Fd, int> descriptor = file::open_beneath_now(root, path, flags);
   if (!descriptor) return std::unexpected(descriptor.error());
   OpenedEntry opened;
   opened.descriptor = *std::move(descriptor);

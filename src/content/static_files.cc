@@ -64,12 +64,17 @@ Response redirect_to_directory(const Request& request) {
 
 bool names_directory(std::string_view path) { return path.empty() || path.ends_with('/'); }
 
-// Each holds a descriptor, and a zip a part of its directory.
+// Each holds a descriptor for the folder being read, and a zip also the list of its members.
 constexpr unsigned archives_max = 8;  // at once, of one handler
+
+// Most queries are for scripts in the page. They are not taken apart, which would allocate.
+bool may_have(const Request& request, std::string_view parameter) {
+  return request.query().find(parameter) != std::string_view::npos;
+}
 
 // Returns nullopt if the request asks for none.
 std::optional<ArchiveFormat> archive_format(const Request& request) {
-  if (request.query().empty()) return std::nullopt;
+  if (!may_have(request, "archive")) return std::nullopt;
   const Parameters parameters = request.query_parameters();
   const std::string_view format = parameters.find("archive").value_or("");
   if (format == "zip") return ArchiveFormat::zip;
@@ -171,7 +176,7 @@ Response without_file(const Request& request, Lookup::Kind kind) {
 
 // "?download": browsers save the file.
 void add_disposition(const Request& request, std::string_view path, Response& response) {
-  if (request.query().empty() || response.status() >= 300) return;
+  if (!may_have(request, "download") || response.status() >= 300) return;
   if (!request.query_parameters().find("download")) return;
   response.add("Content-Disposition", attachment(path.substr(path.rfind('/') + 1)));
 }
@@ -202,7 +207,7 @@ Task<Response> StaticFiles::serve(Request& request) const {
       directory && options_.archives ? archive_format(request) : std::nullopt;
   Task<Lookup> look = directory ? find_index(path) : folder_->find(path);
   Lookup found = co_await look;
-  // A directory with an index file shows what it wants to show.
+  // A directory with an index file is not listed, so it is not packed either.
   if (format && found.kind == Lookup::Kind::absent) {
     Response sent = co_await archive(request, *format);
     co_return sent;

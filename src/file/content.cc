@@ -59,12 +59,6 @@ std::unique_ptr<const Content> Content::map(const FileVersion& version, base::Fd
                                          std::move(descriptor));
 }
 
-std::unique_ptr<const Content> Content::of_text(std::string_view text) {
-  auto bytes = std::make_unique_for_overwrite<char[]>(text.size());
-  std::ranges::copy(text, bytes.get());
-  return std::make_unique<const Content>(FileVersion{.size = text.size()}, std::move(bytes));
-}
-
 Content::~Content() {
   if (mapped()) ::munmap(const_cast<char*>(bytes_), version_.size);
 }

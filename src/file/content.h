@@ -41,8 +41,6 @@ class Content {
   Content(const FileVersion& version, std::unique_ptr<char[]> bytes) noexcept;
   // Returns null if the file can't be mapped.
   static std::unique_ptr<const Content> map(const FileVersion& version, base::Fd descriptor);
-  // Holds a copy of a text that the server made.
-  static std::unique_ptr<const Content> of_text(std::string_view text);
   // Takes over the mapping of the whole file.
   Content(const FileVersion& version, const char* mapping, base::Fd descriptor) noexcept;
   Content(const Content&) = delete;

@@ -80,10 +80,6 @@ FileRef make_file(std::unique_ptr<const file::Content> content, std::string_view
   return std::make_shared<const File>(std::move(content), std::move(head));
 }
 
-FileRef make_page(std::string_view text) {
-  return make_file(file::Content::of_text(text), "page.html", 0);
-}
-
 }  // namespace http
 
 }  // namespace h2server

@@ -56,7 +56,5 @@ struct FileHead {
 // For file::FolderOptions.
 FileRef make_file(std::unique_ptr<const file::Content> content, std::string_view path,
                   std::int64_t now_s);
-// Makes a file of a page that the server wrote itself.
-FileRef make_page(std::string_view text);
 
 }  // namespace h2server::http

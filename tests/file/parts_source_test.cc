@@ -56,7 +56,7 @@ class PartsOfFile : public testing::TestWithParam<bool> {
   FileRef make(std::string_view content) {
     directory_.write_settled("a", content);
     if (GetParam()) return tests::map_file(directory_.path_of("a"));
-    return http::make_file(Content::of_text(content), "a", 0);
+    return tests::text_file(content, "a");
   }
 
   tests::TemporaryDirectory directory_;

@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/fd.h"
 #include "file/cache.h"
@@ -18,6 +20,15 @@ namespace h2server::tests {
 
 inline std::string_view bytes_of(const File& file) {
   return {file.content().bytes(), static_cast<std::size_t>(file.size())};
+}
+
+// Holds a copy of the text.
+inline FileRef text_file(std::string_view text, std::string_view path = "page.html") {
+  auto bytes = std::make_unique_for_overwrite<char[]>(text.size());
+  std::ranges::copy(text, bytes.get());
+  auto content = std::make_unique<const file::Content>(file::FileVersion{.size = text.size()},
+                                                       std::move(bytes));
+  return http::make_file(std::move(content), path, 0);
 }
 
 // Maps the file as it is now.

@@ -35,12 +35,8 @@ std::string boundary_of(const Response& response) {
   return type.substr(prefix.size());
 }
 
-FileRef text_file(std::string_view text, std::string_view path) {
-  return make_file(file::Content::of_text(text), path, 0);
-}
-
 TEST(Byteranges, AreExactlyThis) {
-  const FileRef file = text_file("0123456789", "page.html");
+  const FileRef file = tests::text_file("0123456789", "page.html");
   Response response = byteranges_response(file, std::vector<ByteRange>{{8, 2}, {0, 1}, {3, 3}});
   EXPECT_EQ(response.status(), 206);
   const std::string boundary = boundary_of(response);
@@ -63,7 +59,7 @@ TEST(Byteranges, AreExactlyThis) {
 
 // The file's fields describe the response, except for those that the parts have.
 TEST(Byteranges, HaveTheFieldsOfTheFile) {
-  const FileRef file = text_file("0123456789", "page.html");
+  const FileRef file = tests::text_file("0123456789", "page.html");
   const Response response = byteranges_response(file, std::vector<ByteRange>{{0, 1}, {3, 3}});
   std::vector<std::string> names;
   for (const Response::Line& line : response.fields()) names.push_back(line.name);
@@ -78,7 +74,7 @@ TEST(Byteranges, HaveTheFieldsOfTheFile) {
 }
 
 TEST(Byteranges, HaveABoundaryOfTheirOwn) {
-  const FileRef file = text_file("0123456789", "a");
+  const FileRef file = tests::text_file("0123456789", "a");
   const std::vector<ByteRange> ranges{{0, 1}, {3, 3}};
   EXPECT_NE(boundary_of(byteranges_response(file, ranges)),
             boundary_of(byteranges_response(file, ranges)));
@@ -86,14 +82,14 @@ TEST(Byteranges, HaveABoundaryOfTheirOwn) {
 
 // So that merging two ranges never makes a response larger.
 TEST(Byteranges, CostAtLeastWhatMergingAssumes) {
-  const FileRef file = text_file(std::string(82, 'x'), "a.ttf");  // a media type of 8 bytes
+  const FileRef file = tests::text_file(std::string(82, 'x'), "a.ttf");  // a media type of 8 bytes
   Response one = byteranges_response(file, std::vector<ByteRange>{{0, 1}});
   Response two = byteranges_response(file, std::vector<ByteRange>{{0, 1}, {9, 1}});
   EXPECT_GE(*two.size() - *one.size() - 1, RangeLimits::part_overhead_bytes);
 }
 
 TEST(Byteranges, KeepTheFileAlive) {
-  FileRef file = text_file("0123456789", "a");
+  FileRef file = tests::text_file("0123456789", "a");
   const std::weak_ptr<const File> seen = file;
   {
     Response response =

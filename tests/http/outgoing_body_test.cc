@@ -125,7 +125,7 @@ TEST(OutgoingBody, SendsEachPieceBehindItsPrefix) {
 
 TEST(OutgoingBody, SendsAHeldFileOrAPartOfIt) {
   const std::string content = pattern(50'000);
-  const FileRef file = make_page(content);
+  const FileRef file = tests::text_file(content);
   for (const bool copy : {false, true}) {
     for (const std::size_t bytes_max : {999U, 16'384U, 100'000U}) {
       Response whole(file);
@@ -143,7 +143,7 @@ TEST(OutgoingBody, SendsAHeldFileOrAPartOfIt) {
 }
 
 TEST(OutgoingBody, CopiesSmallPiecesAndSharesLargeOnes) {
-  const FileRef file = make_page(pattern(5000));
+  const FileRef file = tests::text_file(pattern(5000));
   Response response(file);
   OutgoingBody body;
   body.open(response, {.inline_bytes_max = inline_max});
@@ -160,7 +160,7 @@ TEST(OutgoingBody, CopiesSmallPiecesAndSharesLargeOnes) {
 TEST(OutgoingBody, ASharedPieceKeepsItsFile) {
   base::BufferChain out;
   {
-    Response response(make_page(pattern(5000)));
+    Response response(tests::text_file(pattern(5000)));
     OutgoingBody body;
     body.open(response, {.inline_bytes_max = inline_max});
     make_resident(body);

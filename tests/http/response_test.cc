@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "file/support.h"
 #include "h2server/cookies.h"
 #include "http/file_head.h"
 #include "http/h2/response_fields.h"
@@ -37,7 +38,7 @@ TEST(Response, RefusesAStatusThatNoResponseHas) {
 }
 
 TEST(Response, RefusesABodyThatIsNotThere) {
-  const FileRef file = http::make_page("content");
+  const FileRef file = tests::text_file("content");
   EXPECT_THROW(Response{FileRef{}}, std::invalid_argument);
   EXPECT_THROW(Response(std::unique_ptr<BodySource>(), "a/b"), std::invalid_argument);
   Response response(200, "before");
@@ -80,13 +81,13 @@ TEST(Response, RefusesWhatWouldBreakOut) {
 TEST(Response, KnowsItsSize) {
   EXPECT_EQ(Response(204).size(), 0U);
   EXPECT_EQ(Response(200, "hello").size(), 5U);
-  EXPECT_EQ(Response(http::make_page("content")).size(), 7U);
+  EXPECT_EQ(Response(tests::text_file("content")).size(), 7U);
   EXPECT_EQ(streamed().size(), std::nullopt);
   EXPECT_EQ(streamed(9).size(), 9U);
 }
 
 TEST(Response, IsDescribedByAFileOnlyWhileItIsThatFile) {
-  const FileRef file = http::make_page("content");
+  const FileRef file = tests::text_file("content");
   Response response(file);
   EXPECT_EQ(response.described_by(), file.get());
   response.set_body(Response::FilePart{file, 0, 3});
@@ -153,7 +154,7 @@ TEST(Response, ChangesItsStatus) {
 
 // The fields of a whole file are in its precomputed head until one of them, or the status, changes.
 TEST(Response, ChangesWhatAFileSays) {
-  const FileRef file = http::make_page("content");
+  const FileRef file = tests::text_file("content");
   const std::string type = "Content-Type=text/html; charset=utf-8;";
   const std::string validators = "Last-Modified=" + std::string(file->last_modified()) +
                                  ";ETag=" + std::string(file->etag()) + ";";
@@ -224,7 +225,7 @@ TEST(ResponseFields, AreInLowerCaseWithoutTheConnections) {
 }
 
 TEST(ResponseFields, OfAFileAreItsOwn) {
-  const FileRef page = http::make_page("content");
+  const FileRef page = tests::text_file("content");
   Response response(page);
   response.add("X", "y");
   std::string prepared;
@@ -236,7 +237,7 @@ TEST(ResponseFields, OfAFileAreItsOwn) {
 }
 
 TEST(ResponseFields, OfAFileWithAnotherStatus) {
-  const FileRef page = http::make_page("content");
+  const FileRef page = tests::text_file("content");
   Response response(page);
   response.set_status(404);
   response.remove("etag").remove("last-modified").remove("accept-ranges");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "file/support.h"
 #include "http/file_head.h"
 
 namespace h2server::http::h1 {
@@ -67,7 +68,7 @@ TEST(H1ResponseEncoder, SaysWhetherTheConnectionStays) {
 }
 
 TEST(H1ResponseEncoder, UsesTheHeadThatAFileBrings) {
-  const FileRef page = make_page("abc");
+  const FileRef page = tests::text_file("abc");
   EXPECT_EQ(head_of(Response(page).add("X", "y")), page->head().h1 + "X: y\r\n" + end);
 }
 
