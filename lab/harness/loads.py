@@ -73,6 +73,8 @@ class H2load:
     streams: int
     requests: int
     posted_bytes: int = 0  # if not 0, each request is a POST with a body of this size
+    paths: tuple = ()  # asked for in turn, instead of the target's
+    fields: tuple = ()  # "name: value", in each request
 
     tool = "h2load"
 
@@ -92,8 +94,14 @@ class H2load:
         if self.posted_bytes:
             body = ["-d", str(target.work / "posted")]
             (target.work / "posted").write_bytes(b"x" * self.posted_bytes)
-        return ["h2load", *protocol, *body, "-n", str(self.requests), "-c", str(self.connections),
-                f"--log-file={target.work / 'requests.log'}", target.url]
+        urls = [target.url]
+        if self.paths:
+            listed = [dataclasses.replace(target, path=path).url for path in self.paths]
+            (target.work / "urls").write_text("\n".join(listed) + "\n")
+            urls = ["-i", str(target.work / "urls")]
+        fields = [f"--header={field}" for field in self.fields]
+        return ["h2load", *protocol, *body, *fields, "-n", str(self.requests),
+                "-c", str(self.connections), f"--log-file={target.work / 'requests.log'}", *urls]
 
     def read(self, output, target):
         text = (target.work / "requests.log").read_text()

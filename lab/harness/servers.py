@@ -31,7 +31,7 @@ class Setting:
     file: pathlib.Path  # the file to be requested, if there is one; the floor serves only this
     certificate: pathlib.Path
     key: pathlib.Path
-    options: tuple = ()  # further ones, for h2server and the floor; nginx: "dav" for uploads
+    options: tuple = ()  # further ones, for h2server and the floor; for peers see _configured()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +142,11 @@ def floor(build, engine):
 
 
 def _configured(template, setting, **values):
-    """Writes lab/peers/TEMPLATE with its $names substituted. Returns the path."""
+    """Writes lab/peers/TEMPLATE with its $names substituted. Returns the path.
+
+    Options that change it: "dav" (nginx takes uploads), "precompressed" (nginx and H2O serve
+    FILE.gz in place of FILE).
+    """
     text = (PEERS / template).read_text()
     names = {
         "port": setting.port, "root": setting.root, "work": setting.work,
@@ -180,7 +184,8 @@ def _nginx(binary, setting):
     upload = _NGINX_UPLOAD.replace("$work", str(setting.work))
     config = _configured("nginx.conf", setting, listen=listen, tls=tls if setting.tls else "",
                          user=_as_root("user root;"), **_nginx_sending(setting),
-                         upload=upload if "dav" in setting.options else "")
+                         upload=upload if "dav" in setting.options else "",
+                         precompressed="on" if "precompressed" in setting.options else "off")
     return [binary, "-p", setting.work, "-e", setting.work / "error.log", "-c", config]
 
 
@@ -191,7 +196,8 @@ def _h2o(binary, setting):
         "    minimum-version: TLSv1.2\n    neverbleed: OFF\n    ocsp-update-interval: 0"
     )
     config = _configured("h2o.conf", setting, tls=tls if setting.tls else "",
-                         user=_as_root("user: root"))
+                         user=_as_root("user: root"),
+                         precompressed="ON" if "precompressed" in setting.options else "OFF")
     return [binary, "--mode", "worker", "--conf", config]
 
 

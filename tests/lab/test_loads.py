@@ -1,5 +1,7 @@
 """Parsing the load generators' output, including output with errors."""
 
+import pathlib
+
 import pytest
 
 from harness.loads import H2load, Hey, Own, Target, Wrk, buckets_of, coarse, reading_of
@@ -50,6 +52,14 @@ def test_h2load_speaks_what_it_is_told(target):
     command = H2load(2, 3, 4).command(h1)
     assert "--h1" in command and "-m" not in command
     assert command[-1] == "https://127.0.0.1:8080/"
+
+
+def test_h2load_asks_for_several_files_in_turn(target):
+    load = H2load(2, 3, 4, paths=("/a", "/b"), fields=("accept-encoding: gzip",))
+    command = load.command(Target(8080, "/", True, "h2", target.work))
+    urls = pathlib.Path(command[command.index("-i") + 1])
+    assert urls.read_text().split() == ["https://127.0.0.1:8080/a", "https://127.0.0.1:8080/b"]
+    assert "--header=accept-encoding: gzip" in command
 
 
 def test_wrk(target):

@@ -48,7 +48,7 @@ def test_each_experiment_measures_ours(measured):
         if run["factors"]["server"] == "h2server"
     }
     assert of_ours == {
-        "stages", "threads", "peers", "schemes", "connections", "sizes", "engines", "uploads",
+        "stages", "threads", "peers", "schemes", "connections", "sizes", "pages", "engines", "uploads",
         "idle", "balance", "latency", "library",
     }
 
