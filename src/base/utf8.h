@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace h2server::base {
 
@@ -39,12 +40,15 @@ constexpr Utf8Unit first_utf8_unit(std::string_view text) noexcept {
 inline std::string to_valid_utf8(std::string_view text) {
   std::string valid;
   valid.reserve(text.size());
-  while (!text.empty()) {
-    const Utf8Unit unit = first_utf8_unit(text);
-    valid += unit.valid ? text.substr(0, unit.size) : std::string_view("\xef\xbf\xbd");
-    text.remove_prefix(unit.size);
+  std::size_t good = 0;
+  while (good < text.size()) {
+    const Utf8Unit unit = first_utf8_unit(text.substr(good));
+    good += unit.size;
+    if (unit.valid) continue;
+    valid.append(text.substr(0, good - unit.size)).append("\xef\xbf\xbd");
+    text.remove_prefix(std::exchange(good, 0));
   }
-  return valid;
+  return valid.append(text);
 }
 
 }  // namespace h2server::base

@@ -147,7 +147,10 @@ class JsonList final : public ListingSource {
                            : ",\"type\":\"file\",\"mtime\":\"";
     append_time(out, entry.modified_s);
     out += '"';
-    if (!entry.is_folder) fmt::format_to(std::back_inserter(out), ",\"size\":{}", entry.size);
+    if (!entry.is_folder) {
+      out += ",\"size\":";
+      append_number(out, entry.size);
+    }
     out += '}';
   }
   void append_tail(std::string& out) const override { out += "\n]\n"; }
@@ -281,32 +284,33 @@ void HtmlPage::append_entry(std::string& out, const FolderEntry& entry, std::siz
   if (at > 0 && at % block_rows == 0) out += "</tbody>\n<tbody>\n";  // see listing.css
   const std::string_view slash = entry.is_folder ? "/" : "";
   const char icon = icon_of(entry);
-  const auto append_link = [&] {
-    append_html(out, page_.link_prefix);
-    append_segment(out, entry.name);
-  };
   out.append("<tr><td><a class=\"") += icon;
   out += "\" href=\"";
-  append_link();
+  const std::size_t link = out.size();
+  append_html(out, page_.link_prefix);
+  append_segment(out, entry.name);
+  const std::size_t link_size = out.size() - link;
   out.append(slash).append("\">");
   if (icon == 'i' && entry.size <= thumbnail_bytes_max) {
     out += "<img loading=\"lazy\" decoding=\"async\" alt=\"\" src=\"";
-    append_link();
-    out += "\">";
+    out.append(out, link, link_size).append("\">");
   }
   append_html(out, base::to_valid_utf8(entry.name));
   out.append(slash).append("</a></td><td");
   if (!entry.is_folder) {
-    fmt::format_to(std::back_inserter(out), " data-b=\"{}\">", entry.size);
+    out += " data-b=\"";
+    append_number(out, entry.size);
+    out += "\">";
     append_size(out, entry.size);
   } else {
     out += '>';
   }
   out += "</td><td><time datetime=\"";
   const std::size_t time = out.size();
-  append_time(out, entry.modified_s);
-  const std::string shown = out.substr(time, 10) + " " + out.substr(time + 11, 5);
-  out.append("\">").append(shown).append("</time></td></tr>\n");
+  append_time(out, entry.modified_s);  // "2026-01-31T12:00:00Z"
+  out += "\">";
+  out.append(out, time, 10).append(" ").append(out, time + 11, 5);
+  out += "</time></td></tr>\n";
 }
 
 void HtmlPage::append_tail(std::string& out) const {

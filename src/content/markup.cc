@@ -12,8 +12,39 @@ namespace h2server::content {
 
 namespace {
 
+// Bytes that can't stand for themselves.
+using ByteSet = std::array<bool, 256>;
+
 // Of HTML, in text and in double quotes.
-constexpr std::string_view special = "&<>\"";
+constexpr ByteSet html_special = [] {
+  ByteSet set{};
+  for (const unsigned char c : std::string_view("&<>\"")) set[c] = true;
+  return set;
+}();
+
+// Of a segment of a path: all but unreserved characters (RFC 3986, 2.3).
+constexpr ByteSet segment_special = [] {
+  ByteSet set{};
+  for (unsigned c = 0; c < set.size(); ++c) {
+    const char byte = static_cast<char>(c);
+    set[c] = !base::is_alphanumeric(byte) && !std::string_view("-._~").contains(byte);
+  }
+  return set;
+}();
+
+// Appends `text`, and for each byte of the set what `append_other` appends.
+template <class AppendOther>
+void append_escaped(std::string& out, std::string_view text, const ByteSet& set,
+                    AppendOther append_other) {
+  std::size_t from = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (!set[static_cast<unsigned char>(text[at])]) continue;
+    out.append(text.substr(from, at - from));
+    append_other(text[at]);
+    from = at + 1;
+  }
+  out.append(text.substr(from));
+}
 
 std::string_view reference(char c) {
   switch (c) {
@@ -28,48 +59,34 @@ std::string_view reference(char c) {
   }
 }
 
-bool is_unreserved(char c) {
-  return base::is_alphanumeric(c) || std::string_view("-._~").contains(c);
+// Writes two digits. Returns the end.
+char* put_two(char* at, unsigned number) {
+  *at++ = static_cast<char>('0' + number / 10 % 10);
+  *at++ = static_cast<char>('0' + number % 10);
+  return at;
 }
+
+}  // namespace
+
+void append_html(std::string& out, std::string_view text) {
+  append_escaped(out, text, html_special, [&out](char c) { out += reference(c); });
+}
+
+void append_segment(std::string& out, std::string_view text) {
+  append_escaped(out, text, segment_special, [&out](char c) {
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    const auto byte = static_cast<unsigned char>(c);
+    out += {'%', digits[byte / 16], digits[byte % 16]};
+  });
+}
+
+void append_json(std::string& out, std::string_view text) { out += json_string(text); }
 
 void append_number(std::string& out, std::uint64_t number) {
   std::array<char, 20> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
   out.append(digits.data(), end);
 }
-
-void append_two(std::string& out, unsigned number) {
-  out += static_cast<char>('0' + number / 10 % 10);
-  out += static_cast<char>('0' + number % 10);
-}
-
-}  // namespace
-
-void append_html(std::string& out, std::string_view text) {
-  for (;;) {
-    const std::size_t at = text.find_first_of(special);
-    out.append(text.substr(0, at));
-    if (at == text.npos) return;
-    out.append(reference(text[at]));
-    text.remove_prefix(at + 1);
-  }
-}
-
-void append_segment(std::string& out, std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  for (const char c : text) {
-    if (is_unreserved(c)) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += digits[byte / 16];
-    out += digits[byte % 16];
-  }
-}
-
-void append_json(std::string& out, std::string_view text) { out += json_string(text); }
 
 void append_size(std::string& out, std::uint64_t bytes) {
   constexpr std::array<std::string_view, 5> units = {" KiB", " MiB", " GiB", " TiB", " PiB"};
@@ -99,19 +116,20 @@ void append_time(std::string& out, std::int64_t unix_seconds) {
   const year_month_day date(day);
   const hh_mm_ss<seconds> clock(time - day);
   const auto year = static_cast<unsigned>(static_cast<int>(date.year()));
-  append_two(out, year / 100);
-  append_two(out, year % 100);
-  out += '-';
-  append_two(out, static_cast<unsigned>(date.month()));
-  out += '-';
-  append_two(out, static_cast<unsigned>(date.day()));
-  out += 'T';
-  append_two(out, static_cast<unsigned>(clock.hours().count()));
-  out += ':';
-  append_two(out, static_cast<unsigned>(clock.minutes().count()));
-  out += ':';
-  append_two(out, static_cast<unsigned>(clock.seconds().count()));
-  out += 'Z';
+  std::array<char, 20> text;
+  char* at = put_two(put_two(text.data(), year / 100), year % 100);
+  *at++ = '-';
+  at = put_two(at, static_cast<unsigned>(date.month()));
+  *at++ = '-';
+  at = put_two(at, static_cast<unsigned>(date.day()));
+  *at++ = 'T';
+  at = put_two(at, static_cast<unsigned>(clock.hours().count()));
+  *at++ = ':';
+  at = put_two(at, static_cast<unsigned>(clock.minutes().count()));
+  *at++ = ':';
+  at = put_two(at, static_cast<unsigned>(clock.seconds().count()));
+  *at++ = 'Z';
+  out.append(text.data(), at);
 }
 
 }  // namespace h2server::content
