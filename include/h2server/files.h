@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@
 
 namespace h2server::file {
 class Folder;
+}
+namespace h2server::http {
+class MediaTypes;
 }
 
 #pragma GCC visibility push(default)
@@ -36,6 +40,12 @@ struct FilesOptions {
   // Served with 200 in place of what is missing, such as "index.html" of a page that draws all
   // paths itself, if the client asks for HTML (Accept). Empty: 404.
   std::string fallback = {};
+  // Media types (Content-Type) by the extensions of files, in front of the library's own:
+  //
+  //   .types = {{"gcode", "text/plain; charset=utf-8"}, {"md", "text/plain; charset=utf-8"}}
+  //
+  // An extension is what follows the last dot of a name, in any case.
+  std::map<std::string, std::string> types = {};
 };
 
 // For a pattern with the rest parameter "path". Answers preconditions and Range, and keeps files in
@@ -43,16 +53,20 @@ struct FilesOptions {
 // browsers save a file instead of showing it (Content-Disposition).
 class Files {
  public:
-  // Throws std::system_error if the directory can't be opened.
+  // Throws std::system_error if the directory can't be opened, std::invalid_argument for an
+  // extension or a media type that is none.
   explicit Files(const std::string& directory, const FilesOptions& options = {});
-  // For the library itself: a folder that was opened for these options. Not null.
-  explicit Files(std::shared_ptr<const file::Folder> folder, FilesOptions options = {}) noexcept;
+  // For the library itself: a folder that was opened for these options and types, which take the
+  // place of those of the options. Neither is null.
+  Files(std::shared_ptr<const file::Folder> folder, FilesOptions options,
+        std::shared_ptr<const http::MediaTypes> types) noexcept;
 
   operator Handler() const;  // NOLINT: implicit on purpose
 
  private:
   std::shared_ptr<const file::Folder> folder_;
   FilesOptions options_;
+  std::shared_ptr<const http::MediaTypes> types_;
 };
 
 }  // namespace h2server

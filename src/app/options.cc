@@ -10,12 +10,16 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "app/option_checks.h"
 #include "app/scheme_table.h"
 #include "base/text.h"
+#include "http/media_type.h"
 #include "server/scheme.h"
 
 namespace h2server::app {
@@ -146,6 +150,33 @@ void declare_uploads(CLI::App& app, Options& options) {
            "Disk space to keep free [1GiB, at most a twentieth]");
 }
 
+// "gcode=text/plain". Throws CLI::ValidationError.
+std::pair<std::string, std::string> media_type_of(const std::string& text) {
+  const std::size_t equals = std::min(text.find('='), text.size());
+  std::pair<std::string, std::string> type{text.substr(0, equals),
+                                           text.substr(std::min(equals + 1, text.size()))};
+  std::ranges::transform(type.first, type.first.begin(), base::to_lower);
+  const auto checked = http::MediaTypes::make({type});
+  if (checked) return type;
+  throw CLI::ValidationError(
+      "--type", fmt::format("{} is not EXT=TYPE, such as gcode=text/plain: {}", text,
+                            equals == text.size() ? "there is no '='" : checked.error()));
+}
+
+// Declares an option that may be given again. `add` gets each value.
+template <class Add>
+void add_each(CLI::App& app, const char* name, Add add, const char* type, const char* text) {
+  app.add_option_function<std::vector<std::string>>(
+         name,
+         [add](const std::vector<std::string>& values) {
+           for (const std::string& value : values) add(value);
+         },
+         text)
+      ->type_name(type)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 // What is served of the root.
 void declare_files(CLI::App& app, FilesOptions& files) {
   app.add_flag_callback(
@@ -163,6 +194,12 @@ void declare_files(CLI::App& app, FilesOptions& files) {
       "Send browsers /index.html in place of a missing page");
   add_choice(app, "--compress", files.compress, {{"on", true}, {"off", false}},
              "Compress text that is sent, or send FILE.br, .zst and .gz beside it");
+  const auto add_type = [&files](const std::string& text) {
+    auto [extension, type] = media_type_of(text);
+    files.types.insert_or_assign(std::move(extension), std::move(type));
+  };
+  add_each(app, "--type", add_type, "EXT=TYPE",
+           "Media type of files with that extension: gcode=text/plain");
 }
 
 // "/**.css Cache-Control: max-age=3600". Throws CLI::ValidationError.
@@ -202,31 +239,20 @@ ProtectedPath protected_path_of(const std::string& text) {
 
 // Fields, passwords, other origins, error pages.
 void declare_site(CLI::App& app, SiteOptions& site) {
-  const auto add_each = [&app](const char* name, auto add, const char* type, const char* text) {
-    app.add_option_function<std::vector<std::string>>(
-           name,
-           [add](const std::vector<std::string>& values) {
-             for (const std::string& value : values) add(value);
-           },
-           text)
-        ->type_name(type)
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  };
   add_each(
-      "--header",
+      app, "--header",
       [&site](const std::string& text) { site.headers.push_back(header_rule_of(text)); }, "RULE",
       "Set a field of responses: \"/**.css Cache-Control: max-age=3600\"");
   add_each(
-      "--immutable",
+      app, "--immutable",
       [&site](const std::string& pattern) { site.headers.push_back(immutable_files(pattern)); },
       "PATTERN", "Let browsers keep files with a hash in their name: /assets/**");
   add_each(
-      "--auth",
+      app, "--auth",
       [&site](const std::string& text) { site.protected_paths.push_back(protected_path_of(text)); },
       "PATH=FILE", "Ask for a password below PATH; FILE is one of htpasswd -B");
   add_each(
-      "--cors", [&site](const std::string& origin) { site.cors_origins.push_back(origin); },
+      app, "--cors", [&site](const std::string& origin) { site.cors_origins.push_back(origin); },
       "ORIGIN", "Let pages of that origin read the site; \"*\": all pages");
   app.add_flag(hsts_option, site.hsts,
                "Let browsers use nothing but TLS with this host for a year");

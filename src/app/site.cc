@@ -17,6 +17,7 @@
 #include <string_view>
 #include <utility>
 
+#include "app/mime_types.h"
 #include "content/overlap.h"
 #include "content/static_files.h"
 #include "content/upload_routes.h"
@@ -28,6 +29,7 @@
 #include "h2server/password_file.h"
 #include "h2server/standard_middleware.h"
 #include "http/file_head.h"
+#include "http/media_type.h"
 
 namespace h2server::app {
 
@@ -127,24 +129,35 @@ bool is_whole_site(const ProtectedPath& area) { return lies_at_or_below("/", are
 
 // --- routes -----------------------------------------------------------------------------------
 
+// Returns the options with the media types of the system behind those that the user gave.
+FilesOptions with_system_types(FilesOptions files) {
+  std::map<std::string, std::string> system = read_mime_types(system_mime_types);
+  files.types.merge(system);
+  return files;
+}
+
 // Each request checks uploaded files again, so that a new upload is visible at once.
-constexpr file::FolderOptions upload_folder{.make_file = http::make_file, .fresh_ms = 0};
+file::FolderOptions upload_folder(http::MediaTypesRef types) {
+  return {.make_file = http::file_maker(std::move(types)), .fresh_ms = 0};
+}
 
 Result<void, Stop> add_routes(const Options& options, Console* console, Server& server) {
-  const auto root = file::Folder::open(options.server.root, content::folder_options(options.files));
+  FilesOptions files = with_system_types(options.files);
+  const http::MediaTypesRef types = content::media_types(files);
+  files.types.clear();  // they are in `types`
+  const auto root = file::Folder::open(options.server.root, content::folder_options(files, types));
   if (!root || ::access(options.server.root.c_str(), X_OK) != 0) {
     return std::unexpected(Stop{
         wrong_use, fmt::format("can't open the root {}: {}; name another with --root",
                                options.server.root, std::strerror(root ? errno : root.error()))});
   }
-  FilesOptions files = options.files;
   files.archives =
       files.listing && std::ranges::all_of(options.site.protected_paths, is_whole_site);
-  server.add_handler(GET, "/{path...}", Files(*root, files));
+  server.add_handler(GET, "/{path...}", Files(*root, files, types));
   if (options.upload_directory.empty()) return {};
   std::error_code failure;
   std::filesystem::create_directories(options.upload_directory, failure);
-  const auto uploads = file::Folder::open(options.upload_directory, upload_folder);
+  const auto uploads = file::Folder::open(options.upload_directory, upload_folder(types));
   if (!uploads || ::access(options.upload_directory.c_str(), W_OK | X_OK) != 0) {
     return std::unexpected(Stop{
         wrong_use,
@@ -161,7 +174,7 @@ Result<void, Stop> add_routes(const Options& options, Console* console, Server& 
         Stop{failed, fmt::format("can't open the upload directory {}: {}", options.upload_directory,
                                  std::strerror(directory.error()))});
   }
-  server.add_handler(GET, "/files", content::upload_listing(*uploads, "/files"));
+  server.add_handler(GET, "/files", content::upload_listing(*uploads, "/files", types));
   server.add_handler(GET, "/files/{file_name}", content::upload_download(*uploads));
   Routes receiving = server.routes();
   if (console != nullptr) receiving = receiving.with(console->upload_switch());

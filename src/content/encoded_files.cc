@@ -96,8 +96,8 @@ bool is_version_of(const file::Lookup& sibling, const File& file) {
          sibling.file->content().version().modified_s >= file.content().version().modified_s;
 }
 
-FileRef make_sibling(std::unique_ptr<const file::Content> content, std::string_view path,
-                     std::int64_t now_s) {
+FileRef make_sibling(const http::MediaTypes& types, std::unique_ptr<const file::Content> content,
+                     std::string_view path, std::int64_t now_s) {
   http::Representation representation{.negotiated = true};
   for (const Coding coding : codings) {
     if (!path.ends_with(coding_suffix(coding))) continue;
@@ -106,17 +106,21 @@ FileRef make_sibling(std::unique_ptr<const file::Content> content, std::string_v
     break;
   }
   ASSERT(!representation.coding.empty());
-  auto head =
-      std::make_unique<const http::FileHead>(content->version(), path, now_s, representation);
+  auto head = std::make_unique<const http::FileHead>(content->version(), types.of(path), now_s,
+                                                     representation);
   return std::make_shared<const File>(std::move(content), std::move(head));
 }
 
-std::unique_ptr<const file::Folder> open_siblings(const file::Folder& folder) {
+std::unique_ptr<const file::Folder> open_siblings(const file::Folder& folder,
+                                                  http::MediaTypesRef types) {
   base::Fd directory(::fcntl(folder.fd(), F_DUPFD_CLOEXEC, 0));
   if (!directory.valid()) throw std::system_error(errno, std::generic_category(), folder.path());
-  return std::make_unique<const file::Folder>(
-      folder.path(), std::move(directory),
-      file::FolderOptions{.make_file = make_sibling, .fresh_ms = folder.fresh_ms()});
+  auto make = [types = std::move(types)](std::unique_ptr<const file::Content> content,
+                                         std::string_view path, std::int64_t now_s) {
+    return make_sibling(*types, std::move(content), path, now_s);
+  };
+  const file::FolderOptions options{.make_file = std::move(make), .fresh_ms = folder.fresh_ms()};
+  return std::make_unique<const file::Folder>(folder.path(), std::move(directory), options);
 }
 
 std::string& sibling_path(std::string_view path, Coding coding) {
@@ -133,18 +137,19 @@ std::optional<std::string> encode_content(const file::Content& content, Coding c
   return compress(bytes, coding);
 }
 
-// Returns a file with the bytes, described as another representation of that version.
-std::unique_ptr<const File> copy_with(const file::FileVersion& version, std::string_view path,
-                                      Coding coding, std::string_view bytes) {
+// Returns a file with the bytes, described as another representation of `file`.
+std::unique_ptr<const File> copy_with(const File& file, Coding coding, std::string_view bytes) {
   const http::Representation representation{
       .coding = coding_name(coding), .encoded_size = bytes.size(), .negotiated = true};
+  const file::FileVersion& version = file.content().version();
   file::FileVersion own = version;  // with the time, which validators need
   own.size = bytes.size();
   auto held = std::make_unique_for_overwrite<char[]>(bytes.size());
   std::ranges::copy(bytes, held.get());
   return std::make_unique<const File>(
       std::make_unique<const file::Content>(own, std::move(held)),
-      std::make_unique<const http::FileHead>(version, path, base::unix_seconds(), representation));
+      std::make_unique<const http::FileHead>(version, file.content_type(), base::unix_seconds(),
+                                             representation));
 }
 
 // `description` has the head of the response and no content.
@@ -224,20 +229,36 @@ struct EncodedFiles::Wanted {
   bool encoded = false;  // false: the client gets the file itself
 };
 
-FileRef make_negotiated_file(std::unique_ptr<const file::Content> content, std::string_view path,
-                             std::int64_t now_s) {
-  const bool negotiated = is_compressible(http::media_type(path));
+namespace {
+
+FileRef make_negotiated_file_of(std::unique_ptr<const file::Content> content, std::string_view type,
+                                std::int64_t now_s) {
+  const bool negotiated = is_compressible(type);
   auto head = std::make_unique<const http::FileHead>(
-      content->version(), path, now_s, http::Representation{.negotiated = negotiated});
+      content->version(), type, now_s, http::Representation{.negotiated = negotiated});
   return std::make_shared<const File>(std::move(content), std::move(head),
                                       negotiated ? std::make_unique<EncodedCopies>() : nullptr);
+}
+
+}  // namespace
+
+FileRef make_negotiated_file(std::unique_ptr<const file::Content> content, std::string_view path,
+                             std::int64_t now_s) {
+  return make_negotiated_file_of(std::move(content), http::media_type(path), now_s);
+}
+
+decltype(file::FolderOptions::make_file) negotiated_file_maker(http::MediaTypesRef types) {
+  return [types = std::move(types)](std::unique_ptr<const file::Content> content,
+                                    std::string_view path, std::int64_t now_s) {
+    return make_negotiated_file_of(std::move(content), types->of(path), now_s);
+  };
 }
 
 EncodedFiles::EncodedFiles(std::shared_ptr<const file::Folder> folder,
                            const EncodedFilesOptions& options)
     : options_(options),
       budget_(options.budget != nullptr ? *options.budget : CopyBudget::of_process()),
-      siblings_(options.siblings ? open_siblings(*folder) : nullptr) {}
+      siblings_(options.siblings ? open_siblings(*folder, options.types) : nullptr) {}
 
 EncodedFiles::~EncodedFiles() = default;
 
@@ -256,11 +277,11 @@ Task<Response> EncodedFiles::find(const Request& request, std::string path, File
   const Wanted wanted(request);
   if (EncodedCopies::of(*file) == nullptr || !wanted.encoded)
     co_return request.reply_ok_with_file(std::move(file));
-  const Siblings siblings = co_await find_siblings(wanted, path, file);
+  const Siblings siblings = co_await find_siblings(wanted, std::move(path), file);
   Coding coding{};
   std::optional<Response> response = choose(wanted, file, siblings, coding);
   if (!response) {
-    co_await make_copy(std::move(path), file, coding);
+    co_await make_copy(file, coding);
     response = choose(wanted, file, siblings, coding);
   }
   if (!response) response = request.reply_ok_with_file(std::move(file));
@@ -343,7 +364,7 @@ std::optional<Response> EncodedFiles::choose(const Wanted& wanted, const FileRef
   return wanted.request.reply_ok_with_file(std::move(copy));
 }
 
-Task<void> EncodedFiles::make_copy(std::string path, FileRef file, Coding coding) const {
+Task<void> EncodedFiles::make_copy(FileRef file, Coding coding) const {
   EncodedCopies& copies = *EncodedCopies::of(*file);
   if (!copies.claim(coding)) {
     co_await copies.wait(coding);
@@ -352,18 +373,18 @@ Task<void> EncodedFiles::make_copy(std::string path, FileRef file, Coding coding
   Claim claim(copies, coding, budget_);
   const file::Content& content = file->content();
   if (is_streamed(*file)) {
-    claim.settle(copy_with(content.version(), path, coding, {}), 0);
+    claim.settle(copy_with(*file, coding, {}), 0);
     co_return;
   }
   const auto size = static_cast<std::size_t>(content.size());
   if (!claim.take(size)) co_return;  // more than the copy will need
   // The thread also ends the claim: others need not wait for this worker, whose handlers may block.
-  const auto work = [&content, &path, &claim, coding, size] {
+  const auto work = [&content, &file, &claim, coding, size] {
     const std::optional<std::string> bytes = encode_content(content, coding);
     // A copy that is not a tenth smaller is not worth the client's time.
     const bool useful = bytes && bytes->size() <= size - size / 10;
     if (!useful) claim.refuse();
-    else claim.settle(copy_with(content.version(), path, coding, *bytes), bytes->size());
+    else claim.settle(copy_with(*file, coding, *bytes), bytes->size());
     return useful;
   };
   co_await file::run_waiting(io::Engine::current(), work);

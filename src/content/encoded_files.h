@@ -4,9 +4,9 @@
 // makes of it when it is first asked for. A copy belongs to its File: all workers share it, and it
 // goes when the file cache gives up that version. Large files are encoded while they are sent.
 //
-// The folder's files must be made by make_negotiated_file(). One object for each folder, shared by
-// all workers. Their requests take no lock and allocate nothing if the copy or the sibling is
-// there.
+// The folder's files must be made by make_negotiated_file(), with the same types. One object for
+// each folder, shared by all workers. Their requests take no lock and allocate nothing if the copy
+// or the sibling is there.
 #pragma once
 
 #include <array>
@@ -25,6 +25,7 @@
 #include "h2server/request.h"
 #include "h2server/response.h"
 #include "h2server/task.h"
+#include "http/media_type.h"
 
 namespace h2server::content {
 
@@ -32,6 +33,8 @@ namespace h2server::content {
 // type is compressible.
 FileRef make_negotiated_file(std::unique_ptr<const file::Content> content, std::string_view path,
                              std::int64_t now_s);
+// Returns such a function with a table of its own.
+decltype(file::FolderOptions::make_file) negotiated_file_maker(http::MediaTypesRef types);
 
 struct EncodedFilesOptions {
   bool siblings = true;                 // looks for NAME.zst, NAME.br and NAME.gz
@@ -41,6 +44,7 @@ struct EncodedFilesOptions {
   std::uint64_t copy_bytes_max = 4 * 1024 * 1024;
   // A larger file is a download: its length and ranges are worth more.
   std::uint64_t streamed_bytes_max = 64 * 1024 * 1024;
+  http::MediaTypesRef types = std::make_shared<const http::MediaTypes>();  // of siblings
   CopyBudget* budget = nullptr;  // null: that of the process. Must outlive all files
 };
 
@@ -78,7 +82,7 @@ class EncodedFiles {
   [[nodiscard]] bool may_encode(const File& file, Coding coding) const;
   [[nodiscard]] bool is_streamed(const File& file) const;
   // Makes the copy unless another request does, and waits until it is there or can't be made.
-  [[nodiscard]] Task<void> make_copy(std::string path, FileRef file, Coding coding) const;
+  [[nodiscard]] Task<void> make_copy(FileRef file, Coding coding) const;
 
   const EncodedFilesOptions options_;
   CopyBudget& budget_;

@@ -49,9 +49,9 @@ Selection selection_of(const Request& request) {
 }
 
 // The classes of icons in listing.css; the script shows a preview for some of them.
-char icon_of(const FolderEntry& entry) {
+char icon_of(const FolderEntry& entry, const http::MediaTypes& types) {
   if (entry.is_folder) return 'd';
-  const std::string_view type = http::media_type(entry.name);
+  const std::string_view type = types.of(entry.name);
   if (type.starts_with("image/")) return 'i';
   if (type.starts_with("video/")) return 'v';
   if (type.starts_with("audio/")) return 'a';
@@ -283,7 +283,7 @@ void HtmlPage::append_columns(std::string& out) const {
 void HtmlPage::append_entry(std::string& out, const FolderEntry& entry, std::size_t at) const {
   if (at > 0 && at % block_rows == 0) out += "</tbody>\n<tbody>\n";  // see listing.css
   const std::string_view slash = entry.is_folder ? "/" : "";
-  const char icon = icon_of(entry);
+  const char icon = icon_of(entry, *page_.types);
   out.append("<tr><td><a class=\"") += icon;
   out += "\" href=\"";
   const std::size_t link = out.size();

@@ -1,12 +1,14 @@
 // The page of a folder, and its list for programs (JSON). Both are made while they are sent.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "content/listings.h"
 #include "h2server/request.h"
 #include "h2server/response.h"
+#include "http/media_type.h"
 
 namespace h2server::content {
 
@@ -20,6 +22,7 @@ struct ListingPage {
   std::string upload_to = {};    // the action of an upload form; empty: none
   std::string readme_name = {};  // shown below the entries, as plain text; empty: none
   std::string readme = {};
+  http::MediaTypesRef types = std::make_shared<const http::MediaTypes>();  // of the icons
 };
 
 // Returns JSON if the client prefers that to HTML. `?sort=name|size|modified`, with "-" in front

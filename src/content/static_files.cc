@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -106,11 +107,15 @@ class CountedArchive final : public BodySource {
 // Shared by all workers.
 class StaticFiles {
  public:
-  StaticFiles(std::shared_ptr<const file::Folder> folder, const FilesOptions& options)
+  StaticFiles(std::shared_ptr<const file::Folder> folder, const FilesOptions& options,
+              http::MediaTypesRef types)
       : folder_(std::move(folder)),
         options_(options),
+        types_(std::move(types)),
         listings_(folder_, {.hidden = options.hidden}) {
-    if (options.compress && has_codings()) encoded_.emplace(folder_);
+    if (!options.compress || !has_codings()) return;
+    const EncodedFilesOptions encoded{.types = types_};
+    encoded_.emplace(folder_, encoded);
   }
 
   // Returns nullopt if the answer needs a look at the file system.
@@ -131,6 +136,7 @@ class StaticFiles {
 
   const std::shared_ptr<const file::Folder> folder_;
   const FilesOptions options_;
+  const http::MediaTypesRef types_;
   mutable Listings listings_;
   std::optional<EncodedFiles> encoded_;
   const Middleware compression_ = compression();  // of listings
@@ -239,7 +245,7 @@ Task<Response> StaticFiles::list(Request& request) const {
   const std::string path(request.param("path"));
   const Result<FolderEntriesRef, int> entries = co_await listings_.find(path);
   if (!entries) co_return refusal(file::kind_of_error(entries.error()));
-  ListingPage page{.path = path, .archives = options_.archives};
+  ListingPage page{.path = path, .archives = options_.archives, .types = types_};
   co_await add_readme(*entries, page);
   Response response = listing_response(request, *entries, std::move(page));
   if (options_.compress) compression_.after()(request, response);
@@ -281,13 +287,23 @@ bool is_hidden(std::string_view path) {
   return path.starts_with('.') || path.find("/.") != path.npos;
 }
 
-file::FolderOptions folder_options(const FilesOptions& options) noexcept {
-  return {.make_file = options.compress && has_codings() ? make_negotiated_file : http::make_file,
+http::MediaTypesRef media_types(const FilesOptions& options) {
+  Result<http::MediaTypes, std::string> types = http::MediaTypes::make(options.types);
+  if (!types) throw std::invalid_argument(types.error());
+  return std::make_shared<const http::MediaTypes>(*std::move(types));
+}
+
+file::FolderOptions folder_options(const FilesOptions& options, http::MediaTypesRef types) {
+  const bool negotiated = options.compress && has_codings();
+  return {.make_file = negotiated ? negotiated_file_maker(std::move(types))
+                                  : http::file_maker(std::move(types)),
           .fresh_ms = options.fresh.count()};
 }
 
-Handler static_files(std::shared_ptr<const file::Folder> folder, const FilesOptions& options) {
-  const auto files = std::make_shared<const StaticFiles>(std::move(folder), options);
+Handler static_files(std::shared_ptr<const file::Folder> folder, const FilesOptions& options,
+                     http::MediaTypesRef types) {
+  const auto files =
+      std::make_shared<const StaticFiles>(std::move(folder), options, std::move(types));
   Handler::Attempt attempt = [files](Request& request) { return files->attempt(request); };
   return {std::move(attempt), [files](Request& request) { return files->serve(request); }};
 }

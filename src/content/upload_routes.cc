@@ -26,9 +26,12 @@ Task<Response> receive(std::shared_ptr<UploadDirectory> directory, UploadOptions
 }
 
 // A document in the sandbox may not even fetch the rest of the video that it shows. Images, audio
-// and video hold no scripts, but for SVG; nosniff keeps browsers from taking them for a page.
+// and video hold no scripts, unless they are XML, as SVG is: browsers show any type that ends in
+// "+xml" as a document. nosniff keeps them from taking the others for a page. `type` begins in
+// lower case, see http::normal_media_type().
 bool may_have_scripts(std::string_view type) {
-  if (type.starts_with("image/svg")) return true;
+  type = type.substr(0, type.find(';'));
+  if (type.contains("svg") || type.contains("xml")) return true;
   return !type.starts_with("image/") && !type.starts_with("audio/") && !type.starts_with("video/");
 }
 
@@ -39,27 +42,31 @@ Task<Response> download(std::shared_ptr<const file::Folder> folder, Request& req
   if (found.kind != file::Lookup::Kind::file) co_return refusal(found.kind);
   const bool sandboxed = may_have_scripts(found.file->content_type());
   Response response = request.reply_ok_with_file(std::move(found.file));
-  response.add("X-Content-Type-Options", "nosniff");
+  response.replace("X-Content-Type-Options", "nosniff");  // errors have it already
   if (sandboxed) response.add("Content-Security-Policy", "sandbox");
   co_return response;
 }
 
-Task<Response> list(std::shared_ptr<Listings> listings, std::string base, Request& request) {
+Task<Response> list(std::shared_ptr<Listings> listings, std::string base, http::MediaTypesRef types,
+                    Request& request) {
   const Result<FolderEntriesRef, int> entries = co_await listings->find("");
   if (!entries) co_return http::error_response(entries.error() == EMFILE ? 503 : 500);
-  ListingPage page{.root_name = "Uploads", .link_prefix = base + "/", .upload_to = base};
+  ListingPage page{.root_name = "Uploads",
+                   .link_prefix = base + "/",
+                   .upload_to = base,
+                   .types = std::move(types)};
   co_return listing_response(request, *entries, std::move(page));
 }
 
 }  // namespace
 
-Handler upload_listing(std::shared_ptr<const file::Folder> folder, std::string base) {
+Handler upload_listing(std::shared_ptr<const file::Folder> folder, std::string base,
+                       http::MediaTypesRef types) {
   const ReadFolderOptions options{
       .hidden = true, .folders = false, .follow = false, .skip = temporary_file_prefix};
   auto listings = std::make_shared<Listings>(std::move(folder), options);
-  return Handler([listings = std::move(listings), base = std::move(base)](Request& request) {
-    return list(listings, base, request);
-  });
+  return Handler([listings = std::move(listings), base = std::move(base), types = std::move(types)](
+                     Request& request) { return list(listings, base, types, request); });
 }
 
 Handler upload_download(std::shared_ptr<const file::Folder> folder) {

@@ -147,7 +147,9 @@ Response created_response(const std::vector<StoredFile>& files) {
     json += fmt::format("{{\"name\":{},\"size\":{}}}", json_string(file.name), file.size);
   }
   json += "]\n";
-  return Response::json(std::move(json), 201);
+  Response response = Response::json(std::move(json), 201);
+  response.add("X-Content-Type-Options", "nosniff");  // the names are the client's choice
+  return response;
 }
 
 }  // namespace h2server

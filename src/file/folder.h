@@ -1,6 +1,7 @@
 // Folder: a directory whose files are served. All workers share it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,9 +15,10 @@
 namespace h2server::file {
 
 struct FolderOptions {
-  // Makes the file to serve from its content. `now_s` is in seconds since 1970.
-  FileRef (*make_file)(std::unique_ptr<const Content> content, std::string_view path,
-                       std::int64_t now_s) = nullptr;
+  // Makes the file to serve from its content, on any thread. `now_s` is in seconds since 1970.
+  std::function<FileRef(std::unique_ptr<const Content> content, std::string_view path,
+                        std::int64_t now_s)>
+      make_file = {};
   std::int64_t fresh_ms = 1000;  // how long a lookup is used without a check of the file system
 };
 

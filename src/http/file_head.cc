@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <utility>
 
 #include "base/text.h"
 #include "http/date.h"
-#include "http/media_type.h"
 
 namespace h2server {
 
@@ -44,10 +44,10 @@ std::string etag_of(const file::FileVersion& version, const Representation& repr
 
 }  // namespace
 
-FileHead::FileHead(const file::FileVersion& version, std::string_view path, std::int64_t now_s,
+FileHead::FileHead(const file::FileVersion& version, std::string_view type, std::int64_t now_s,
                    const Representation& representation)
     : id(heads.fetch_add(1, std::memory_order_relaxed) + 1),
-      content_type(media_type(path)),
+      content_type(type),
       etag(etag_of(version, representation)),
       // RFC 9110, 8.8.2.1: never in the future, whatever the file's time is.
       last_modified(imf_fixdate(std::min(version.modified_s, now_s))),
@@ -74,10 +74,26 @@ FileHead::FileHead(const file::FileVersion& version, std::string_view path, std:
   }
 }
 
+namespace {
+
+FileRef make_file_of(std::unique_ptr<const file::Content> content, std::string_view type,
+                     std::int64_t now_s) {
+  auto head = std::make_unique<const FileHead>(content->version(), type, now_s);
+  return std::make_shared<const File>(std::move(content), std::move(head));
+}
+
+}  // namespace
+
 FileRef make_file(std::unique_ptr<const file::Content> content, std::string_view path,
                   std::int64_t now_s) {
-  auto head = std::make_unique<const FileHead>(content->version(), path, now_s);
-  return std::make_shared<const File>(std::move(content), std::move(head));
+  return make_file_of(std::move(content), media_type(path), now_s);
+}
+
+decltype(file::FolderOptions::make_file) file_maker(MediaTypesRef types) {
+  return [types = std::move(types)](std::unique_ptr<const file::Content> content,
+                                    std::string_view path, std::int64_t now_s) {
+    return make_file_of(std::move(content), types->of(path), now_s);
+  };
 }
 
 }  // namespace http

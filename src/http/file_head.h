@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "file/content.h"
+#include "file/folder.h"
 #include "h2server/file.h"
 #include "h2server/message.h"
+#include "http/media_type.h"
 
 namespace h2server::http {
 
@@ -31,8 +33,8 @@ struct Representation {
 
 // Immutable. All views refer to the strings.
 struct FileHead {
-  // `path` decides on the media type. `now_s` is in seconds since 1970.
-  FileHead(const file::FileVersion& version, std::string_view path, std::int64_t now_s,
+  // `type` is the value of Content-Type. `now_s` is in seconds since 1970.
+  FileHead(const file::FileVersion& version, std::string_view type, std::int64_t now_s,
            const Representation& representation = {});
   FileHead(const FileHead&) = delete;
   FileHead& operator=(const FileHead&) = delete;
@@ -53,8 +55,10 @@ struct FileHead {
   std::string names_;  // in lower case, as HTTP/2 wants them
 };
 
-// For file::FolderOptions.
+// For file::FolderOptions. `path` decides on the media type, by the built-in table.
 FileRef make_file(std::unique_ptr<const file::Content> content, std::string_view path,
                   std::int64_t now_s);
+// Returns such a function with a table of its own.
+decltype(file::FolderOptions::make_file) file_maker(MediaTypesRef types);
 
 }  // namespace h2server::http

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/text.h"
+#include "http/syntax.h"
 
 namespace h2server::http {
 namespace {
@@ -161,10 +163,9 @@ constexpr std::array<std::string_view, 12> text_names = {
     "Dockerfile", "INSTALL",   "LICENSE", "Makefile",     "NEWS",    "README"};
 static_assert(std::ranges::is_sorted(text_names));
 
-constexpr std::size_t extension_size_max =
-    std::max_element(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-      return a.extension.size() < b.extension.size();
-    })->extension.size();
+static_assert(std::ranges::all_of(entries, [](const Entry& entry) {
+  return entry.extension.size() <= extension_bytes_max;
+}));
 
 std::string_view name_of(std::string_view path) noexcept {
   return path.substr(path.rfind('/') + 1);  // npos + 1 is 0: all of it
@@ -177,22 +178,138 @@ std::string_view extension_of(std::string_view path) noexcept {
   return name.substr(dot + 1);
 }
 
+// Looks for a lower-case extension. Returns an empty view if there is none.
+std::string_view find_built_in(std::string_view extension) noexcept {
+  const auto found = std::lower_bound(
+      entries.begin(), entries.end(), extension,
+      [](const Entry& entry, std::string_view key) { return entry.extension < key; });
+  return found != entries.end() && found->extension == extension ? found->type : std::string_view();
+}
+
+// Calls `find` with the path's extension in lower case, and returns what that returns. An empty
+// view if there is no extension, or one that is too long.
+template <class Find>
+std::string_view find_type(std::string_view path, Find find) noexcept {
+  const auto extension = extension_of(path);
+  if (extension.empty() || extension.size() > extension_bytes_max) return {};
+  std::array<char, extension_bytes_max> buffer;
+  std::ranges::transform(extension, buffer.begin(), base::to_lower);
+  return find(std::string_view(buffer.data(), extension.size()));
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), base::to_lower);
+  return lower;
+}
+
+// RFC 9110, 5.6.4.
+bool is_quoted_string(std::string_view text) noexcept {
+  if (text.size() < 2 || !text.starts_with('"') || !text.ends_with('"')) return false;
+  text = text.substr(1, text.size() - 2);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') return false;
+    if (text[i] == '\\' && ++i == text.size()) return false;
+    if (!is_field_value_character(text[i])) return false;
+  }
+  return true;
+}
+
+// Such an extension may be the end of a file's name.
+bool is_extension(std::string_view text) noexcept {
+  const auto fits = [](char c) {
+    return is_field_value_character(c) && c != '\t' && c != '.' && c != '/';
+  };
+  return !text.empty() && text.size() <= extension_bytes_max && std::ranges::all_of(text, fits);
+}
+
+std::string_view take_line(std::string_view& text) noexcept {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  return line;
+}
+
+// Returns the next word of the line; an empty one at its end or before a comment.
+std::string_view take_word(std::string_view& line) noexcept {
+  constexpr std::string_view blanks = " \t\r\v\f";
+  line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+  if (line.starts_with('#')) return {};
+  const std::string_view word = line.substr(0, line.find_first_of(blanks));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+constexpr std::string_view unknown_type = "application/octet-stream";
+
 }  // namespace
 
 std::string_view media_type(std::string_view path) noexcept {
-  constexpr std::string_view unknown = "application/octet-stream";
-  const auto extension = extension_of(path);
-  if (extension.empty() && std::ranges::binary_search(text_names, name_of(path))) {
+  if (extension_of(path).empty() && std::ranges::binary_search(text_names, name_of(path))) {
     return "text/plain; charset=utf-8";
   }
-  if (extension.size() > extension_size_max) return unknown;
-  std::array<char, extension_size_max> buffer{};
-  std::transform(extension.begin(), extension.end(), buffer.begin(), base::to_lower);
-  const std::string_view lower(buffer.data(), extension.size());
-  const auto found = std::lower_bound(
-      entries.begin(), entries.end(), lower,
-      [](const Entry& entry, std::string_view key) { return entry.extension < key; });
-  return found != entries.end() && found->extension == lower ? found->type : unknown;
+  const std::string_view type = find_type(path, find_built_in);
+  return type.empty() ? unknown_type : type;
+}
+
+std::optional<std::string> normal_media_type(std::string_view text) {
+  const std::string_view name = take_until(text, ';');
+  const std::size_t slash = std::min(name.find('/'), name.size());
+  if (!is_token(name.substr(0, slash)) || !is_token(name.substr(std::min(slash + 1, name.size()))))
+    return std::nullopt;
+  std::string normal = lower_case(name);
+  while (!text.empty()) {
+    const std::string_view parameter = take_until(text, ';');
+    if (parameter.empty()) continue;  // RFC 9110, 5.6.6
+    const std::size_t equals = parameter.find('=');
+    if (equals == parameter.npos || !is_token(parameter.substr(0, equals))) return std::nullopt;
+    const std::string_view value = parameter.substr(equals + 1);
+    if (!is_token(value) && !is_quoted_string(value)) return std::nullopt;
+    normal.append("; ").append(parameter);
+  }
+  return normal;
+}
+
+Result<MediaTypes, std::string> MediaTypes::make(const std::map<std::string, std::string>& types) {
+  MediaTypes made;
+  for (const auto& [extension, type] : types) {
+    if (!is_extension(extension)) {
+      return std::unexpected("\"" + extension +
+                             "\" is not what follows the last dot of a file's name, such as txt");
+    }
+    std::optional<std::string> normal = normal_media_type(type);
+    if (!normal) {
+      return std::unexpected("\"" + type + "\" is not a media type, such as text/plain");
+    }
+    made.types_.insert_or_assign(lower_case(extension), *std::move(normal));
+  }
+  return made;
+}
+
+std::string_view MediaTypes::of(std::string_view path) const noexcept {
+  if (types_.empty()) return media_type(path);
+  const std::string_view given = find_type(path, [this](std::string_view extension) {
+    const auto found = types_.find(extension);
+    return found != types_.end() ? std::string_view(found->second) : std::string_view();
+  });
+  return given.empty() ? media_type(path) : given;
+}
+
+std::map<std::string, std::string> parse_mime_types(std::string_view text) {
+  std::map<std::string, std::string> types;
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    std::optional<std::string> type = normal_media_type(take_word(line));
+    if (!type || type->contains(';')) continue;
+    if (type->starts_with("text/")) *type += "; charset=utf-8";
+    for (;;) {
+      const std::string_view word = take_word(line);
+      if (word.empty()) break;
+      if (!is_extension(word)) continue;
+      std::string extension = lower_case(word);
+      if (find_built_in(extension).empty()) types.insert_or_assign(std::move(extension), *type);
+    }
+  }
+  return types;
 }
 
 }  // namespace h2server::http

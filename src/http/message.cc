@@ -110,7 +110,9 @@ std::string standard_page(int status) {
 }  // namespace
 
 Response error_response(int status) {
-  return Response(status, standard_page(status), "text/html; charset=utf-8");
+  Response response(status, standard_page(status), "text/html; charset=utf-8");
+  response.add("X-Content-Type-Options", "nosniff");
+  return response;
 }
 
 bool has_standard_page(const Response& response) {

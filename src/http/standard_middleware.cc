@@ -75,7 +75,7 @@ ErrorHandler error_pages(ErrorPage page) {
     } else if (std::string html = page(request, failure.status); !html.empty()) {
       response = Response::html(std::move(html), failure.status);
     }
-    response.add("Vary", "Accept");
+    response.add("Vary", "Accept").replace("X-Content-Type-Options", "nosniff");
     return response;
   };
 }

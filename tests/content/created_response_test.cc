@@ -46,8 +46,9 @@ TEST(CreatedResponse, ListsTheFiles) {
     const Response response = created_response(row.files);
     EXPECT_EQ(response.status(), 201);
     EXPECT_EQ(std::get<std::string>(response.body()), row.body);
-    ASSERT_EQ(response.fields().size(), 1U);
+    ASSERT_EQ(response.fields().size(), 2U);
     EXPECT_EQ(response.fields()[0].value, "application/json");
+    EXPECT_EQ(response.find("X-Content-Type-Options"), "nosniff");
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -95,6 +97,44 @@ TEST(Files, FallBackForBrowsers) {
     EXPECT_EQ(get("/style.css", "text/html").body, "css");
     EXPECT_EQ(get("/gone.js", "*/*").status, 404);
     EXPECT_EQ(client.get("/gone").status, 404);
+  }
+}
+
+TEST(Files, HaveTheTypesThatAreGiven) {
+  const tests::TemporaryDirectory directory;
+  for (const char* const name : {"a.foo", "a.htm", "a.txt", "b.bar"}) {
+    directory.write(name, std::string(5000, 'x'));
+  }
+  directory.write("a.foo.gz", "sibling");
+  Server server;
+  const std::map<std::string, std::string> types = {
+      {"FOO", "Text/X-Foo"}, {"htm", "text/plain"}, {"bar", "Image/X-Bar"}};
+  server.get("/{path...}", Files(directory.path(), {.listing = true, .types = types}));
+  server.get("/plain/{path...}", Files(directory.path(), {.compress = false, .types = types}));
+  TestClient client(server);
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"/a.foo", "text/x-foo"},
+      {"/a.htm", "text/plain"},
+      {"/a.txt", "text/plain; charset=utf-8"},
+      {"/b.bar", "image/x-bar"},
+  };
+  for (const auto& [target, type] : rows) {
+    EXPECT_EQ(client.get(target).field("content-type"), type) << target;
+    EXPECT_EQ(client.get("/plain" + target).field("content-type"), type) << target;
+    // A sibling, a copy, or the file itself.
+    const TestResponse coded =
+        client.send({.target = target, .fields = {{"accept-encoding", "gzip"}}});
+    EXPECT_EQ(coded.field("content-type"), type) << target;
+  }
+  EXPECT_NE(client.get("/").body.find("<a class=\"i\" href=\"b.bar\">"), std::string::npos);
+}
+
+TEST(Files, RefuseTypesThatAreNone) {
+  const tests::TemporaryDirectory directory;
+  for (const auto& [extension, type] : std::vector<std::pair<std::string, std::string>>{
+           {".foo", "text/plain"}, {"foo", "text"}, {"foo", "text/plain\r\nSet-Cookie: a=b"}}) {
+    EXPECT_THROW(Files(directory.path(), {.types = {{extension, type}}}), std::invalid_argument)
+        << extension;
   }
 }
 

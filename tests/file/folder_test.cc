@@ -13,7 +13,7 @@ using tests::TemporaryDirectory;
 using tests::bytes_of;
 
 // Entries stay fresh, so lookups show what the cache has.
-constexpr FolderOptions believing{.make_file = http::make_file, .fresh_ms = 1'000'000'000};
+const FolderOptions believing{.make_file = http::make_file, .fresh_ms = 1'000'000'000};
 
 TEST(Folder, OpenErrors) {
   const TemporaryDirectory directory;

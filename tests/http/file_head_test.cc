@@ -12,7 +12,7 @@ constexpr file::FileVersion version{
     .inode = 0xab, .size = 3, .modified_s = modified_s, .changed_s = 1};
 
 TEST(FileHead, HasTheSameFieldsForBothProtocols) {
-  const FileHead head(version, "page.html", modified_s + 100);
+  const FileHead head(version, "text/html; charset=utf-8", modified_s + 100);
   EXPECT_EQ(head.content_type, "text/html; charset=utf-8");
   EXPECT_EQ(head.last_modified, "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_EQ(head.etag, "\"ab-3-100000000\"");
@@ -40,17 +40,18 @@ std::string lines_of(const FileHead& head) {
 
 // RFC 9110, 8.8.3.3 and 12.5.5.
 TEST(FileHead, DescribesARepresentation) {
-  const FileHead negotiated(version, "a.txt", modified_s, {.negotiated = true});
+  const FileHead negotiated(version, "text/plain; charset=utf-8", modified_s, {.negotiated = true});
   EXPECT_EQ(lines_of(negotiated), "Content-Type: text/plain; charset=utf-8\n"
                                   "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT *\n"
                                   "ETag: \"ab-3-100000000\" *\nAccept-Ranges: bytes\n"
                                   "Vary: Accept-Encoding *\n");
-  const FileHead sibling(version, "a.txt", modified_s, {.coding = "br", .negotiated = true});
+  const FileHead sibling(version, "text/plain; charset=utf-8", modified_s,
+                         {.coding = "br", .negotiated = true});
   EXPECT_EQ(lines_of(sibling), "Content-Type: text/plain; charset=utf-8\n"
                                "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT *\n"
                                "ETag: \"ab-3-100000000\" *\nContent-Encoding: br\n"
                                "Vary: Accept-Encoding *\n");
-  const FileHead copy(version, "a.txt", modified_s,
+  const FileHead copy(version, "text/plain; charset=utf-8", modified_s,
                       {.coding = "gzip", .encoded_size = 77, .negotiated = true});
   EXPECT_EQ(copy.etag, "\"ab-3-100000000-gzip\"");
   EXPECT_NE(copy.h1.find("\r\nContent-Length: 77\r\n"), std::string::npos);
@@ -62,7 +63,7 @@ TEST(FileHead, DescribesARepresentation) {
 
 // RFC 9110, 15.4.5.
 TEST(FileHead, Has304RepeatTheValidators) {
-  const FileHead head(version, "page.html", modified_s + 100);
+  const FileHead head(version, "text/html; charset=utf-8", modified_s + 100);
   std::string names;
   for (const FileField& field : head.fields) {
     if (field.in_304) names.append(field.name).append(";");

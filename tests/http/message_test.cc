@@ -36,6 +36,7 @@ TEST(Message, KnowsWhichStatusesHaveNoContent) {
 
 TEST(Message, ExplainsAnError) {
   const Response response = error_response(404);
+  EXPECT_EQ(response.find("X-Content-Type-Options"), "nosniff");
   EXPECT_EQ(response.status(), 404);
   const auto& text = std::get<std::string>(response.body());
   EXPECT_NE(text.find("404 Not Found"), std::string::npos);
