@@ -1,5 +1,5 @@
 // PasswordFile: users and the hashes of their passwords, in the format of Apache's htpasswd, for
-// Basic authentication.
+// Basic authentication, and tokens of programs, for Bearer (RFC 6750).
 //
 //   const PasswordFile users("/etc/notes/users");   // htpasswd -B -C 10 /etc/notes/users alice
 //   server.use(basic_authentication("notes", users));
@@ -8,13 +8,18 @@
 // kind of hash is refused, because passwords can be guessed from it fast: MD5 ($apr1$), {SHA}, DES
 // and plain texts. Of a password, bcrypt reads 72 bytes; none is longer than 511.
 //
-// A check takes as long as its hash, on a thread of run_blocking(). To check a user who does not
-// exist takes as long as to check one who does. A user and password that were right are remembered,
-// and pass at once.
+// A line NAME:{SHA256}DIGITS is for a token: DIGITS is its SHA-256, as 64 hexadecimal digits. A
+// fast hash is enough for a token of at least 128 random bits, which can't be guessed; it is wrong
+// for what somebody chose. A token has at most 1024 bytes. A file has at most 1000 tokens; a name
+// may have several, and a password.
+//
+// The check of a password takes as long as its hash, on a thread of run_blocking(). To check a user
+// who does not exist takes as long as to check one who does. Credentials that were right are
+// remembered, and pass at once.
 //
 // What is kept in memory: the names and hashes of the file; of the credentials that were right, and
 // of the clients that sent them, an HMAC with a random key of this object; of others, a keyed hash
-// of the client and of the user. No password is kept.
+// of the client and of the user. No password and no token is kept.
 #pragma once
 
 #include <chrono>
@@ -52,8 +57,8 @@ class PasswordFile {
 
   // Reads the file, once. Throws std::system_error if that fails, std::invalid_argument for options
   // out of range and for what is wrong with the file, with its name and the number of the line. At
-  // most 16 MiB and 100,000 users; at least one user. Lines that are empty or begin with '#' are
-  // skipped, and what follows a hash after a colon is ignored.
+  // most 16 MiB and 100,000 users with passwords; at least one password or token. Lines that are
+  // empty or begin with '#' are skipped, and what follows a hash after a colon is ignored.
   explicit PasswordFile(const std::string& path, PasswordFileOptions options = {});
 
  private:
@@ -62,8 +67,9 @@ class PasswordFile {
   std::shared_ptr<State> state_;
 };
 
-// As the other forms in h2server/authentication.h. Without credentials that pass: 401, or 429 or
-// 503 with Retry-After.
+// As the other forms in h2server/authentication.h, but for the kinds of credentials that the file
+// has: Basic, Bearer or both. Without credentials that pass: 401 with a challenge for each kind, or
+// 429 or 503 with Retry-After. A wrong token is a failure of its client, as a wrong password is.
 //
 // A user has as many failures as ten clients, wherever they come from, and as fast as these are
 // forgotten. So one client can't keep a user out, and a thousand clients don't guess a hundred

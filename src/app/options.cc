@@ -250,7 +250,7 @@ void declare_site(CLI::App& app, SiteOptions& site) {
   add_each(
       app, "--auth",
       [&site](const std::string& text) { site.protected_paths.push_back(protected_path_of(text)); },
-      "PATH=FILE", "Ask for a password below PATH; FILE is one of htpasswd -B");
+      "PATH=FILE", "Ask for a password or a token below PATH; FILE is of htpasswd -B");
   add_each(
       app, "--cors", [&site](const std::string& origin) { site.cors_origins.push_back(origin); },
       "ORIGIN", "Let pages of that origin read the site; \"*\": all pages");

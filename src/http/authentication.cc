@@ -38,7 +38,8 @@ std::string challenge_of(std::string_view scheme, std::string_view realm) {
 
 struct Challenges {
   explicit Challenges(const std::string& realm)
-      : missing(challenge_of("Bearer", realm)), invalid(missing + ", error=\"invalid_token\"") {}
+      : missing(http::bearer_challenge(realm)),
+        invalid(missing + std::string(http::invalid_token)) {}
   std::string missing;  // RFC 6750, 3.1: without an error code
   std::string invalid;
 };
@@ -74,6 +75,8 @@ Task<Response> look_up_token(Request& request, Next next, std::shared_ptr<const 
 std::string http::basic_challenge(std::string_view realm) {
   return challenge_of("Basic", realm) + ", charset=\"UTF-8\"";
 }
+
+std::string http::bearer_challenge(std::string_view realm) { return challenge_of("Bearer", realm); }
 
 Response http::unauthorized(const std::string& challenge) {
   Response response(401);

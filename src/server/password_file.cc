@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -94,6 +96,10 @@ struct PasswordFile::State {
   [[nodiscard]] server::RememberedDigests::Digest digest_of(const BasicCredentials& given) const {
     return key.of(given.user + ':' + given.password);
   }
+  // A token has no colon (RFC 6750, 2.1), which all other credentials have.
+  [[nodiscard]] server::RememberedDigests::Digest digest_of(std::string_view token) const {
+    return key.of(token);
+  }
   [[nodiscard]] server::RememberedDigests::Digest digest_of(const std::string& client,
                                                             const std::string& user) const {
     return key.of(user + '\0' + client);
@@ -165,7 +171,31 @@ Response refuse(int status, std::int64_t wait_ns) {
   return response;
 }
 
-Response refuse(const Verdict& verdict, const std::string& challenge) {
+// The values of WWW-Authenticate, one for each kind of credentials that the file has (RFC 9110,
+// 11.6.1). Of the others the text is empty.
+struct Challenges {
+  Challenges(std::string_view realm, const server::PasswordTable& table) {
+    std::string for_passwords = http::basic_challenge(realm);  // throws, whatever the file has
+    if (table.has_passwords()) basic = std::move(for_passwords);
+    if (!table.tokens().empty()) bearer = http::bearer_challenge(realm);
+  }
+
+  std::string basic;
+  std::string bearer;
+};
+
+// `why` follows the challenge for tokens.
+Response unauthorized(const Challenges& challenges, std::string_view why = {}) {
+  Response response(401);
+  // In lines of their own, since some clients read one challenge of a line.
+  if (!challenges.basic.empty()) response.add("WWW-Authenticate", challenges.basic);
+  if (!challenges.bearer.empty()) {
+    response.add("WWW-Authenticate", challenges.bearer + std::string(why));
+  }
+  return response;
+}
+
+Response refuse(const Verdict& verdict, const Challenges& challenges) {
   switch (verdict.outcome) {
     case Outcome::too_many:
       return refuse(429, verdict.wait_ns);
@@ -175,21 +205,48 @@ Response refuse(const Verdict& verdict, const std::string& challenge) {
     case Outcome::right:
       break;
   }
-  return http::unauthorized(challenge);
+  return unauthorized(challenges);
 }
 
 Task<Response> authenticate(Request& request, Next next, std::shared_ptr<State> state,
-                            std::shared_ptr<const std::string> challenge,
+                            std::shared_ptr<const Challenges> challenges,
                             std::optional<BasicCredentials> given) {
-  if (!given) co_return http::unauthorized(*challenge);
+  if (!given) co_return unauthorized(*challenges);
   std::string client = state->options.client(request);
   const Verdict verdict = co_await check(state, *given, std::move(client));
-  if (verdict.outcome != Outcome::right) co_return refuse(verdict, *challenge);
+  if (verdict.outcome != Outcome::right) co_return refuse(verdict, *challenges);
   request.attach(AuthenticatedUser{std::move(given->user)});
   given.reset();  // the handler may run for long
   Response response = co_await next(request);
   co_return std::move(response);
 }
+
+// Returns nullopt if the token is right; its user is then attached. A guess counts for the client
+// only: a random token can't be guessed by many clients either, so they must not keep others out.
+std::optional<Response> check_token(State& state, Request& request, std::string_view token,
+                                    const Challenges& challenges) {
+  const std::string* const user = state.table.tokens().find(token);
+  // None that is right is longer. Made for wrong ones too, which must not be faster.
+  const auto digest = state.digest_of(token.substr(0, server::TokenTable::token_bytes_max));
+  const bool remembered = state.passed.renew(digest, now_ns());
+  if (user == nullptr || !remembered) {
+    const server::Guess guess{.client = base::keyed_hash(state.options.client(request)),
+                              .client_is_known = true};
+    const std::int64_t wait_ns = state.limits.wait_ns(guess, now_ns());
+    // A right one, too: a guesser must not learn that it is.
+    if (wait_ns > 0) return refuse(429, wait_ns);
+    if (user == nullptr) {
+      state.limits.count_failure(guess, now_ns());
+      return unauthorized(challenges, http::invalid_token);
+    }
+    state.passed.remember(digest, now_ns());
+  }
+  request.attach(AuthenticatedUser{*user});
+  return std::nullopt;
+}
+
+// Makes a task of a response that is there.
+Task<Response> respond(Response response) { co_return std::move(response); }
 
 }  // namespace
 
@@ -198,14 +255,21 @@ PasswordFile::PasswordFile(const std::string& path, PasswordFileOptions options)
 
 Middleware basic_authentication(const std::string& realm, const PasswordFile& file) {
   return [state = file.state_,
-          challenge = std::make_shared<const std::string>(http::basic_challenge(realm))](
+          challenges = std::make_shared<const Challenges>(realm, file.state_->table)](
              Request& request, Next next) -> Task<Response> {
-    std::optional<BasicCredentials> given = basic_credentials(request);
+    if (!challenges->bearer.empty()) {
+      if (const std::optional<std::string_view> token = bearer_token(request)) {
+        std::optional<Response> refused = check_token(*state, request, *token, *challenges);
+        return refused ? respond(*std::move(refused)) : next(request);
+      }
+    }
+    std::optional<BasicCredentials> given;
+    if (!challenges->basic.empty()) given = basic_credentials(request);
     if (given && state->passed.renew(state->digest_of(*given), now_ns())) {
       request.attach(AuthenticatedUser{std::move(given->user)});
       return next(request);  // without a coroutine of its own
     }
-    return authenticate(request, next, state, challenge, std::move(given));
+    return authenticate(request, next, state, challenges, std::move(given));
   };
 }
 

@@ -141,6 +141,139 @@ TEST_F(Passwords, ManyClientsDoNotKeepAUserOut) {
   EXPECT_EQ(ask("charles:difference", "away").status, 200);
 }
 
+// --- tokens -------------------------------------------------------------------------------------
+
+// The SHA-256 of "abc", "a1-._~+/z==", and 1024 and 1025 times "x".
+const std::string tokens =
+    "ci:{SHA256}BA7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n"
+    "ci:{SHA256}2af69429097691bae18ca475d5db5dc0653ab26429de135198e8ff970c531988\n"
+    "x:{SHA256}49abd65bbf7f7e40c7055093ed2e3fd75f2f602f2c5fcf955c213e3135eb03f7\n"
+    "xx:{SHA256}c6d8e9905300876046729949cc95c2385221270d389176f7234fe7ac00c4e430\n";
+
+class Tokens : public Passwords {
+ protected:
+  void start_with(const std::string& file, PasswordFileOptions options = {}) {
+    files_.write("users", file);
+    start(std::move(options));
+  }
+  TestResponse ask_with(const std::string& field, const std::string& client = "first") {
+    return client_->send(
+        {.target = "/", .fields = {{"Authorization", field}, {"X-Client", client}}});
+  }
+  static std::vector<std::string> challenges_of(const TestResponse& response) {
+    std::vector<std::string> challenges;
+    for (const Response::Line& line : response.fields) {
+      if (line.name == "WWW-Authenticate" || line.name == "www-authenticate")
+        challenges.push_back(line.value);
+    }
+    return challenges;
+  }
+};
+
+using Challenges = std::vector<std::string>;
+const std::string basic = "Basic realm=\"engines\", charset=\"UTF-8\"";
+const std::string bearer = "Bearer realm=\"engines\"";
+const std::string wrong_token = bearer + ", error=\"invalid_token\"";
+
+// RFC 6750, 2.1 and 3; RFC 9110, 11.
+TEST_F(Tokens, Table) {
+  start_with("ada:" + engine + "\n" + tokens, {.failures_max = 1000});
+  struct Row {
+    std::string field;
+    std::string user;  // empty: refused
+    Challenges challenges = {};
+  };
+  const std::vector<Row> rows = {
+      {"Bearer abc", "ci"},
+      {"bearer abc", "ci"},
+      {"BEARER   abc", "ci"},
+      {"Bearer abc ", "ci"},
+      {"Bearer a1-._~+/z==", "ci"},
+      {"Bearer " + std::string(1024, 'x'), "x"},
+      {"Basic " + base::encode_base64("ada:engine"), "ada"},
+      {"Bearer " + std::string(1025, 'x'), "", {basic, wrong_token}},
+      {"Bearer " + std::string(20'000, 'x'), "", {basic, wrong_token}},
+      {"Bearer abd", "", {basic, wrong_token}},
+      {"Bearer ABC", "", {basic, wrong_token}},
+      {"Bearer abc=", "", {basic, wrong_token}},
+      {"Bearer engine", "", {basic, wrong_token}},
+      {"Bearer " + tokens.substr(11, 64), "", {basic, wrong_token}},
+      // These are no tokens at all.
+      {"Bearer", "", {basic, bearer}},
+      {"Bearer ", "", {basic, bearer}},
+      {"Bearerabc", "", {basic, bearer}},
+      {"Bearer\tabc", "", {basic, bearer}},
+      {"Bearer abc def", "", {basic, bearer}},
+      {"Bearer abc, Bearer abc", "", {basic, bearer}},
+      {"Bearer a=bc", "", {basic, bearer}},
+      {"Bearer =", "", {basic, bearer}},
+      {"Bearer \"abc\"", "", {basic, bearer}},
+      {"Bearer a:b", "", {basic, bearer}},
+      {"Token abc", "", {basic, bearer}},
+      {"abc", "", {basic, bearer}},
+      {"Basic " + base::encode_base64("ci:abc"), "", {basic, bearer}},
+      {"Basic " + base::encode_base64("ada:abc"), "", {basic, bearer}},
+      {"Bearer abc", "ci"},
+  };
+  for (const Row& row : rows) {
+    const TestResponse response = ask_with(row.field);
+    EXPECT_EQ(response.status, row.user.empty() ? 401 : 200) << row.field;
+    EXPECT_EQ(response.body, row.user) << row.field;
+    EXPECT_EQ(challenges_of(response), row.challenges) << row.field;
+  }
+  EXPECT_EQ(challenges_of(client_->get("/")), (Challenges{basic, bearer}));
+  const TestResponse twice =
+      client_->send({.target = "/",
+                     .fields = {{"Authorization", "Bearer abc"}, {"Authorization", "Bearer abc"}}});
+  EXPECT_EQ(twice.status, 401);
+}
+
+TEST_F(Tokens, OfferOnlyWhatTheFileHas) {
+  start_with(tokens);
+  EXPECT_EQ(challenges_of(client_->get("/")), Challenges{bearer});
+  EXPECT_EQ(challenges_of(ask_with("Bearer no")), Challenges{wrong_token});
+  EXPECT_EQ(challenges_of(ask("ada:engine")), Challenges{bearer});
+  EXPECT_EQ(ask_with("Bearer abc").body, "ci");
+}
+
+TEST_F(Tokens, AreNothingForAFileWithoutThem) {
+  start();
+  EXPECT_EQ(challenges_of(ask_with("Bearer abc")), Challenges{basic});
+}
+
+TEST_F(Tokens, FailuresAreLimitedForTheirClient) {
+  start_with("ada:" + engine + "\n" + tokens, {.failures_max = 2});
+  EXPECT_EQ(ask_with("Bearer abc", "home").status, 200);
+  for (const std::string client : {"first", "home"}) {
+    for (const char* const guess : {"Bearer a", "Bearer b"}) {
+      EXPECT_EQ(ask_with(guess, client).status, 401);
+    }
+    EXPECT_EQ(ask_with("Bearer c", client).status, 429);
+    EXPECT_EQ(ask("ada:engine", client).status, 429);  // of both kinds together
+  }
+  const TestResponse refused = ask_with("Bearer c");
+  EXPECT_TRUE(refused.field("Retry-After"));
+  EXPECT_EQ(challenges_of(refused), Challenges{});
+  EXPECT_EQ(ask_with("Bearer abc", "home").status, 200);  // remembered, whoever sends it
+  EXPECT_EQ(ask_with("Bearer abc").status, 200);
+  // A right one that is not remembered is refused like a wrong one.
+  EXPECT_EQ(ask_with("Bearer " + std::string(1024, 'x')).status, 429);
+  EXPECT_EQ(ask_with("Bearer " + std::string(1024, 'x'), "second").status, 200);
+}
+
+// Nobody can guess a random token, so other clients' guesses do not count.
+TEST_F(Tokens, ManyClientsDoNotKeepOthersOut) {
+  start_with(tokens, {.failures_max = 1, .remembered = std::chrono::seconds(0)});
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(ask_with("Bearer no", std::to_string(i)).status, 401);
+    EXPECT_EQ(ask_with("Bearer abc", std::to_string(i)).status, 429);
+  }
+  EXPECT_EQ(ask_with("Bearer abc", "home").status, 200);
+  EXPECT_EQ(ask_with("Bearer abc", "home").status, 200);
+}
+
+// --- many requests ------------------------------------------------------------------------------
+
 std::vector<int> statuses_of(std::vector<TestExchange>& exchanges) {
   std::vector<int> statuses;
   for (TestExchange& exchange : exchanges) exchange.finish();

@@ -3,8 +3,11 @@ codings, and the local authority."""
 
 import base64
 import gzip
+import hashlib
 import io
 import os
+import pathlib
+import re
 import ssl
 import subprocess
 import tarfile
@@ -83,6 +86,86 @@ def test_passwords(protocol, tmp_path):
         assert fetch(server, protocol, "/?archive=zip").body[:2] != b"PK", "it holds the secret"
         for wrong in (basic("alice", "Secret"), basic("bob", "secret"), ("authorization", "Basic x")):
             assert fetch(server, protocol, "/private/a.txt", fields=[wrong]).status == 401
+
+
+# Of TOKEN, by sha256sum.
+TOKEN = "2f7c1a90d3b84e56a1b0c9d8e7f60514"
+TOKENS = "ci:{SHA256}" + hashlib.sha256(TOKEN.encode()).hexdigest() + "\n"
+
+
+@pytest.mark.parametrize("mode", ["--http1.1", "--http2-prior-knowledge"])
+def test_tokens(mode, tmp_path):
+    users = tmp_path / "users"
+    users.write_text(USERS + TOKENS)
+    programs = tmp_path / "programs"
+    programs.write_text(TOKENS)
+    with Server("--auth", f"/private={users}", "--auth", f"/api={programs}") as server:
+        for name in ("private", "api"):
+            (server.root / name).mkdir()
+            (server.root / name / "a.txt").write_bytes(b"secret text")
+
+        def ask(path, *arguments):
+            """Returns the status, the challenges and the body."""
+            answer = subprocess.run([tool("curl"), "-sS", "-i", mode, *arguments,
+                                     f"{server.url}{path}"], check=True, capture_output=True,
+                                    text=True, timeout=60).stdout
+            head, _, body = answer.partition("\n\n")
+            lines = [line.partition(": ") for line in head.splitlines()]
+            return (int(head.split()[1]),
+                    [value for name, _, value in lines if name.lower() == "www-authenticate"], body)
+
+        basic = 'Basic realm="/private", charset="UTF-8"'
+        bearer = 'Bearer realm="/private"'
+        good = (200, [], "secret text")
+        assert ask("private/a.txt") == (401, [basic, bearer], "")
+        assert ask("private/a.txt", "--oauth2-bearer", TOKEN) == good
+        assert ask("private/a.txt", "-H", f"authorization: bearer {TOKEN}") == good
+        assert ask("private/a.txt", "-u", "alice:secret") == good
+        wrong = (401, [basic, bearer + ', error="invalid_token"'], "")
+        assert ask("private/a.txt", "--oauth2-bearer", TOKEN.upper()) == wrong
+        assert ask("private/a.txt", "-H", "Authorization: Bearer a b") == (401, [basic, bearer], "")
+        assert ask("api/a.txt", "--oauth2-bearer", TOKEN) == good
+        assert ask("api/a.txt", "-u", "alice:secret") == (401, ['Bearer realm="/api"'], "")
+        for _ in range(10):
+            ask("api/a.txt", "--oauth2-bearer", "guess")
+        assert ask("api/a.txt", "--oauth2-bearer", "guess")[0] == 429
+        assert ask("api/a.txt", "--oauth2-bearer", TOKEN) == good, "it is remembered"
+
+
+def test_types(protocol):
+    types = ["--type", "FOO=Text/X-Foo; charset=utf-8", "--type", "html=text/plain",
+             "--type", "img=image/svg+XML", "--type", "pic=image/x-pic"]
+    with Server(*types, tls=protocol.tls) as server:
+        expected = {"a.foo": "text/x-foo; charset=utf-8", "a.Foo": "text/x-foo; charset=utf-8",
+                    "a.html": "text/plain", "a.htm": "text/html; charset=utf-8",
+                    "a.md": "text/markdown; charset=utf-8"}
+        system = pathlib.Path("/etc/mime.types")
+        if system.exists() and re.search(r"^text/x-haskell\s+hs$", system.read_text(), re.M):
+            expected["a.hs"] = "text/x-haskell; charset=utf-8"
+        for name in expected:
+            (server.root / name).write_bytes(b"x")
+        seen = {name: fetch(server, protocol, "/" + name) for name in expected}
+        assert {name: answer.field("content-type") for name, answer in seen.items()} == expected
+        for name, policy in (("a.img", "sandbox"), ("a.pic", None), ("a.html", "sandbox")):
+            (server.uploads / name).write_bytes(b"x")
+            answer = fetch(server, protocol, "/files/" + name)
+            assert answer.field("content-security-policy") == policy
+            assert answer.field("x-content-type-options") == "nosniff"
+        assert fetch(server, protocol, "/files/a.img").field("content-type") == "image/svg+xml"
+
+
+def test_browsers_do_not_guess_types(protocol):
+    with Server("--header", "/** X-Content-Type-Options: nosniff", tls=protocol.tls) as server:
+        (server.root / "a.txt").write_bytes(b"x")
+        (server.root / "sub").mkdir()
+        for target in ("/a.txt", "/gone", "/sub/", "/files"):
+            answer = fetch(server, protocol, target)
+            assert answer.field("x-content-type-options") == "nosniff", target
+    with Server(tls=protocol.tls) as server:
+        (server.root / "sub").mkdir()
+        for target in ("/gone", "/sub/", "/files", "/files/gone"):
+            answer = fetch(server, protocol, target)
+            assert answer.field("x-content-type-options") == "nosniff", target
 
 
 def test_archives(protocol, tmp_path):
@@ -201,6 +284,15 @@ WRONG = {
     "no such users": ["--auth", "/private=absent"],
     "no such pages": ["--error-pages", "absent"],
     "directory without pages": ["--error-pages", "."],
+    "type without an extension": ["--type", "text/plain"],
+    "extension with a dot": ["--type", ".foo=text/plain"],
+    "two extensions": ["--type", "tar.gz=application/gzip"],
+    "no extension": ["--type", "=text/plain"],
+    "no type": ["--type", "foo="],
+    "half a type": ["--type", "foo=text"],
+    "type with a wrong parameter": ["--type", "foo=text/plain; charset"],
+    "two types": ["--type", "foo=text/plain, text/html"],
+    "malformed token": ["--root", "root", "--auth", "/private=token"],
     "no origin": ["--cors", "app.example"],
     "fields of TLS": ["--hsts"],
     "authority without TLS": ["--local-ca"],
@@ -210,6 +302,8 @@ WRONG = {
 @pytest.mark.parametrize("arguments", WRONG.values(), ids=WRONG)
 def test_wrong_use(arguments, tmp_path):
     (tmp_path / "users").write_text(USERS)
+    (tmp_path / "token").write_text("ci:{SHA256}abc\n")
+    (tmp_path / "root").mkdir()
     done = subprocess.run([BINARY, "--h2c", "-p", "0", *arguments], cwd=tmp_path, check=False,
                           capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
     assert done.returncode == 2 and done.stdout == ""

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/keyed_hash.h"
 #include "server/passwords/hash.h"
 
@@ -28,7 +29,7 @@ Result<PasswordTable, std::string> PasswordTable::parse(std::string_view text,
       return std::unexpected(file + ":" + std::to_string(number) + ": " + added.error());
     }
   }
-  if (table.hashes_.empty()) return std::unexpected(file + ": no user");
+  if (table.hashes_.empty() && table.tokens_.empty()) return std::unexpected(file + ": no user");
   return table;
 }
 
@@ -41,6 +42,7 @@ Result<void, std::string> PasswordTable::add(std::string_view line) {
   if (std::ranges::any_of(user, is_control)) return refuse("a control character in a user's name");
   const std::string_view rest = line.substr(colon + 1);
   const std::string_view hash = rest.substr(0, rest.find(':'));
+  if (hash.starts_with(TokenTable::prefix)) return tokens_.add(user, hash);
   if (Result<void, std::string> good = check_password_hash(hash); !good) {
     return refuse(good.error() + "; `htpasswd -B` makes a better one");
   }
@@ -51,6 +53,7 @@ Result<void, std::string> PasswordTable::add(std::string_view line) {
 }
 
 Result<bool> PasswordTable::is_right(const std::string& user, const std::string& password) const {
+  ASSERT(has_passwords());
   const auto found = users_.find(user);
   const bool exists = found != users_.end();
   const std::size_t index = exists ? found->second : base::keyed_hash(user) % hashes_.size();
