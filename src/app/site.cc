@@ -178,7 +178,7 @@ Result<void, Stop> add_routes(const Options& options, Console* console, Server& 
   server.add_handler(GET, "/files/{file_name}", content::upload_download(*uploads));
   Routes receiving = server.routes();
   if (console != nullptr) receiving = receiving.with(console->upload_switch());
-  receiving.post("/files", content::upload_receiver(*directory, options.uploads));
+  receiving.post("/files", content::upload_receiver(*directory, "/files", options.uploads));
   return {};
 }
 

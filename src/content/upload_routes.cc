@@ -7,6 +7,7 @@
 #include "content/file_name.h"
 #include "content/listing_page.h"
 #include "content/listings.h"
+#include "content/markup.h"
 #include "content/static_files.h"
 #include "content/upload_receiver.h"
 #include "http/cross_site.h"
@@ -16,13 +17,20 @@ namespace h2server::content {
 
 namespace {
 
-Task<Response> receive(std::shared_ptr<UploadDirectory> directory, UploadOptions options,
-                       Request& request) {
+Task<Response> receive(std::shared_ptr<UploadDirectory> directory, std::string base,
+                       UploadOptions options, Request& request) {
   if (http::is_cross_site(request.head())) co_return http::error_response(403);
   UploadPlace place{.directory = std::move(directory), .path = {}};
   Stored stored = co_await store_uploads(request, std::move(place), options);
   if (!stored) co_return std::move(stored.error());
-  co_return created_response(*stored);
+  Response response = created_response(*stored);
+  // Without the field, the target itself would be what was created (RFC 9110, 15.3.2).
+  if (stored->size() == 1) {
+    base += '/';
+    append_segment(base, stored->front().name);
+    response.add("Location", base);
+  }
+  co_return response;
 }
 
 // A document in the sandbox may not even fetch the rest of the video that it shows. Images, audio
@@ -75,12 +83,12 @@ Handler upload_download(std::shared_ptr<const file::Folder> folder) {
       [folder = std::move(folder)](Request& request) { return download(folder, request); });
 }
 
-Handler upload_receiver(std::shared_ptr<UploadDirectory> directory, UploadOptions options) {
+Handler upload_receiver(std::shared_ptr<UploadDirectory> directory, std::string base,
+                        UploadOptions options) {
   // receive() takes its arguments by value. A coroutine lambda would refer to its captures, which
   // the handler owns.
-  return Handler([directory = std::move(directory), options](Request& request) {
-    return receive(directory, options, request);
-  });
+  return Handler([directory = std::move(directory), base = std::move(base), options](
+                     Request& request) { return receive(directory, base, options, request); });
 }
 
 }  // namespace h2server::content

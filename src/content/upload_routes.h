@@ -18,7 +18,9 @@ Handler upload_listing(std::shared_ptr<const file::Folder> folder, std::string b
 // For GET of "base/{file_name}". Uploaded files are untrusted, so the response keeps browsers from
 // running them as part of this site.
 Handler upload_download(std::shared_ptr<const file::Folder> folder);
-// For POST of `base`: 201 with a JSON list. Requests from pages of other origins get 403.
-Handler upload_receiver(std::shared_ptr<UploadDirectory> directory, UploadOptions options);
+// For POST of `base`: 201 with a JSON list, and with the Location of a single file. Requests from
+// pages of other origins get 403.
+Handler upload_receiver(std::shared_ptr<UploadDirectory> directory, std::string base,
+                        UploadOptions options);
 
 }  // namespace h2server::content

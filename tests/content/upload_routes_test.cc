@@ -18,7 +18,7 @@ class UploadRoutes : public testing::Test {
             *file::Folder::open(directory_.path(), {.make_file = http::make_file, .fresh_ms = 0})),
         listing_(upload_listing(folder_, "/files")),
         download_(upload_download(folder_)),
-        receiver_(upload_receiver(*UploadDirectory::open(folder_->fd()), {})) {}
+        receiver_(upload_receiver(*UploadDirectory::open(folder_->fd()), "/files", {})) {}
 
   Response get(const std::string& name, std::vector<Field> fields = {}) {
     name_ = "/" + name;
@@ -28,8 +28,16 @@ class UploadRoutes : public testing::Test {
   }
 
   Response post(const std::string& file_name, std::vector<Field> fields = {}) {
-    FakeBody body({"--B\r\nContent-Disposition: form-data; name=f; filename=\"" + file_name +
-                   "\"\r\n\r\ncontent\r\n--B--\r\n"});
+    return post_body(part(file_name) + "--B--\r\n", std::move(fields));
+  }
+
+  static std::string part(const std::string& file_name) {
+    return "--B\r\nContent-Disposition: form-data; name=f; filename=\"" + file_name +
+           "\"\r\n\r\ncontent\r\n";
+  }
+
+  Response post_body(const std::string& form, std::vector<Field> fields = {}) {
+    FakeBody body({form});
     Asked asked;
     asked.head.method = Method::POST;
     asked.head.fields.add("content-type", "multipart/form-data; boundary=B");
@@ -153,8 +161,24 @@ TEST_F(UploadRoutes, Receiver) {
   EXPECT_EQ(body_of(created), "[{\"name\":\"a b.txt\",\"size\":7}]\n");
   EXPECT_EQ(post("a.txt").status(), 201);
   EXPECT_EQ(post("a.txt").status(), 409);
-  receiver_ = upload_receiver(*UploadDirectory::open(folder_->fd()), {.overwrite = true});
+  receiver_ = upload_receiver(*UploadDirectory::open(folder_->fd()), "/files", {.overwrite = true});
   EXPECT_EQ(post("a.txt").status(), 201);
+}
+
+// RFC 9110, 15.3.2: Location identifies what was created; there is one such field.
+TEST_F(UploadRoutes, LocationOfASingleFile) {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"a.txt", "/files/a.txt"},
+      {"a b.txt", "/files/a%20b.txt"},
+      {"../c?d#e%2f;\xc3\xa9", "/files/c%3Fd%23e%252f%3B%C3%A9"},
+      {"dir/f", "/files/f"},
+  };
+  for (const auto& [name, location] : rows) {
+    EXPECT_EQ(field_of(post(name), "Location"), location) << name;
+    EXPECT_EQ(field_of(post(name), "Location"), "-") << "409";
+  }
+  EXPECT_EQ(field_of(post_body(part("x") + part("y") + "--B--\r\n"), "Location"), "-");
+  EXPECT_EQ(directory_.read("y"), "content");
 }
 
 TEST_F(UploadRoutes, FormsOfOtherSitesAreRefused) {

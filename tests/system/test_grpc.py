@@ -14,7 +14,7 @@ from support.environment import PATIENCE, TOOLS, tool
 from support.example import Example
 from support.waiting import wait_until
 
-sys.path += map(str, (TOOLS / "grpc/lib").glob("python*/site-packages"))
+sys.path += map(str, (TOOLS / "python/lib").glob("python*/site-packages"))
 import grpc  # noqa: E402, scripts/setup installs it there
 
 LIMIT_S = 60 * PATIENCE
