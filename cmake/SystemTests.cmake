@@ -12,10 +12,12 @@ set(H2SERVER_PAIRS
   "thread-pool blocking" "buffered-pool blocking"
   "thread-per-connection blocking" "process-per-connection blocking")
 set(QUICK_TESTS http1 uploads paths)
-# Tests of the command line or an example, and tests that iterate over the pairs themselves.
+# Tests of the command line or an example, tests that iterate over the pairs themselves, and slow
+# clients whose requests other tests make, too.
 set(TESTS_WITHOUT_PAIR
   capacity churn command_line completion console counters disappearing doctor documentation
-  examples grpc io_uring_refused leaks listeners middleware schemes start trailers trust)
+  examples firefox grpc io_uring_refused leaks listeners media middleware redbot schemes start
+  trailers trust workloads)
 set(CHURN_CONNECTIONS 20000)
 set(HTTP2_TESTS clients h2spec lifecycle uploads static large)
 

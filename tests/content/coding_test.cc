@@ -94,6 +94,8 @@ TEST(CompressibleTypes, AreTextAndTheLike) {
   for (const std::string_view type : {"text/html",
                                       "text/html; charset=utf-8",
                                       "TEXT/CSS",
+                                      "Text/HTML;Charset=\"utf-8\"",
+                                      "text/html; charset=\"utf-8\"",
                                       "text/javascript",
                                       "text/csv",
                                       "application/json",

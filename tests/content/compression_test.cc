@@ -19,6 +19,7 @@ using tests::words;
 
 const std::string text = words(5000);
 const FieldRows all = {{"accept-encoding", "gzip, deflate, br, zstd"}};
+const std::vector<std::string> coding_names = {"gzip", "br", "zstd"};
 
 std::string find(const Response& response, std::string_view name) {
   return std::string(response.find(name).value_or("-"));
@@ -55,6 +56,9 @@ TEST(Compression, ChoosesByQuality) {
       {"gzip, deflate, br, zstd", "zstd"},
       {"gzip, deflate, br", "br"},
       {"gzip", "gzip"},
+      {"compress, gzip", "gzip"},  // RFC 9110, 12.5.3
+      {"compress;q=0.5, gzip;q=1.0", "gzip"},
+      {"gzip;q=1.0, identity; q=0.5, *;q=0", "gzip"},
       {"x-gzip", "gzip"},
       {"GZIP", "gzip"},
       {"gzip;q=0.9, br;q=0.8, zstd;q=0.7", "gzip"},
@@ -202,7 +206,7 @@ TEST(Compression, GivesHeadTheFieldsOfGet) {
 
 TEST(Compression, EncodesLongStringsInSteps) {
   static const std::string longer = words(1'000'000);
-  for (const std::string coding : {"gzip", "br", "zstd"}) {
+  for (const std::string& coding : coding_names) {
     Response response =
         response_with([] { return Response::html(longer); }, {{"accept-encoding", coding}});
     EXPECT_EQ(find(response, "Content-Encoding"), coding);
@@ -256,7 +260,7 @@ TEST(CompressionOfSources, FlushesNothingIfThereIsASize) {
   const auto flushed = [] {
     return Response(std::make_unique<FakeBody>(pieces_of_text()), "text/plain");
   };
-  for (const std::string coding : {"gzip", "br", "zstd"}) {
+  for (const std::string& coding : coding_names) {
     Response response = response_with(sized, {{"accept-encoding", coding}});
     EXPECT_EQ(response.size(), std::nullopt);
     const std::string encoded = bytes_of(response);
@@ -287,7 +291,7 @@ TEST(CompressionOfSources, TakesPiecesOfAnySize) {
                                                   std::string(2'000'000, 'z')};
   std::string whole;
   for (const std::string& piece : pieces) whole += piece;
-  for (const std::string coding : {"gzip", "br", "zstd"}) {
+  for (const std::string& coding : coding_names) {
     Response response = response_with(
         [] { return Response(std::make_unique<FakeBody>(pieces), "application/json"); },
         {{"accept-encoding", coding}});
@@ -331,41 +335,46 @@ class ChannelBody final : public BodySource {
   std::string piece_;
 };
 
+// A request in gzip for what the test sends through the channel.
+struct StreamedResponse {
+  std::shared_ptr<Channel<std::string>> channel = std::make_shared<Channel<std::string>>(4);
+  Server server{{.cleartext = true}};
+  std::optional<TestClient> client;
+  TestExchange exchange;
+
+  StreamedResponse() : exchange(open()) { exchange.finish(); }
+
+ private:
+  TestExchange open() {
+    server.use(compression());
+    server.get("/", [channel = channel](Request&) {
+      return Response(std::make_unique<ChannelBody>(channel), "text/plain");
+    });
+    return client.emplace(server).open(asking("gzip"));
+  }
+};
+
 // What a program has streamed arrives although it goes on to wait.
 TEST(CompressionInAServer, SendsEachPieceAtOnce) {
-  const auto channel = std::make_shared<Channel<std::string>>(4);
-  Server server({.cleartext = true});
-  server.use(compression());
-  server.get("/", [channel](Request&) {
-    return Response(std::make_unique<ChannelBody>(channel), "text/plain");
-  });
-  TestClient client(server);
-  TestExchange exchange = client.open(asking("gzip"));
-  exchange.finish();
+  StreamedResponse streamed;
+  TestExchange& exchange = streamed.exchange;
   EXPECT_EQ(exchange.head().field("Content-Encoding"), "gzip");
   std::string encoded;
   for (const std::string piece : {"first ", "second ", "third"}) {
     const std::string before = tests::decode(Coding::gzip, encoded).text;
-    ASSERT_TRUE(channel->try_send(std::string(piece)));
+    ASSERT_TRUE(streamed.channel->try_send(std::string(piece)));
     encoded += exchange.read();
     EXPECT_EQ(tests::decode(Coding::gzip, encoded).text, before + piece);
   }
-  channel->close();
+  streamed.channel->close();
   const TestResponse rest = exchange.rest();
   EXPECT_TRUE(rest.complete);
 }
 
 // The client leaves while the source waits.
 TEST(CompressionInAServer, EndsASourceThatWaits) {
-  const auto channel = std::make_shared<Channel<std::string>>(4);
-  Server server({.cleartext = true});
-  server.use(compression());
-  server.get("/", [channel](Request&) {
-    return Response(std::make_unique<ChannelBody>(channel), "text/plain");
-  });
-  TestClient client(server);
-  TestExchange exchange = client.open(asking("gzip"));
-  exchange.finish();
+  StreamedResponse streamed;
+  TestExchange& exchange = streamed.exchange;
   EXPECT_EQ(exchange.head().status, 200);
 }
 
@@ -376,7 +385,7 @@ TEST(CompressionInAServer, EncodesLargeBodies) {
   server.use(compression());
   server.get("/", [](Request&) { return Response::json(longer); });
   TestClient client(server);
-  for (const std::string coding : {"gzip", "br", "zstd"}) {
+  for (const std::string& coding : coding_names) {
     const TestResponse response = client.send(asking(coding));
     ASSERT_TRUE(response.complete);
     EXPECT_TRUE(decode_body(coding, response.body) == longer) << coding;

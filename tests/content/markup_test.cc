@@ -67,6 +67,28 @@ TEST(Attachment, Names) {
       {"a\"b\\c%d", "attachment; filename=\"a_b_c_d\"; filename*=UTF-8''a%22b%5Cc%25d"},
       {"a\r\nX: y", "attachment; filename=\"a__X: y\"; filename*=UTF-8''a%0D%0AX%3A%20y"},
       {"\xff", "attachment; filename=\"_\"; filename*=UTF-8''%EF%BF%BD"},
+      // The names of RFC 6266, 5 and of RFC 8187, 3.2.3.
+      {"an example", "attachment; filename=\"an example\""},
+      {"\xc2\xa3 rates", "attachment; filename=\"__ rates\"; filename*=UTF-8''%C2%A3%20rates"},
+      {"\xc2\xa3 and \xe2\x82\xac rates", "attachment; filename=\"__ and ___ rates\"; "
+                                          "filename*=UTF-8''%C2%A3%20and%20%E2%82%AC%20rates"},
+      // What a quoted-string may hold as it is stays as it is (RFC 9110, 5.6.4).
+      {"", "attachment; filename=\"\""},
+      {"it's (1), a=b; [c] <d> @e?", "attachment; filename=\"it's (1), a=b; [c] <d> @e?\""},
+      // RFC 8187, 3.2.1: of attr-char, only what is unreserved in a URI stays.
+      {"'*(\xc3\xa9)!#$&+^`|~-._",
+       "attachment; filename=\"'*(__)!#$&+^`|~-._\"; "
+       "filename*=UTF-8''%27%2A%28%C3%A9%29%21%23%24%26%2B%5E%60%7C~-._"},
+      {"50%41", "attachment; filename=\"50_41\"; filename*=UTF-8''50%2541"},
+      {"\"; filename=\"x", "attachment; filename=\"_; filename=_x\"; "
+                           "filename*=UTF-8''%22%3B%20filename%3D%22x"},
+      {"a\\", "attachment; filename=\"a_\"; filename*=UTF-8''a%5C"},
+      {"\t\x7f", "attachment; filename=\"__\"; filename*=UTF-8''%09%7F"},
+      // Not UTF-8: Latin-1, half a character, an overlong slash.
+      {"\xa3 rates", "attachment; filename=\"_ rates\"; filename*=UTF-8''%EF%BF%BD%20rates"},
+      {"\xe2\x82.txt", "attachment; filename=\"__.txt\"; filename*=UTF-8''%EF%BF%BD.txt"},
+      {"\xc0\xaf", "attachment; filename=\"__\"; filename*=UTF-8''%EF%BF%BD%EF%BF%BD"},
+      {std::string(255, 'n'), "attachment; filename=\"" + std::string(255, 'n') + "\""},
   };
   for (const auto& [name, field] : rows) EXPECT_EQ(attachment(name), field);
 }

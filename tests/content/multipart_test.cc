@@ -257,6 +257,11 @@ TEST(Multipart, Heads) {
       {form + "name=\"\xc3\xa9\"; filename=\"\xe2\x82\xac.txt\"", "\xc3\xa9", "\xe2\x82\xac.txt"},
       {form + "name=a; filename*=UTF-8''%e2%82%AC%20x.txt", "a", "\xe2\x82\xac x.txt"},
       {form + "name=a; filename*=utf-8'en'b", "a", "b"},
+      // RFC 8187, 3.2.3; RFC 6266, 5.
+      {form + "name=a; filename*=UTF-8''%c2%a3%20and%20%e2%82%ac%20rates", "a",
+       "\xc2\xa3 and \xe2\x82\xac rates"},
+      {form + "name=a; filename=\"EURO rates\"; filename*=utf-8''%e2%82%ac%20rates", "a",
+       "\xe2\x82\xac rates"},
       {form + "name=a; filename*=UTF-8''", "a", ""},
       {form + "name=a; filename=\"x\"; filename*=UTF-8''b", "a", "b"},
       {form + "name=a; filename*=UTF-8''b; filename=\"x\"", "a", "b"},

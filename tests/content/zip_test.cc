@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "content/archive_support.h"
+
 namespace h2server::content {
 namespace {
 
@@ -17,14 +19,6 @@ using namespace std::string_literals;
 constexpr std::int64_t some_time = 1'000'000'000;  // 2001-09-09T01:46:40Z, 0x3b9aca00
 constexpr auto file = ArchiveEntry::Kind::file;
 constexpr auto directory = ArchiveEntry::Kind::directory;
-
-std::uint64_t number(std::string_view bytes, std::size_t at, std::size_t size) {
-  std::uint64_t value = 0;
-  for (std::size_t byte = size; byte > 0; --byte) {
-    value = value << 8 | static_cast<unsigned char>(bytes.at(at + byte - 1));
-  }
-  return value;
-}
 
 void add(ZipFraming& framing, const ArchiveEntry& entry, std::string_view content,
          std::string& out) {
@@ -107,81 +101,44 @@ TEST(Zip, BytesOfAFile) {
   EXPECT_EQ(finish(framing), central + end);
 }
 
+// The field that both headers end with: some_time.
+const std::string time_field = "UT"
+                               "\x05\0"
+                               "\x01"
+                               "\x00\xca\x9a\x3b"s;
+
+// What both headers of an entry without content have from the flags to the length of the fields.
+std::string empty_entry(const std::string& path) {
+  return "\0\x08"
+         "\0\0"
+         "\xd4\x0d"
+         "\x29\x2b"s +
+         std::string(12, '\0') + static_cast<char>(path.size()) +
+         "\0"
+         "\x09\0"s;
+}
+
+std::string local_header(const std::string& path) {
+  return "\x50\x4b\x03\x04"
+         "\x14\0"s +
+         empty_entry(path) + path + time_field;
+}
+
+// `place`: the attributes and the offset.
+std::string central_header(const std::string& path, const std::string& place) {
+  return "\x50\x4b\x01\x02"
+         "\x2d\x03"
+         "\x14\0"s +
+         empty_entry(path) + std::string(6, '\0') + place + path + time_field;
+}
+
 // Neither needs a descriptor.
 TEST(Zip, BytesOfADirectoryAndAnEmptyFile) {
   ZipFraming framing;
   std::string out;
   add(framing, {"d", directory, 0, some_time}, "", out);
   add(framing, {"d/e", file, 0, some_time}, "", out);
-  const std::string time = "UT"
-                           "\x05\0"
-                           "\x01"
-                           "\x00\xca\x9a\x3b"s;
-  const std::string of_directory = "\x50\x4b\x03\x04"
-                                   "\x14\0"
-                                   "\0\x08"
-                                   "\0\0"
-                                   "\xd4\x0d"
-                                   "\x29\x2b"
-                                   "\0\0\0\0"
-                                   "\0\0\0\0"
-                                   "\0\0\0\0"
-                                   "\x02\0"
-                                   "\x09\0"
-                                   "d/"s +
-                                   time;
-  const std::string of_file = "\x50\x4b\x03\x04"
-                              "\x14\0"
-                              "\0\x08"
-                              "\0\0"
-                              "\xd4\x0d"
-                              "\x29\x2b"
-                              "\0\0\0\0"
-                              "\0\0\0\0"
-                              "\0\0\0\0"
-                              "\x03\0"
-                              "\x09\0"
-                              "d/e"s +
-                              time;
-  EXPECT_EQ(out, of_directory + of_file);
-  const std::string central = "\x50\x4b\x01\x02"
-                              "\x2d\x03"
-                              "\x14\0"
-                              "\0\x08"
-                              "\0\0"
-                              "\xd4\x0d"
-                              "\x29\x2b"
-                              "\0\0\0\0"
-                              "\0\0\0\0"
-                              "\0\0\0\0"
-                              "\x02\0"
-                              "\x09\0"
-                              "\0\0"
-                              "\0\0"
-                              "\0\0"
-                              "\x10\0\xed\x41"
-                              "\0\0\0\0"
-                              "d/"s +
-                              time +
-                              "\x50\x4b\x01\x02"
-                              "\x2d\x03"
-                              "\x14\0"
-                              "\0\x08"
-                              "\0\0"
-                              "\xd4\x0d"
-                              "\x29\x2b"
-                              "\0\0\0\0"
-                              "\0\0\0\0"
-                              "\0\0\0\0"
-                              "\x03\0"
-                              "\x09\0"
-                              "\0\0"
-                              "\0\0"
-                              "\0\0"
-                              "\0\0\xa4\x81"
-                              "\x29\0\0\0"
-                              "d/e"s +
-                              time;
+  EXPECT_EQ(out, local_header("d/") + local_header("d/e"));
   const std::string end = "\x50\x4b\x05\x06"
                           "\0\0"
                           "\0\0"
@@ -190,7 +147,11 @@ TEST(Zip, BytesOfADirectoryAndAnEmptyFile) {
                           "\x73\0\0\0"
                           "\x53\0\0\0"
                           "\0\0"s;
-  EXPECT_EQ(finish(framing), central + end);
+  EXPECT_EQ(finish(framing), central_header("d/", "\x10\0\xed\x41"
+                                                  "\0\0\0\0"s) +
+                                 central_header("d/e", "\0\0\xa4\x81"
+                                                       "\x29\0\0\0"s) +
+                                 end);
 }
 
 TEST(Zip, ChecksumOfContentInPieces) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
 #include <vector>
 
 namespace h2server::http {
@@ -77,6 +78,46 @@ TEST(Conditional, EntityTagLists) {
     EXPECT_EQ(get({.if_match = row.field}), row.strong ? proceed : failed) << row.field;
     EXPECT_EQ(get({.if_none_match = row.field}), row.weak ? not_modified : proceed) << row.field;
     EXPECT_EQ(put({.if_none_match = row.field}), row.weak ? failed : proceed) << row.field;
+  }
+}
+
+// RFC 9110, 8.8.3.2.
+TEST(Conditional, Comparison) {
+  struct Row {
+    const char* current;
+    const char* field;
+    bool strong;
+    bool weak;
+  };
+  const std::vector<Row> rows = {
+      {"W/\"1\"", "W/\"1\"", false, true}, {"W/\"1\"", "W/\"2\"", false, false},
+      {"W/\"1\"", "\"1\"", false, true},   {"\"1\"", "W/\"1\"", false, true},
+      {"\"1\"", "\"1\"", true, true},
+  };
+  for (const Row& row : rows) {
+    const Validators current{.etag = row.current, .modified = modified};
+    EXPECT_EQ(evaluate({.if_match = row.field}, current, false, now),
+              row.strong ? proceed : failed);
+    EXPECT_EQ(evaluate({.if_none_match = row.field}, current, true, now),
+              row.weak ? not_modified : proceed);
+    EXPECT_EQ(range_applies({.if_range = row.field}, current, now), row.strong);
+  }
+}
+
+// RFC 9110, 13.1.1 and 13.1.2.
+TEST(Conditional, ExamplesOfLists) {
+  const Validators xyzzy{.etag = "\"xyzzy\"", .modified = modified};
+  for (const char* const field : {"\"xyzzy\"", "\"xyzzy\", \"r2d2xxxx\", \"c3piozzzz\"", "*"}) {
+    EXPECT_EQ(evaluate({.if_match = field}, xyzzy, false, now), proceed) << field;
+    EXPECT_EQ(evaluate({.if_match = field}, {.etag = "\"c3po\"", .modified = 0}, false, now),
+              field == std::string_view("*") ? proceed : failed)
+        << field;
+  }
+  for (const char* const field :
+       {"\"xyzzy\"", "W/\"xyzzy\"", "\"xyzzy\", \"r2d2xxxx\", \"c3piozzzz\"",
+        "W/\"xyzzy\", W/\"r2d2xxxx\", W/\"c3piozzzz\"", "*"}) {
+    EXPECT_EQ(evaluate({.if_none_match = field}, xyzzy, true, now), not_modified) << field;
+    EXPECT_EQ(evaluate({.if_none_match = field}, xyzzy, false, now), failed) << field;
   }
 }
 

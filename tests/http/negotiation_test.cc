@@ -32,6 +32,8 @@ void check(const std::vector<Row>& rows, std::string_view name, Choose choose) {
 
 TEST(Negotiation, MediaTypes) {
   const Views html_json = {"text/html", "application/json"};
+  const std::string_view precise = "text/*;q=0.3, text/plain;q=0.7, text/plain;format=flowed, "
+                                   "text/plain;format=fixed;q=0.4, */*;q=0.5";
   const std::vector<Row> rows = {
       {{}, html_json, "text/html"},
       {{""}, html_json, "text/html"},
@@ -76,6 +78,28 @@ TEST(Negotiation, MediaTypes) {
       {{"text/html;q=0.9, text/html;q=0.3, a/b;q=0.5"}, {"a/b", "text/html"}, "text/html"},
       {{"text/*;q=0.2, */*"}, html_json, "application/json"},
       {{"text/html;;q=0.4;ext=1, a/b;q=0.5"}, {"text/html", "a/b"}, "a/b"},
+      // RFC 9110, 12.5.1.
+      {{"audio/*; q=0.2, audio/basic"}, {"audio/ogg", "audio/basic"}, "audio/basic"},
+      {{"audio/*; q=0.2, audio/basic"}, {"text/html", "audio/ogg"}, "audio/ogg"},
+      {{"text/plain; q=0.5, text/html, text/x-dvi; q=0.8, text/x-c"},
+       {"text/plain", "text/x-dvi", "text/x-c"},
+       "text/x-c"},
+      {{"text/plain; q=0.5, text/html, text/x-dvi; q=0.8, text/x-c"},
+       {"text/plain", "text/x-dvi"},
+       "text/x-dvi"},
+      {{precise},
+       {"image/jpeg", "text/plain;format=flowed", "text/plain"},
+       "text/plain;format=flowed"},
+      {{precise}, {"image/jpeg", "text/plain", "text/html"}, "text/plain"},
+      {{precise}, {"text/plain;format=fixed", "image/jpeg", "text/html"}, "image/jpeg"},
+      {{precise}, {"text/html;level=3", "text/plain;format=fixed"}, "text/plain;format=fixed"},
+      // 8.3.1: these are equal.
+      {{"text/html;charset=utf-8, */*;q=0.1"},
+       {"a/b", "Text/HTML;Charset=\"utf-8\""},
+       "Text/HTML;Charset=\"utf-8\""},
+      {{"text/html; charset=\"utf-8\", */*;q=0.1"},
+       {"a/b", "text/html;charset=UTF-8"},
+       "text/html;charset=UTF-8"},
       // Several lines are one list (5.3).
       {{"text/html;q=0.4", "application/json"}, html_json, "application/json"},
       // What existing clients send: Java, Firefox, Chromium.
@@ -131,7 +155,16 @@ TEST(Negotiation, Encodings) {
       {{"identity;q=0"}, {"identity"}, "-"},
       {{"identity;q=0, *"}, {"identity", "gzip"}, "gzip"},
       {{"identity"}, all, "identity"},
-      {{"gzip;q=1.0, identity; q=0.5, *;q=0"}, all, "gzip"},  // RFC 9110, 12.5.3
+      // RFC 9110, 12.5.3.
+      {{"compress, gzip"}, all, "gzip"},
+      {{"compress, gzip"}, {"identity", "gzip", "compress"}, "gzip"},
+      {{"compress;q=0.5, gzip;q=1.0"}, {"compress", "gzip"}, "gzip"},
+      {{"compress;q=0.5, gzip;q=1.0"}, {"identity", "compress"}, "compress"},
+      {{"gzip;q=1.0, identity; q=0.5, *;q=0"}, all, "gzip"},
+      {{"gzip;q=1.0, identity; q=0.5, *;q=0"}, {"br", "identity"}, "identity"},
+      {{"gzip;q=1.0, identity; q=0.5, *;q=0"}, {"br"}, "-"},
+      {{"identity;q=0"}, {"identity", "gzip"}, "-"},
+      {{"*;q=0"}, {"identity"}, "-"},
       {{"gzip;q=0.3, *;q=0.5"}, {"gzip", "identity"}, "identity"},
       {{"identity;q=0.2, gzip;q=0.1"}, {"gzip", "identity"}, "identity"},
       {{"gzip", "br"}, all, "br"},

@@ -15,6 +15,18 @@ _DESCRIPTORS = 65_536
 
 
 def pytest_configure():
+    allow_descriptors()
+    forget_proxies()
+
+
+def forget_proxies():
+    """The servers are on this machine, where a proxy would not find them."""
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        del os.environ[name]
+    os.environ["no_proxy"] = "*"
+
+
+def allow_descriptors():
     """Some tests hold thousands of connections; a login usually allows 1024 descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)

@@ -1,6 +1,9 @@
-"""Debian's apt as a client. In a flat repository it requests paths such as "./Packages"."""
+"""Debian's apt as a client of both forms of repositories. In a flat one it requests paths such as
+"./Packages", in one with suites compressed indices and their names by hash."""
 
+import gzip
 import hashlib
+import lzma
 import os
 import shutil
 import subprocess
@@ -45,20 +48,54 @@ def run(*command, **options):
     return done.stdout + done.stderr
 
 
-def make_repository(folder, scratch):
-    """Creates a package, its Packages index and a Release file in one folder."""
+def make_package(folder, scratch):
     control = scratch / "package/DEBIAN/control"
     control.parent.mkdir(parents=True)
     control.write_text(CONTROL)
     package = folder / "h2server-test_1.0_all.deb"
     run("dpkg-deb", "--build", "--root-owner-group", str(control.parents[1]), str(package))
+    return package
+
+
+def entry(package, path):
+    """Returns the entry of a Packages index for a package at that path."""
     content = package.read_bytes()
-    index = (f"{CONTROL}Filename: ./{package.name}\nSize: {len(content)}\n"
-             f"SHA256: {hashlib.sha256(content).hexdigest()}\n\n").encode()
+    return (f"{CONTROL}Filename: {path}\nSize: {len(content)}\n"
+            f"SHA256: {sha256(content)}\n\n").encode()
+
+
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def make_flat_repository(folder, scratch):
+    """Creates a package, its Packages index and a Release file in one folder."""
+    package = make_package(folder, scratch)
+    index = entry(package, f"./{package.name}")
     (folder / "Packages").write_bytes(index)
     (folder / "Release").write_text(
-        f"Date: Sun, 06 Nov 1994 08:49:37 UTC\nSHA256:\n"
-        f" {hashlib.sha256(index).hexdigest()} {len(index)} Packages\n")
+        f"Date: Sun, 06 Nov 1994 08:49:37 UTC\nSHA256:\n {sha256(index)} {len(index)} Packages\n")
+    return package
+
+
+def make_repository(folder, scratch):
+    """Creates a pool with a package, and the suite "test" with its compressed indices, each of
+    which has a second name by its hash."""
+    pool = folder / "pool/main/h"
+    pool.mkdir(parents=True)
+    package = make_package(pool, scratch)
+    plain = entry(package, f"pool/main/h/{package.name}")
+    indices = folder / "dists/test/main/binary-amd64"
+    (indices / "by-hash/SHA256").mkdir(parents=True)
+    release = ("Suite: test\nCodename: test\nArchitectures: amd64\nComponents: main\n"
+               "Date: Sun, 06 Nov 1994 08:49:37 UTC\nAcquire-By-Hash: yes\nSHA256:\n")
+    for name, content in (("Packages", plain), ("Packages.gz", gzip.compress(plain)),
+                          ("Packages.xz", lzma.compress(plain))):
+        if name != "Packages":
+            (indices / name).write_bytes(content)
+            (indices / "by-hash/SHA256" / sha256(content)).write_bytes(content)
+        release += f" {sha256(content)} {len(content)} main/binary-amd64/{name}\n"
+    (folder / "dists/test/Release").write_text(release)
     return package
 
 
@@ -86,7 +123,7 @@ def test_flat_repository(server_for, apt, tmp_path):
     server = server_for(tls=False)
     folder = server.root / "repo"
     folder.mkdir()
-    package = make_repository(folder, tmp_path)
+    package = make_flat_repository(folder, tmp_path)
     sources = f"deb [trusted=yes] http://127.0.0.1:{server.port}/repo ./\n"
     said = apt(sources, "update")
     assert "Err:" not in said and "W:" not in said, said
@@ -95,3 +132,40 @@ def test_flat_repository(server_for, apt, tmp_path):
     assert (tmp_path / package.name).read_bytes() == package.read_bytes()
     again = apt(sources, "update")  # by If-Modified-Since
     assert "Hit:" in again and "Err:" not in again, again
+
+
+def test_repository_with_suites(server_for, apt, tmp_path):
+    server = server_for(tls=False)
+    folder = server.root / "debian"
+    folder.mkdir()
+    package = make_repository(folder, tmp_path)
+    base = f"http://127.0.0.1:{server.port}/debian"
+    sources = f"deb [trusted=yes] {base} test main\n"
+    said = apt(sources, "update")
+    assert "Err:" not in said and "W:" not in said, said
+    assert f"{base} test/main amd64 Packages" in said
+    assert apt(sources, "--print-uris", "-qq", "download", "h2server-test").startswith(
+        f"'{base}/pool/main/h/{package.name}'")
+    apt(sources, "download", "h2server-test")
+    assert (tmp_path / package.name).read_bytes() == package.read_bytes()
+    again = apt(sources, "update")
+    assert "Hit:" in again and "Err:" not in again, again
+
+
+def test_resumed_download(server_for, apt, tmp_path):
+    """apt asks for the rest of what it has (Range and If-Range)."""
+    server = server_for(tls=False)
+    folder = server.root / "resumed"
+    folder.mkdir()
+    package = make_repository(folder, tmp_path)
+    sources = f"deb [trusted=yes] http://127.0.0.1:{server.port}/resumed test main\n"
+    apt(sources, "update")
+    content = package.read_bytes()
+    partial = tmp_path / "apt/cache/archives/partial" / package.name
+    partial.write_bytes(content[:300])
+    for file in (partial, package):
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+    said = apt(sources, "-o", "Debug::Acquire::http=1", "--download-only", "-y", "install",
+               "h2server-test")
+    assert "Range: bytes=300-" in said and "206 Partial Content" in said, said
+    assert (tmp_path / "apt/cache/archives" / package.name).read_bytes() == content

@@ -44,7 +44,7 @@ def test_fields(protocol):
         seen = {name: fetch(server, protocol, f"/{name}") for name in
                 ("a.css", "no/x.txt", "assets/app.3f9a2b1c.js", "assets/app.js", "gone")}
     assert seen["a.css"].field("cache-control") == "max-age=3600"
-    assert seen["a.css"].field("x-a") == "b: c" == seen["gone"].field("x-a")
+    assert seen["a.css"].field("x-a") == seen["gone"].field("x-a") == "b: c"
     assert seen["no/x.txt"].field("x-a") is None
     assert "immutable" in seen["assets/app.3f9a2b1c.js"].field("cache-control")
     assert seen["assets/app.js"].field("cache-control") is None
@@ -244,7 +244,8 @@ def test_index_and_single_page(protocol):
         assert fetch(server, protocol, "/some/path", fields=browser).body == b"index"
         missing = fetch(server, protocol, "/some.js")
         assert missing.status == 404
-        assert "Accept" in missing.field("vary") == fetch(server, protocol, "/x", fields=browser).field("vary")
+        assert "Accept" in missing.field("vary")
+        assert fetch(server, protocol, "/x", fields=browser).field("vary") == missing.field("vary")
         assert fetch(server, protocol, "/?archive=zip").body == b"start", "it has an index"
 
 
