@@ -14,6 +14,9 @@ namespace h2server {
 
 namespace {
 
+// Room for them is allocated at once.
+constexpr std::size_t usual_fields = 4;
+
 // A handler must not set these: a second length or coding would make the framing ambiguous.
 bool is_set_by_server(std::string_view name) {
   constexpr std::array<std::string_view, 4> names = {"content-length", "transfer-encoding",
@@ -69,6 +72,7 @@ Response::Response(std::unique_ptr<BodySource> source, std::string_view content_
 
 Response& Response::add(std::string_view name, std::string_view value) & {
   check_field(name, value);
+  if (fields_.capacity() == 0) fields_.reserve(usual_fields);
   fields_.push_back({std::string(name), std::string(value)});
   return *this;
 }
@@ -77,6 +81,7 @@ Response& Response::replace(std::string_view name, std::string_view value) & {
   check_field(name, value);
   Line line{std::string(name), std::string(value)};  // they may be views of what is removed
   remove(line.name);
+  if (fields_.capacity() == 0) fields_.reserve(usual_fields);
   fields_.push_back(std::move(line));
   return *this;
 }

@@ -24,6 +24,22 @@ std::size_t bound_of(const ResponseHead& head) noexcept {
   return bound;
 }
 
+// Of the fields that a response has beside its file's, as most sites add them.
+constexpr std::size_t kept_others_max = 512;
+
+// Returns true if `text` consists of these fields, as EncodedHead::others does.
+bool holds(std::string_view text, std::span<const Field> fields) noexcept {
+  for (const Field& field : fields) {
+    for (const std::string_view part : {field.name, field.value}) {
+      if (!text.starts_with(part) || text.substr(part.size(), 1) != std::string_view("\0", 1)) {
+        return false;
+      }
+      text.remove_prefix(part.size() + 1);
+    }
+  }
+  return text.empty();
+}
+
 constexpr FrameHead last_data(std::uint32_t id) noexcept {
   return {.type = FrameType::data, .flags = flag::end_stream, .stream = id};
 }
@@ -110,25 +126,34 @@ void FrameSender::drop(H2Exchange& exchange) {
 bool FrameSender::is_encoded(const ResponseHead& head) const noexcept {
   return head.prepared_id != 0 && head.prepared_id == encoded_.prepared_id &&
          head.date_s == encoded_.date_s && encoder_.version() == encoded_.version &&
-         head.fields.empty();
+         holds(encoded_.others, head.fields);
+}
+
+void FrameSender::keep_encoded(const ResponseHead& head, std::uint64_t version,
+                               std::string_view block) {
+  std::size_t others = 0;
+  for (const Field& field : head.fields) others += field.name.size() + field.value.size() + 2;
+  if (others > kept_others_max || block.size() > encoded_.bytes.size()) return;
+  encoded_.prepared_id = 0;  // until it is whole
+  encoded_.others.clear();
+  for (const Field& field : head.fields) {
+    encoded_.others.append(field.name).append(1, '\0').append(field.value).append(1, '\0');
+  }
+  std::ranges::copy(block, encoded_.bytes.data());
+  encoded_.size = static_cast<std::uint8_t>(block.size());
+  encoded_.version = version;
+  encoded_.date_s = head.date_s;
+  encoded_.prepared_id = head.prepared_id;
 }
 
 char* FrameSender::encode_block(char* to, const ResponseHead& head) {
-  if (is_encoded(head)) {
-    std::memcpy(to, encoded_.bytes.data(), encoded_.bytes.size());  // a constant size
-    return to + encoded_.size;
-  }
   const std::uint64_t version = encoder_.version();
   char* end = encoder_.begin_block(to);
   for (const Field& field : head.prepared) end = encoder_.encode(end, field.name, field.value);
   for (const Field& field : head.fields) end = encoder_.encode(end, field.name, field.value);
   if (!head.date.empty()) end = encoder_.encode(end, "date", head.date);
-  const auto size = static_cast<std::size_t>(end - to);
-  const bool again = head.prepared_id != 0 && head.fields.empty();
-  if (again && encoder_.version() == version && size <= encoded_.bytes.size()) {
-    encoded_ = {head.prepared_id, head.date_s, version, static_cast<std::uint8_t>(size), {}};
-    std::memcpy(encoded_.bytes.data(), to, size);
-  }
+  const bool again = head.prepared_id != 0 && encoder_.version() == version;
+  if (again) keep_encoded(head, version, {to, end});
   return end;
 }
 
@@ -136,7 +161,8 @@ char* FrameSender::encode_block(char* to, const ResponseHead& head) {
 // END_STREAM if there is `content`.
 void FrameSender::append_block(std::uint32_t id, const ResponseHead& head, bool ends,
                                std::string_view content) {
-  const std::size_t bound = is_encoded(head) ? sizeof encoded_.bytes : bound_of(head);
+  const bool encoded = is_encoded(head);
+  const std::size_t bound = encoded ? encoded_.bytes.size() : bound_of(head);
   if (bound > frame_bytes_max_) {
     append_large_block(id, head, ends, bound);
     if (!content.empty()) append_frame(last_data(id), content);
@@ -144,7 +170,12 @@ void FrameSender::append_block(std::uint32_t id, const ResponseHead& head, bool 
   }
   const std::span<char> room = out_.reserve(2 * frame_head_bytes + bound + content.size());
   char* const block = room.data() + frame_head_bytes;
-  char* end = encode_block(block, head);
+  char* end = block + encoded_.size;
+  if (encoded) {
+    std::memcpy(block, encoded_.bytes.data(), encoded_.bytes.size());  // a constant size
+  } else {
+    end = encode_block(block, head);
+  }
   const std::uint8_t last = ends ? flag::end_stream : std::uint8_t{0};
   write_frame_head(room.data(), {.size = static_cast<std::uint32_t>(end - block),
                                  .type = FrameType::headers,

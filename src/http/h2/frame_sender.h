@@ -59,14 +59,15 @@ class FrameSender {
   [[nodiscard]] bool awaits_window() const noexcept { return window_.left() == 0; }
 
  private:
-  // A prepared head with its date, as encoded before. Valid while the encoder's version is the
-  // same.
+  // A prepared head with its date and its other fields, as encoded before. Valid while the
+  // encoder's version is the same.
   struct EncodedHead {
     std::uint64_t prepared_id = 0;  // 0: none
     std::int64_t date_s = 0;
     std::uint64_t version = 0;  // Encoder::version()
+    std::string others;         // of each other field the name, NUL, the value, NUL
     std::uint8_t size = 0;
-    std::array<char, 23> bytes{};
+    std::array<char, 39> bytes{};
   };
 
   void append_frame(FrameHead head, std::string_view payload);
@@ -74,6 +75,7 @@ class FrameSender {
                     std::string_view content = {});
   void append_large_block(std::uint32_t id, const ResponseHead& head, bool ends, std::size_t bound);
   char* encode_block(char* to, const ResponseHead& head);
+  void keep_encoded(const ResponseHead& head, std::uint64_t version, std::string_view block);
   [[nodiscard]] bool is_encoded(const ResponseHead& head) const noexcept;
 
   void schedule(H2Exchange& exchange);

@@ -204,7 +204,8 @@ TEST_F(NativeSession, SendsPreparedHeadsThatAreUnderstood) {
     const std::size_t which = random() % 4;
     if (which == 3) fields.push_back({":status", "404"});
     for (auto count = random() % 3; count > 0; --count) {
-      fields.push_back({"x-y", values[random() % values.size()]});
+      // Often the same, as the fields that a site adds to all its files.
+      fields.push_back({"x-y", values[random() % (random() % 4 == 0 ? values.size() : 2)]});
     }
     fields.push_back({"date", values[static_cast<std::size_t>(i) / 20 % values.size()]});
     ResponseHead head{.fields = fields};
