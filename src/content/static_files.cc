@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -12,6 +11,7 @@
 
 #include "base/fd.h"
 #include "content/archive.h"
+#include "content/archive_places.h"
 #include "content/attachment.h"
 #include "content/coding.h"
 #include "content/encoded_files.h"
@@ -20,8 +20,8 @@
 #include "file/content.h"
 #include "file/open_beneath.h"
 #include "h2server/compression.h"
-#include "h2server/failure.h"
 #include "h2server/query.h"
+#include "h2server/rate_limit.h"
 #include "http/file_head.h"
 #include "http/message.h"
 #include "io/engine.h"
@@ -65,9 +65,6 @@ Response redirect_to_directory(const Request& request) {
 
 bool names_directory(std::string_view path) { return path.empty() || path.ends_with('/'); }
 
-// Each holds a descriptor for the folder being read, and a zip also the list of its members.
-constexpr unsigned archives_max = 8;  // at once, of one handler
-
 // Most queries are for scripts in the page. They are not taken apart, which would allocate.
 bool may_have(const Request& request, std::string_view parameter) {
   return request.query().find(parameter) != std::string_view::npos;
@@ -83,24 +80,17 @@ std::optional<ArchiveFormat> archive_format(const Request& request) {
   return std::nullopt;
 }
 
-// An archive with its place among archives_max.
-class CountedArchive final : public BodySource {
+// An archive with its place.
+class PlacedArchive final : public BodySource {
  public:
-  // Throws HttpError(503) if there is no place.
-  CountedArchive(std::shared_ptr<std::atomic<unsigned>> running,
-                 std::unique_ptr<BodySource> archive)
-      : running_(std::move(running)), archive_(std::move(archive)) {
-    if (running_->fetch_add(1) < archives_max) return;
-    running_->fetch_sub(1);
-    throw HttpError(503, "too many archives at once");
-  }
-  ~CountedArchive() override { running_->fetch_sub(1); }
+  PlacedArchive(std::unique_ptr<ArchivePlaces::Place> place, std::unique_ptr<BodySource> archive)
+      : place_(std::move(place)), archive_(std::move(archive)) {}
 
   Task<Result<std::string_view>> read() override { return archive_->read(); }
   void interrupt() noexcept override { archive_->interrupt(); }
 
  private:
-  const std::shared_ptr<std::atomic<unsigned>> running_;
+  const std::unique_ptr<ArchivePlaces::Place> place_;
   const std::unique_ptr<BodySource> archive_;
 };
 
@@ -140,8 +130,7 @@ class StaticFiles {
   mutable Listings listings_;
   std::optional<EncodedFiles> encoded_;
   const Middleware compression_ = compression();  // of listings
-  const std::shared_ptr<std::atomic<unsigned>> archives_ =
-      std::make_shared<std::atomic<unsigned>>(0);
+  const std::shared_ptr<ArchivePlaces> archive_places_ = std::make_shared<ArchivePlaces>();
 };
 
 std::optional<Lookup> StaticFiles::known_index(std::string& path) const {
@@ -257,13 +246,15 @@ Task<Response> StaticFiles::archive(Request& request, ArchiveFormat format) cons
   const Result<base::Fd, int> opened =
       co_await file::open_beneath(io::Engine::current(), folder_->fd(), path, O_PATH | O_DIRECTORY);
   if (!opened) co_return refusal(file::kind_of_error(opened.error()));
+  auto place = ArchivePlaces::take(archive_places_, client_network(request));
+  if (place == nullptr) co_return refusal(Lookup::Kind::failed);
   std::string_view name = path;
   while (name.ends_with('/')) name.remove_suffix(1);
   name.remove_prefix(name.rfind('/') + 1);
   if (name.empty()) name = "files";
   const bool zip = format == ArchiveFormat::zip;
   auto made = make_archive(folder_, path, std::string(name), format, {.hidden = options_.hidden});
-  Response response(std::make_unique<CountedArchive>(archives_, std::move(made)),
+  Response response(std::make_unique<PlacedArchive>(std::move(place), std::move(made)),
                     zip ? "application/zip" : "application/x-tar");
   response.add("Content-Disposition", attachment(std::string(name) + (zip ? ".zip" : ".tar")));
   response.add("Cache-Control", "no-cache");
