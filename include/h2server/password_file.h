@@ -70,6 +70,7 @@ class PasswordFile {
 // As the other forms in h2server/authentication.h, but for the kinds of credentials that the file
 // has: Basic, Bearer or both. Without credentials that pass: 401 with a challenge for each kind, or
 // 429 or 503 with Retry-After. A wrong token is a failure of its client, as a wrong password is.
+// With a process per connection each process counts for itself, so that nothing limits guesses.
 //
 // A user has as many failures as ten clients, wherever they come from, and as fast as these are
 // forgotten. So one client can't keep a user out, and a thousand clients don't guess a hundred

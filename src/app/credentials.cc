@@ -38,17 +38,23 @@ bool expires_within(const std::string& certificate_file, int days) {
   return facts && facts->end_s < std::time(nullptr) + std::int64_t{days} * 24 * 3600;
 }
 
-Result<void, std::string> prepare_self_signed(const ServerOptions& server) {
+// Makes a pair if neither file exists.
+Result<void, std::string> make_missing(const ServerOptions& server) {
   const std::string& certificate = server.certificate_file;
   const bool has_certificate = exists(certificate);
   const bool has_key = exists(server.key_file);
   if (!has_certificate && !has_key) return net::make_self_signed(certificate, server.key_file);
   if (!has_certificate) net::finish_self_signed(certificate, server.key_file);
-  if (has_certificate && expires_within(certificate, 0)) {
+  return {};
+}
+
+Result<void, std::string> prepare_self_signed(const ServerOptions& server) {
+  const std::string& certificate = server.certificate_file;
+  if (expires_within(certificate, 0)) {
     base::log_warning("--self-signed makes a new certificate when both {} and {} are deleted",
                       certificate, server.key_file);
   }
-  return {};
+  return make_missing(server);
 }
 
 void name_pair(ServerOptions& server, const std::string& directory) {
@@ -58,18 +64,29 @@ void name_pair(ServerOptions& server, const std::string& directory) {
 
 std::string own_directory(const std::string& state) { return state + "/self-signed"; }
 
-// A pair of our own is renewed in time: nobody else has a use for it.
-void remove_expiring(const ServerOptions& server) {
+bool is_usable(const ServerOptions& server) {
+  const auto fit = net::inspect_key(server.certificate_file, server.key_file);
+  return fit == net::KeyFit::fits && !expires_within(server.certificate_file, renewal_days);
+}
+
+// Removes a pair of our own that is damaged or expires soon: nobody else has a use for it.
+void remove_useless(const ServerOptions& server) {
   const base::Fd lock = net::lock_folder_of(server.key_file);  // another server may be renewing it
-  if (!expires_within(server.certificate_file, renewal_days)) return;
-  ::unlink(server.certificate_file.c_str());
-  ::unlink(server.key_file.c_str());
+  const bool some = exists(server.certificate_file) || exists(server.key_file);
+  if (!some || is_usable(server)) return;
+  for (const std::string& file : {server.certificate_file, server.key_file}) {
+    if (::unlink(file.c_str()) == 0 || errno == ENOENT) continue;
+    base::log_warning("can't renew {}: {}", file, std::strerror(errno));
+  }
 }
 
 Result<void, std::string> prepare_own(ServerOptions& server, const std::string& directory) {
   name_pair(server, directory);
-  remove_expiring(server);
-  return prepare_self_signed(server);
+  // A certificate without its last name is finished first, since it is not useless.
+  Result<void, std::string> made = make_missing(server);
+  if (!made) return made;
+  remove_useless(server);
+  return make_missing(server);
 }
 
 Result<Credentials, std::string> prepare_own(ServerOptions& server) {

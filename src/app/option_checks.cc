@@ -45,6 +45,11 @@ Result<void, Stop> check_scheme(const IsGiven& given, const ServerOptions& serve
                                              "out",
                                              threads_option, kind.name)));
   }
+  if (given(auth_option) && server.scheme == ServerScheme::process_per_connection) {
+    return std::unexpected(wrong(fmt::format(
+        "{} does not work with {} {}: each process would count a client's wrong guesses anew",
+        auth_option, scheme_option, kind.name)));
+  }
   for (const char* const option : {queue_option, when_full_option}) {
     if (!given(option) || kind.queues) continue;
     return std::unexpected(
@@ -96,8 +101,8 @@ bool exists(const std::string& path) {
 
 struct Secret {
   std::string_view what;
-  std::string path;  // a file, or a directory with all that is in it
-  std::string_view remedy;
+  std::string path;         // a file, or a directory with all that is in it
+  std::string_view remedy;  // empty: that of where it would be served
 };
 
 // Returns what must stay secret and exists, or will exist when the server runs.
@@ -106,44 +111,61 @@ std::vector<Secret> secrets_of(const Options& options) {
   for (const ProtectedPath& area : options.site.protected_paths) {
     secrets.push_back({"the file of users", area.user_file, "move it"});
   }
-  const CertificateSource source = options.certificate;
-  const bool key_in_use =
-      source == CertificateSource::files || source == CertificateSource::self_signed;
+  const bool tls = !options.server.cleartext;
+  const bool key_named = options.certificate == CertificateSource::files ||
+                         options.certificate == CertificateSource::self_signed;
   // The usual key is worth a look even if it is not the one in use.
-  if (!options.server.cleartext && (key_in_use || exists(options.server.key_file))) {
-    secrets.push_back(
-        {"the private key", options.server.key_file, "move it, or name another with --key"});
+  if ((tls && key_named) || exists(options.server.key_file)) {
+    secrets.push_back({"the private key", options.server.key_file,
+                       tls ? "move it, or name another with --key" : "move it"});
   }
   const auto state = state_directory_name();
-  if (state && ((!options.server.cleartext && !key_in_use) || exists(*state))) {
-    secrets.push_back({"the directory of private keys", *state, "serve another directory"});
+  if (!state || (!exists(*state) && (!tls || key_named))) return secrets;
+  secrets.push_back({"the private keys in", *state, ""});
+  // They may be links to another place.
+  for (const char* const key : {"self-signed/server.key", "ca/server.key", "ca/ca.key"}) {
+    secrets.push_back({"the private key", fmt::format("{}/{}", *state, key), ""});
   }
   return secrets;
 }
 
+struct Served {
+  std::string_view what;
+  const std::string& directory;
+  std::string_view remedy;
+  bool (*shows)(const fs::path& file, const fs::path& directory, const Options& options);
+};
+
+bool root_shows(const fs::path& file, const fs::path& root, const Options& options) {
+  if (!is_within(file, root)) return false;
+  return options.files.hidden || !content::is_hidden(file.lexically_relative(root).string());
+}
+
+// Its folders are not served.
+bool uploads_show(const fs::path& file, const fs::path& directory, const Options& /*options*/) {
+  return file.parent_path() == directory;
+}
+
 // Refuses to serve what must stay secret.
 Result<void, Stop> check_secrets(const Options& options) {
-  struct Served {
-    std::string_view what;
-    const std::string& directory;
-    bool hidden;
-  };
-  std::vector<Served> all{{"root", options.server.root, options.files.hidden}};
+  std::vector<Served> all{{"root", options.server.root, "name another root", root_shows}};
   if (!options.upload_directory.empty()) {
-    all.push_back({"upload directory", options.upload_directory, true});
+    all.push_back({"upload directory", options.upload_directory, "name another with --upload-dir",
+                   uploads_show});
   }
-  const std::vector<Secret> secrets = secrets_of(options);
-  for (const Served& served : all) {
-    const fs::path outer = full_path(served.directory);
-    for (const Secret& secret : secrets) {
-      const fs::path inner = full_path(secret.path);
-      const bool shown =
-          is_within(inner, outer) &&
-          (served.hidden || !content::is_hidden(inner.lexically_relative(outer).string()));
-      if (!shown && !is_within(outer, inner)) continue;
+  for (const Secret& secret : secrets_of(options)) {
+    const fs::path target = full_path(secret.path);
+    const fs::path given(secret.path);
+    const fs::path name = full_path(given.parent_path().string()) / given.filename();
+    for (const Served& served : all) {
+      const fs::path directory = full_path(served.directory);
+      if (!served.shows(target, directory, options) && !served.shows(name, directory, options) &&
+          !is_within(directory, target)) {
+        continue;
+      }
       return std::unexpected(wrong(
-          fmt::format("{} {} and the {} {} overlap, so that it would be served; {}", secret.what,
-                      secret.path, served.what, served.directory, secret.remedy)));
+          fmt::format("the {} {} would show {} {}; {}", served.what, served.directory, secret.what,
+                      secret.path, secret.remedy.empty() ? served.remedy : secret.remedy)));
     }
   }
   return {};

@@ -19,6 +19,7 @@ inline constexpr const char* when_full_option = "--when-full";
 inline constexpr const char* certificate_option = "--cert";
 inline constexpr const char* key_option = "--key";
 inline constexpr const char* self_signed_option = "--self-signed";
+inline constexpr const char* auth_option = "--auth";
 inline constexpr const char* local_authority_option = "--local-ca";
 inline constexpr const char* hsts_option = "--hsts";
 inline constexpr const char* sendfile_option = "--sendfile";

@@ -174,6 +174,7 @@ void add_each(CLI::App& app, const char* name, Add add, const char* type, const 
          text)
       ->type_name(type)
       ->expected(1)
+      ->allow_extra_args(false)  // what follows may be the root
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
@@ -187,6 +188,7 @@ void declare_files(CLI::App& app, FilesOptions& files) {
                  "Files that stand for their directory, the first one first")
       ->type_name("NAME")
       ->delimiter(',')
+      ->allow_extra_args(false)  // what follows may be the root
       ->check(CLI::Validator(check_file_name, ""))
       ->capture_default_str();
   app.add_flag_callback(
@@ -248,9 +250,9 @@ void declare_site(CLI::App& app, SiteOptions& site) {
       [&site](const std::string& pattern) { site.headers.push_back(immutable_files(pattern)); },
       "PATTERN", "Let browsers keep files with a hash in their name: /assets/**");
   add_each(
-      app, "--auth",
+      app, auth_option,
       [&site](const std::string& text) { site.protected_paths.push_back(protected_path_of(text)); },
-      "PATH=FILE", "Ask for a password or a token below PATH; FILE is of htpasswd -B");
+      "PATH=FILE", "Ask for a password or a token below PATH; FILE: see htpasswd -B");
   add_each(
       app, "--cors", [&site](const std::string& origin) { site.cors_origins.push_back(origin); },
       "ORIGIN", "Let pages of that origin read the site; \"*\": all pages");

@@ -57,8 +57,8 @@ bool lies_at_or_below(std::string_view path, std::string_view top) {
   }
 }
 
-Middleware protection(const ProtectedPath& area) {
-  const Middleware inner = basic_authentication(area.path, PasswordFile(area.user_file));
+Middleware protection(const ProtectedPath& area, const PasswordFile& users) {
+  const Middleware inner = basic_authentication(area.path, users);
   return [path = area.path, around = inner.around()](Request& request, Next next) {
     return lies_at_or_below(request.path(), path) ? around(request, next) : next(request);
   };
@@ -121,7 +121,11 @@ void add_middleware(const SiteOptions& site, Console* console, Server& server) {
   if (site.hsts) server.use(strict_transport_security());
   if (!site.headers.empty()) server.use(header_rules(site.headers));
   if (!site.cors_origins.empty()) server.use(cors({.origins = site.cors_origins}));
-  for (const ProtectedPath& area : site.protected_paths) server.use(protection(area));
+  std::map<std::string, PasswordFile> users;  // one for a file, so that guesses count for all paths
+  for (const ProtectedPath& area : site.protected_paths) {
+    const auto file = users.try_emplace(area.user_file, area.user_file).first;
+    server.use(protection(area, file->second));
+  }
 }
 
 // An archive of a folder would hold the protected ones below it.

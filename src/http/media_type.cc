@@ -252,6 +252,7 @@ std::string_view media_type(std::string_view path) noexcept {
 }
 
 std::optional<std::string> normal_media_type(std::string_view text) {
+  if (text.size() > media_type_bytes_max) return std::nullopt;
   const std::string_view name = take_until(text, ';');
   const std::size_t slash = std::min(name.find('/'), name.size());
   if (!is_token(name.substr(0, slash)) || !is_token(name.substr(std::min(slash + 1, name.size()))))

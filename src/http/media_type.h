@@ -24,8 +24,12 @@ std::string_view media_type(std::string_view path) noexcept;
 // Longer extensions have no type.
 inline constexpr std::size_t extension_bytes_max = 32;
 
+// Longer types are refused: a field of a response has to fit into what clients accept.
+inline constexpr std::size_t media_type_bytes_max = 255;
+
 // Returns the type (RFC 9110, 8.3.1) with its name in lower case and its parameters behind "; ", or
-// nullopt if it is malformed. So types can be compared with those that browsers run scripts of.
+// nullopt if it is malformed or too long. So types can be compared with those that browsers run
+// scripts of.
 std::optional<std::string> normal_media_type(std::string_view text);
 
 // Types by extension, as http::MediaTypes takes them.

@@ -9,10 +9,12 @@
 #include <openssl/x509v3.h>
 
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <system_error>
 
 #include "net/tls_issue.h"
 #include "net/tls_objects.h"
@@ -30,6 +32,15 @@ std::string last_error() {
   ERR_clear_error();
   const char* const reason = ERR_reason_error_string(code);
   return reason != nullptr ? reason : "unknown error";
+}
+
+Result<Bio, std::string> open_file(const std::string& file) {
+  std::error_code failure;
+  // Opening a FIFO would wait for its writer.
+  if (std::filesystem::is_fifo(file, failure)) return std::unexpected("it is no regular file");
+  Bio bio(BIO_new_file(file.c_str(), "r"));
+  if (bio == nullptr) return std::unexpected(last_error());
+  return bio;
 }
 
 Certificate next_certificate(BIO* bio) {
@@ -79,8 +90,9 @@ std::vector<std::string> names_of(const X509* certificate) {
 }  // namespace
 
 Result<CertificateFacts, std::string> inspect_certificate(const std::string& certificate_file) {
-  const Bio bio(BIO_new_file(certificate_file.c_str(), "r"));
-  const Certificate first = bio != nullptr ? next_certificate(bio.get()) : nullptr;
+  const Result<Bio, std::string> bio = open_file(certificate_file);
+  if (!bio) return std::unexpected(bio.error());
+  const Certificate first = next_certificate(bio->get());
   if (first == nullptr) return std::unexpected(last_error());
   CertificateFacts facts;
   const std::optional<std::int64_t> begin_s = seconds_of(X509_get0_notBefore(first.get()));
@@ -91,7 +103,7 @@ Result<CertificateFacts, std::string> inspect_certificate(const std::string& cer
   facts.names = names_of(first.get());
   facts.fingerprint = fingerprint_of(first.get());
   facts.self_signed = X509_self_signed(first.get(), 0) == 1;
-  while (next_certificate(bio.get()) != nullptr) ++facts.others;
+  while (next_certificate(bio->get()) != nullptr) ++facts.others;
   ERR_clear_error();  // the end of the file
   return facts;
 }
@@ -103,16 +115,16 @@ Result<KeyFit, std::string> inspect_key(const std::string& certificate_file,
     *static_cast<bool*>(noted) = true;
     return -1;
   };
-  const Bio bio(BIO_new_file(key_file.c_str(), "r"));
-  const Key key(bio != nullptr ? PEM_read_bio_PrivateKey(bio.get(), nullptr, refuse, &asked)
-                               : nullptr);
+  const Result<Bio, std::string> bio = open_file(key_file);
+  if (!bio) return std::unexpected(bio.error());
+  const Key key(PEM_read_bio_PrivateKey(bio->get(), nullptr, refuse, &asked));
   if (key == nullptr) {
     std::string error = last_error();
     if (asked) return KeyFit::encrypted;
     return std::unexpected(std::move(error));
   }
-  const Bio other(BIO_new_file(certificate_file.c_str(), "r"));
-  const Certificate certificate = other != nullptr ? next_certificate(other.get()) : nullptr;
+  const Result<Bio, std::string> other = open_file(certificate_file);
+  const Certificate certificate = other ? next_certificate(other->get()) : nullptr;
   const bool fits =
       certificate != nullptr && X509_check_private_key(certificate.get(), key.get()) == 1;
   ERR_clear_error();

@@ -1,7 +1,7 @@
 // Reads a certificate file and a key file to describe them to the operator; serves nothing.
 //
-// Pure functions of the files, any thread. They wait for the disk; a FIFO would block them, so the
-// caller makes sure that the files are regular.
+// Pure functions of the files, any thread. They wait for the disk. What is no regular file can't be
+// read.
 #pragma once
 
 #include <cstdint>

@@ -172,7 +172,7 @@ Response refuse(int status, std::int64_t wait_ns) {
 }
 
 // The values of WWW-Authenticate, one for each kind of credentials that the file has (RFC 9110,
-// 11.6.1). Of the others the text is empty.
+// 11.6.1). Empty for a kind that it lacks.
 struct Challenges {
   Challenges(std::string_view realm, const server::PasswordTable& table) {
     std::string for_passwords = http::basic_challenge(realm);  // throws, whatever the file has
@@ -187,7 +187,7 @@ struct Challenges {
 // `why` follows the challenge for tokens.
 Response unauthorized(const Challenges& challenges, std::string_view why = {}) {
   Response response(401);
-  // In lines of their own, since some clients read one challenge of a line.
+  // In lines of their own, since some clients read one challenge per line.
   if (!challenges.basic.empty()) response.add("WWW-Authenticate", challenges.basic);
   if (!challenges.bearer.empty()) {
     response.add("WWW-Authenticate", challenges.bearer + std::string(why));
@@ -226,7 +226,8 @@ Task<Response> authenticate(Request& request, Next next, std::shared_ptr<State> 
 std::optional<Response> check_token(State& state, Request& request, std::string_view token,
                                     const Challenges& challenges) {
   const std::string* const user = state.table.tokens().find(token);
-  // None that is right is longer. Made for wrong ones too, which must not be faster.
+  // A right token is never longer. The digest is made for wrong ones too, so that they take as
+  // long.
   const auto digest = state.digest_of(token.substr(0, server::TokenTable::token_bytes_max));
   const bool remembered = state.passed.renew(digest, now_ns());
   if (user == nullptr || !remembered) {

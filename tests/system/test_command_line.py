@@ -63,8 +63,8 @@ def check_refused(done, statuses, *words):
 
 # --- help ----------------------------------------------------------------------------------------
 
-OPTIONS = ["-h,--help", "-r,--root", "--yes", "--no-listing", "--hidden", "--index", "--spa", "-p,--port", "--host", "-c,--cert", "-k,--key",
-           "--self-signed", "--h2c", "-n,--threads", "--upload-dir", "--upload-overwrite",
+OPTIONS = ["-h,--help", "-r,--root", "--yes", "--no-listing", "--hidden", "--index", "--spa",
+           "-p,--port", "--host", "-c,--cert", "-k,--key", "--self-signed", "--h2c", "-n,--threads", "--upload-dir", "--upload-overwrite",
            "--upload-max", "--upload-total", "--upload-reserve",
            "--scheme", "--io", "--connections-max", "--queue-size", "--when-full",
            "--requests-per-connection", "--h2", "--config", "--version"]
@@ -123,12 +123,14 @@ WRONG = {
     "self-signed without TLS": (["--self-signed"], ["--self-signed", "--h2c"]),
     "threads of a thread each": (["--scheme", "thread-per-connection", "-n", "4"],
                                  ["--threads", "thread-per-connection"]),
+    "guesses that no process counts":
+        (["--scheme", "process-per-connection", "--auth", "/=file"], ["--auth", "--scheme"]),
     "threads of a process each": (["--scheme", "process-per-connection", "-n", "4"],
                                   ["--threads", "process-per-connection"]),
     "limit of nothing": (["--upload-max", "1G"], ["--upload-max", "--upload-dir"]),
     "total of nothing": (["--upload-total", "1G"], ["--upload-total", "--upload-dir"]),
     "reserve of nothing": (["--upload-reserve", "1G"], ["--upload-reserve", "--upload-dir"]),
-    "uploads into a file": (["--upload-dir", "file"], ["file", "--upload-dir"]),
+    "uploads into a file": (["www", "--upload-dir", "file"], ["file", "--upload-dir"]),
     "uploads into the root": (["www", "--upload-dir", "www"], ["root", "www", "--upload-dir"]),
     "uploads below the root": (["www", "--upload-dir", "www/a/b"], ["www/a/b", "--upload-dir"]),
     "root below the uploads": (["www", "--upload-dir", "."], ["www", "--upload-dir"]),
@@ -137,7 +139,7 @@ WRONG = {
     "index that is a path": (["--index", "a/b"], ["--index", "a/b"]),
     "index that leads up": (["--index", "index.html,.."], ["--index", ".."]),
     "uploads below the root, in a directory to be made": (
-        ["--root", ".", "--upload-dir", "new/uploads"], ["new/uploads", "--upload-dir"]),
+        ["www", "--upload-dir", "www/new/uploads"], ["new/uploads", "--upload-dir"]),
     "uploads into the root by a link": (["www", "--upload-dir", "link"],
                                         ["link", "--upload-dir"]),
 }
@@ -170,7 +172,6 @@ KEYS_OF_OURS = {
     "another certificate": (["www", "-c", "cert/server.crt", "-k", "cert/server.key"], True),
     "cleartext": (["www", "--h2c"], True),
     "root below": (["www/state/h2server/ca", "--h2c"], True),
-    "uploads above": (["root", "--h2c", "--upload-dir", "www"], True),
     "uploads below": (["root", "--h2c", "--upload-dir", "www/state/h2server/ca"], True),
 }
 
@@ -184,6 +185,42 @@ def test_keys_of_ours_are_not_served(folder, arguments, exists):
     done = subprocess.run([BINARY, "-p", "0", *arguments], cwd=folder, capture_output=True,
                           text=True, timeout=10 * PATIENCE, check=False, env=environment)
     check_refused(done, [WRONG_USE], "private keys", "www/state/h2server", "www")
+
+
+def test_keys_of_ours_are_links(folder):
+    """Their directory is none that is served, but they are."""
+    (folder / "www/keys").mkdir()
+    (folder / "state/h2server").mkdir(parents=True)
+    (folder / "state/h2server/self-signed").symlink_to(folder / "www/keys")
+    environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
+    done = subprocess.run([BINARY, "-p", "0", "www"], cwd=folder, capture_output=True, text=True,
+                          timeout=10 * PATIENCE, check=False, env=environment)
+    check_refused(done, [WRONG_USE], "private key", "server.key", "www")
+
+
+def test_uploads_beside_a_state_directory_below(folder):
+    """Folders among the uploads are not served, so the start fails later, for another reason."""
+    (folder / "uploads/state/h2server").mkdir(parents=True)
+    environment = {**os.environ, "XDG_STATE_HOME": str(folder / "uploads/state")}
+    arguments = ["www", "--upload-dir", "uploads", "--error-pages", "absent"]
+    done = subprocess.run([BINARY, "--h2c", "-p", "0", *arguments], cwd=folder,
+                          capture_output=True, text=True, timeout=10 * PATIENCE, check=False,
+                          env=environment)
+    check_refused(done, [WRONG_USE], "error pages in absent")
+
+
+# Options that may be given again, with a value. What follows is the root.
+REPEATABLE = {
+    "--auth": "/private=users", "--cors": "https://a.example", "--header": "/** A: b",
+    "--immutable": "/assets/**", "--index": "index.html", "--type": "gcode=text/plain",
+}
+
+
+@pytest.mark.parametrize("option, value", REPEATABLE.items(), ids=REPEATABLE)
+def test_the_root_behind_an_option(folder, option, value):
+    for arguments in ([option, value], [option, value, option, value]):
+        check_refused(run(folder, "--h2c", "-p", "0", *arguments, "absent"), [WRONG_USE],
+                      "root absent")
 
 
 def test_no_directory_for_anything(folder):
@@ -214,6 +251,7 @@ CREDENTIALS = {
     "certificate is a folder": (["-c", "www"], [1, 2], ["www", "--cert"]),
     "key below the root": (["-k", "www/server.key"], [2], ["www/server.key", "--key"]),
     "key in the root above": (["--root", "."], [2], ["server.key", "--key"]),
+    "key in the root above, in cleartext": (["--h2c", "--root", "."], [2], ["server.key", "move"]),
     "key below a linked root": (["--root", "link", "-k", "www/server.key"], [2], ["server.key"]),
     "key to be made below the root, in a directory to be made": (
         ["--root", ".", "--self-signed", "-c", "tls/c.pem", "-k", "tls/k.pem"], [2],
@@ -256,7 +294,7 @@ def test_privileged_port(folder, plain_user, scheme, number):
     first = pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()
     if int(first) <= number:
         pytest.skip("this machine lets everybody have that port")
-    done = run(folder, "--h2c", "-p", str(number), "--scheme", scheme, user=plain_user)
+    done = run(folder, "www", "--h2c", "-p", str(number), "--scheme", scheme, user=plain_user)
     check_refused(done, [REFUSED_BY_THE_SYSTEM], f"port {number}", "privileges", "--port")
 
 
@@ -265,7 +303,7 @@ def test_privileged_port(folder, plain_user, scheme, number):
 @pytest.mark.parametrize("host", [["--host", "127.0.0.1"], []], ids=["one address", "all"])
 def test_port_in_use(folder, scheme, other, host):
     def check(port):
-        done = run(folder, "--h2c", "-p", str(port), "--scheme", scheme, *host)
+        done = run(folder, "www", "--h2c", "-p", str(port), "--scheme", scheme, *host)
         check_refused(done, [REFUSED_BY_THE_SYSTEM], str(port), "in use", "--port")
 
     if other in SCHEMES:
@@ -286,5 +324,5 @@ HOSTS = {
 
 @pytest.mark.parametrize("host, words", HOSTS.values(), ids=HOSTS)
 def test_host_that_is_not_ours(folder, host, words):
-    done = run(folder, "--h2c", "-p", "0", "--host", host)
+    done = run(folder, "www", "--h2c", "-p", "0", "--host", host)
     check_refused(done, [REFUSED_BY_THE_SYSTEM], *words)

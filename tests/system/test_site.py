@@ -17,6 +17,7 @@ import zipfile
 import pytest
 
 from support.environment import BINARY, tool
+from support.pairs import CHOSEN
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
 
@@ -66,6 +67,12 @@ def test_other_origins(protocol):
             assert answer.field("access-control-allow-origin") == allowed
 
 
+# Refused there, since each process would count wrong guesses anew.
+one_process = pytest.mark.skipif(CHOSEN is not None and CHOSEN.forks,
+                                 reason="--auth needs one process")
+
+
+@one_process
 def test_passwords(protocol, tmp_path):
     users = tmp_path / "users"
     users.write_text(USERS)
@@ -93,6 +100,7 @@ TOKEN = "2f7c1a90d3b84e56a1b0c9d8e7f60514"
 TOKENS = "ci:{SHA256}" + hashlib.sha256(TOKEN.encode()).hexdigest() + "\n"
 
 
+@one_process
 @pytest.mark.parametrize("mode", ["--http1.1", "--http2-prior-knowledge"])
 def test_tokens(mode, tmp_path):
     users = tmp_path / "users"
@@ -168,6 +176,19 @@ def test_browsers_do_not_guess_types(protocol):
             assert answer.field("x-content-type-options") == "nosniff", target
 
 
+@one_process
+def test_paths_share_the_guesses_at_a_file(tmp_path):
+    users = tmp_path / "users"
+    users.write_text(TOKENS)
+    with Server("--auth", f"/a={users}", "--auth", f"/b={users}") as server:
+        wrong = [("authorization", "Bearer wrong")]
+        for target in ("/a/x", "/b/x") * 5:
+            assert fetch(server, PROTOCOLS[0], target, fields=wrong).status == 401
+        assert fetch(server, PROTOCOLS[0], "/a/x", fields=wrong).status == 429
+        assert fetch(server, PROTOCOLS[0], "/b/x", fields=wrong).status == 429
+
+
+@one_process
 def test_archives(protocol, tmp_path):
     users = tmp_path / "users"
     users.write_text(USERS)

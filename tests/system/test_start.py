@@ -132,6 +132,42 @@ def test_certificate_of_ours_that_expires(bare):
         check_names(server)
 
 
+def spoil_certificate(pair):
+    (pair / "server.crt").write_bytes(b"no certificate")
+
+
+def spoil_key(pair):
+    (pair / "server.key").write_bytes((pair / "server.crt").read_bytes())
+
+
+def take_certificate(pair):
+    (pair / "server.crt").unlink()
+
+
+def take_key(pair):
+    (pair / "server.key").unlink()
+
+
+def exchange_for_a_fifo(pair):
+    (pair / "server.crt").unlink()
+    os.mkfifo(pair / "server.crt")
+
+
+@pytest.mark.parametrize("damage", [spoil_certificate, spoil_key, take_certificate, take_key,
+                                    exchange_for_a_fifo])
+def test_damaged_pair_of_ours(bare, damage):
+    """It is made anew, since nobody else has a use for it."""
+    server = bare("-p", "0", tls=True)
+    with with_state(server) as certificates:
+        old = (certificates / "server.crt").read_bytes()
+        server.stop()
+        damage(certificates)
+        server.start()
+        server.certificate = certificates / "server.crt"
+        assert server.certificate.read_bytes() != old
+        assert page(server, PROTOCOLS[3]) == b"page"
+
+
 def test_nowhere_to_keep_a_certificate(bare, tmp_path):
     """As in a container whose user has no home."""
     server = bare("-p", "0", "-r", "{root}", tls=True)

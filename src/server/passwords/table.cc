@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/keyed_hash.h"
+#include "base/text.h"
 #include "server/passwords/hash.h"
 
 namespace h2server::server {
@@ -42,7 +43,9 @@ Result<void, std::string> PasswordTable::add(std::string_view line) {
   if (std::ranges::any_of(user, is_control)) return refuse("a control character in a user's name");
   const std::string_view rest = line.substr(colon + 1);
   const std::string_view hash = rest.substr(0, rest.find(':'));
-  if (hash.starts_with(TokenTable::prefix)) return tokens_.add(user, hash);
+  if (base::equals_ignoring_case(hash.substr(0, TokenTable::prefix.size()), TokenTable::prefix)) {
+    return tokens_.add(user, hash);
+  }
   if (Result<void, std::string> good = check_password_hash(hash); !good) {
     return refuse(good.error() + "; `htpasswd -B` makes a better one");
   }

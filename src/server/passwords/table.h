@@ -24,8 +24,7 @@ class PasswordTable {
 
   // Computes a hash, as is_password_of() does. For a user who does not exist, that of another one
   // whom the name selects, always the same: so neither a time nor its spread over many names shows
-  // who exists.
-  // Only for a table that has passwords.
+  // who exists. Only for a table that has passwords.
   [[nodiscard]] Result<bool> is_right(const std::string& user, const std::string& password) const;
 
   [[nodiscard]] bool has_passwords() const noexcept { return !hashes_.empty(); }

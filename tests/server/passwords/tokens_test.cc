@@ -126,9 +126,6 @@ TEST(PasswordTable, RefusesLinesOfTokens) {
       {":{SHA256}" + of_abc, "users:1: no user's name"},
       {"a\tb:{SHA256}" + of_abc, "users:1: a control character in a user's name"},
       {"a:{SHA256}" + of_abc + "\nb:{SHA256}" + of_abc, "users:2: a token that is there already"},
-      {"a:{sha256}" + of_abc,
-       "users:1: a plain text or a hash of DES can be guessed fast; `htpasswd -B` makes a better "
-       "one"},
   };
   for (const auto& [text, error] : rows) {
     const auto table = PasswordTable::parse(text, "users");
@@ -136,6 +133,7 @@ TEST(PasswordTable, RefusesLinesOfTokens) {
     EXPECT_EQ(table.error(), error);
     EXPECT_EQ(table.error().find(of_abc), std::string::npos);
   }
+  EXPECT_TRUE(PasswordTable::parse("a:{sha256}" + of_abc, "users")) << "in any case";
 }
 
 }  // namespace
