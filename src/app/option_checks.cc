@@ -155,7 +155,8 @@ Result<void, Stop> check_secrets(const Options& options) {
   }
   for (const Secret& secret : secrets_of(options)) {
     const fs::path target = full_path(secret.path);
-    const fs::path given(secret.path);
+    // A link to it shows it as well.
+    const fs::path given = "." / fs::path(secret.path);
     const fs::path name = full_path(given.parent_path().string()) / given.filename();
     for (const Served& served : all) {
       const fs::path directory = full_path(served.directory);

@@ -298,6 +298,7 @@ WRONG = {
     "encoded path to protect": ["--auth", "/my%20docs=users"],
     "dots in a path to protect": ["--auth", "/a/../private=users"],
     "users below the root": ["--auth", "/private=users"],
+    "link to hidden users below the root": ["--auth", "/private=link"],
     "file to protect": ["--auth", "/users=/dev/null"],
     "rule without a value": ["--header", "/**"],
     "rule without a path": ["--header", "x Cache-Control: a"],
@@ -324,6 +325,8 @@ WRONG = {
 @pytest.mark.parametrize("arguments", WRONG.values(), ids=WRONG)
 def test_wrong_use(arguments, tmp_path):
     (tmp_path / "users").write_text(USERS)
+    (tmp_path / ".users").write_text(USERS)
+    (tmp_path / "link").symlink_to(".users")
     (tmp_path / "token").write_text("ci:{SHA256}abc\n")
     (tmp_path / "root").mkdir()
     done = subprocess.run([BINARY, "--h2c", "-p", "0", *arguments], cwd=tmp_path, check=False,
