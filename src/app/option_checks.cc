@@ -141,7 +141,7 @@ bool root_shows(const fs::path& file, const fs::path& root, const Options& optio
   return options.files.hidden || !content::is_hidden(file.lexically_relative(root).string());
 }
 
-// Its folders are not served.
+// Only files directly in it are served.
 bool uploads_show(const fs::path& file, const fs::path& directory, const Options& /*options*/) {
   return file.parent_path() == directory;
 }

@@ -121,7 +121,7 @@ void add_middleware(const SiteOptions& site, Console* console, Server& server) {
   if (site.hsts) server.use(strict_transport_security());
   if (!site.headers.empty()) server.use(header_rules(site.headers));
   if (!site.cors_origins.empty()) server.use(cors({.origins = site.cors_origins}));
-  std::map<std::string, PasswordFile> users;  // one for a file, so that guesses count for all paths
+  std::map<std::string, PasswordFile> users;  // one per file: its paths share the count of guesses
   for (const ProtectedPath& area : site.protected_paths) {
     const auto file = users.try_emplace(area.user_file, area.user_file).first;
     server.use(protection(area, file->second));

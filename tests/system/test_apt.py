@@ -119,19 +119,25 @@ def apt(tmp_path):
     return execute
 
 
+def check_download(apt, sources, index, package, folder):
+    """`index` is what apt calls the list of packages."""
+    said = apt(sources, "update")
+    assert "Err:" not in said and "W:" not in said, said
+    assert index in said
+    apt(sources, "download", "h2server-test")
+    assert (folder / package.name).read_bytes() == package.read_bytes()
+    again = apt(sources, "update")  # by If-Modified-Since
+    assert "Hit:" in again and "Err:" not in again, again
+
+
 def test_flat_repository(server_for, apt, tmp_path):
     server = server_for(tls=False)
     folder = server.root / "repo"
     folder.mkdir()
     package = make_flat_repository(folder, tmp_path)
     sources = f"deb [trusted=yes] http://127.0.0.1:{server.port}/repo ./\n"
-    said = apt(sources, "update")
-    assert "Err:" not in said and "W:" not in said, said
-    assert f"http://127.0.0.1:{server.port}/repo ./ Packages" in said
-    apt(sources, "download", "h2server-test")
-    assert (tmp_path / package.name).read_bytes() == package.read_bytes()
-    again = apt(sources, "update")  # by If-Modified-Since
-    assert "Hit:" in again and "Err:" not in again, again
+    check_download(apt, sources, f"http://127.0.0.1:{server.port}/repo ./ Packages", package,
+                   tmp_path)
 
 
 def test_repository_with_suites(server_for, apt, tmp_path):
@@ -141,15 +147,10 @@ def test_repository_with_suites(server_for, apt, tmp_path):
     package = make_repository(folder, tmp_path)
     base = f"http://127.0.0.1:{server.port}/debian"
     sources = f"deb [trusted=yes] {base} test main\n"
-    said = apt(sources, "update")
-    assert "Err:" not in said and "W:" not in said, said
-    assert f"{base} test/main amd64 Packages" in said
+    check_download(apt, sources, f"{base} test/main amd64 Packages", package, tmp_path)
+    (tmp_path / package.name).unlink()  # apt says nothing of what it has
     assert apt(sources, "--print-uris", "-qq", "download", "h2server-test").startswith(
         f"'{base}/pool/main/h/{package.name}'")
-    apt(sources, "download", "h2server-test")
-    assert (tmp_path / package.name).read_bytes() == package.read_bytes()
-    again = apt(sources, "update")
-    assert "Hit:" in again and "Err:" not in again, again
 
 
 def test_resumed_download(server_for, apt, tmp_path):

@@ -2,6 +2,7 @@
 Firefox request ranges."""
 
 import json
+import pathlib
 import re
 import shutil
 import subprocess
@@ -124,21 +125,8 @@ def check_played(seen, duration_s):
 
 
 # Returns a promise.
-SEEK = """
-return new Promise((resolve, reject) => {
-  const element = document.querySelector('video, audio');
-  element.muted = true;
-  const fail = () => reject(new Error(`media error: ${element.error?.message}`));
-  const seek = () => {
-    element.addEventListener('seeked', () => resolve({
-      duration: element.duration, time: element.currentTime, ready: element.readyState }));
-    element.currentTime = element.duration - 1;
-  };
-  element.addEventListener('error', fail);
-  if (element.error) fail();
-  if (element.readyState >= HTMLMediaElement.HAVE_METADATA) seek();
-  else element.addEventListener('loadedmetadata', seek);
-});
+SEEK = f"""{(pathlib.Path(__file__).parent / "clients/seek.js").read_text()}
+return seekToTheEnd(document.querySelector('video, audio'));
 """
 
 

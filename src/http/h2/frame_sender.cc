@@ -24,7 +24,7 @@ std::size_t bound_of(const ResponseHead& head) noexcept {
   return bound;
 }
 
-// Of the fields that a response has beside its file's, as most sites add them.
+// Bytes of other fields that are kept, in each connection. Most sites add fewer.
 constexpr std::size_t kept_others_max = 512;
 
 // Returns true if `text` consists of these fields, as EncodedHead::others does.
