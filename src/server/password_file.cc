@@ -1,9 +1,5 @@
 #include "h2server/password_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <optional>
 #include <stdexcept>
@@ -12,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/fd.h"
 #include "base/keyed_hash.h"
+#include "file/whole_file.h"
 #include "h2server/authentication.h"
 #include "h2server/authorization.h"
 #include "h2server/blocking.h"
@@ -40,30 +36,13 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-[[noreturn]] void throw_errno(const std::string& path) {
-  throw std::system_error(errno, std::generic_category(), path);
-}
-
 // Throws as the constructor of PasswordFile.
 std::string read_file(const std::string& path) {
-  constexpr std::size_t size_max = 16 << 20;
-  // Not blocked by a FIFO without a writer, which is refused.
-  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!file.valid()) throw_errno(path);
-  struct stat status{};
-  if (::fstat(file.get(), &status) != 0) throw_errno(path);
-  if (!S_ISREG(status.st_mode)) throw std::invalid_argument(path + ": not a regular file");
-  std::string text;
-  // The size may change while it is read.
-  std::string piece(64 << 10, '\0');
-  for (;;) {
-    const ssize_t size = ::read(file.get(), piece.data(), piece.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) throw_errno(path);
-    if (size == 0) return text;
-    text.append(piece, 0, static_cast<std::size_t>(size));
-    if (text.size() > size_max) throw std::invalid_argument(path + ": more than 16 MiB");
-  }
+  Result<std::string, int> text = file::read_whole_file(path, 16 << 20);
+  if (text) return *std::move(text);
+  if (text.error() == ENOTSUP) throw std::invalid_argument(path + ": not a regular file");
+  if (text.error() == EFBIG) throw std::invalid_argument(path + ": more than 16 MiB");
+  throw std::system_error(text.error(), std::generic_category(), path);
 }
 
 server::PasswordTable read_table(const std::string& path) {
