@@ -40,6 +40,10 @@ enum class ClientCertificates : std::uint8_t {
 // The library may be built without libnghttp2; then start() fails for `nghttp2`.
 enum class Http2Implementation : std::uint8_t { native, nghttp2 };
 
+// Who protects the records of TLS 1.3 after the handshake, which is always OpenSSL's. `own` costs
+// less CPU time and memory; the ciphers are OpenSSL's with both. TLS 1.2 is OpenSSL's altogether.
+enum class TlsRecordLayer : std::uint8_t { own, openssl };
+
 // A place to listen at: a host and a port, the path of a Unix socket, or a descriptor.
 struct ListenerOptions {
   std::string host = {};     // as in ServerOptions
@@ -70,6 +74,7 @@ struct ServerOptions {
   // ClientCertificates. For clients that use TLS only.
   std::string client_ca_file = {};
   ClientCertificates client_certificates = ClientCertificates::none;
+  TlsRecordLayer tls_record_layer = TlsRecordLayer::own;
   // Workers; 0: the scheme's default, which is 1, or 64 in a pool; see processors_allowed().
   // Ignored by schemes with a thread or a process per connection.
   unsigned threads = 0;

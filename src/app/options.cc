@@ -298,6 +298,8 @@ void declare(CLI::App& app, Options& options, std::optional<ServerScheme>& schem
       "Send large files by sendfile over plain HTTP/1.1; they must not change");
   add_choice(app, "--h2", server.http2, http2_names(),
              "HTTP/2 implementation: native or nghttp2 (libnghttp2)");
+  add_choice(app, "--tls-records", server.tls_record_layer, tls_record_layer_names(),
+             "Records of TLS 1.3 after the handshake: own or openssl");
   app.set_config("--config", "", "Read options from a TOML file")->type_name("FILE");
   app.allow_config_extras(false);
   app.set_version_flag("--version", "h2server " H2SERVER_VERSION);

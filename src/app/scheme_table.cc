@@ -63,6 +63,10 @@ std::map<std::string, Http2Implementation> http2_names() {
   return {{"native", Http2Implementation::native}, {"nghttp2", Http2Implementation::nghttp2}};
 }
 
+std::map<std::string, TlsRecordLayer> tls_record_layer_names() {
+  return {{"own", TlsRecordLayer::own}, {"openssl", TlsRecordLayer::openssl}};
+}
+
 std::string scheme_table() {
   std::string table = fmt::format("{:24}{:17}{:21}{}\n", "--scheme", "--io", "who accepts",
                                   "how a connection is handed over");

@@ -1,4 +1,4 @@
-// What the command line says about schemes, engines and HTTP/2 implementations.
+// What the command line says about schemes, engines and implementations.
 #pragma once
 
 #include <map>
@@ -11,6 +11,7 @@ namespace h2server::app {
 std::map<std::string, ServerScheme> scheme_names();
 std::map<std::string, IoEngine> engine_names();
 std::map<std::string, Http2Implementation> http2_names();
+std::map<std::string, TlsRecordLayer> tls_record_layer_names();
 
 // Returns the text of --scheme help.
 std::string scheme_table();

@@ -7,6 +7,7 @@
 
 #include "base/c_callback.h"
 #include "net/tls_credentials.h"
+#include "net/tls_handover.h"
 
 namespace h2server::net {
 
@@ -49,7 +50,7 @@ void TlsContext::Free::operator()(ssl_ctx_st* context) const noexcept { SSL_CTX_
 
 Result<std::shared_ptr<const TlsContext>, std::string> TlsContext::open(
     const std::string& certificate_file, const std::string& key_file, const Passphrase& passphrase,
-    const std::optional<TlsClients>& clients) {
+    const std::optional<TlsClients>& clients, TlsRecordLayer record_layer) {
   auto made = std::make_shared<TlsContext>();
   made->context_.reset(SSL_CTX_new(TLS_server_method()));
   SSL_CTX* const context = made->get();
@@ -75,6 +76,10 @@ Result<std::shared_ptr<const TlsContext>, std::string> TlsContext::open(
   if (clients) {
     const Result<void, std::string> asked = ask_for_certificates(context, *clients);
     if (!asked) return std::unexpected(asked.error());
+  }
+  made->own_records_ = record_layer == TlsRecordLayer::own;
+  if (made->own_records_ && !TlsHandover::install(context)) {
+    return std::unexpected("can't set up TLS: " + last_error());
   }
   made->warning_ = validity_warning(context, certificate_file);
   return made;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "h2server/options.h"
 #include "h2server/result.h"
 #include "net/tls_clients.h"
 #include "net/tls_tickets.h"
@@ -27,9 +28,12 @@ class TlsContext {
   // for the operator.
   static Result<std::shared_ptr<const TlsContext>, std::string> open(
       const std::string& certificate_file, const std::string& key_file,
-      const Passphrase& passphrase = {}, const std::optional<TlsClients>& clients = {});
+      const Passphrase& passphrase = {}, const std::optional<TlsClients>& clients = {},
+      TlsRecordLayer record_layer = TlsRecordLayer::own);
 
   [[nodiscard]] ssl_ctx_st* get() const noexcept { return context_.get(); }
+  // Returns true if TLS 1.3's records are TlsRecords' after the handshake.
+  [[nodiscard]] bool own_records() const noexcept { return own_records_; }
   // Returns a line for the operator if clients will not accept the certificate; else empty.
   [[nodiscard]] const std::string& warning() const noexcept { return warning_; }
 
@@ -40,6 +44,7 @@ class TlsContext {
   TicketKeys tickets_;
   std::unique_ptr<ssl_ctx_st, Free> context_;
   std::string warning_;
+  bool own_records_ = false;
 };
 
 }  // namespace h2server::net

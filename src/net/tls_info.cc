@@ -35,14 +35,18 @@ ClientCertificate describe(X509* certificate) {
 
 }  // namespace
 
-TlsInfo tls_info(const ssl_st& ssl) {
-  TlsInfo info{.version = text_of(SSL_get_version(&ssl)),
-               .cipher = text_of(SSL_CIPHER_standard_name(SSL_get_current_cipher(&ssl))),
-               .server_name = text_of(SSL_get_servername(&ssl, TLSEXT_NAMETYPE_host_name))};
-  // One that fails the verification ends the handshake, so this one has passed it.
-  if (X509* const certificate = SSL_get0_peer_certificate(&ssl)) {
-    info.client_certificate = describe(certificate);
-  }
+// A certificate that fails the verification ends the handshake, so this one has passed it.
+TlsSession::TlsSession(const ssl_st& ssl)
+    : version_(SSL_get_version(&ssl)),
+      cipher_(SSL_get_current_cipher(&ssl)),
+      server_name_(text_of(SSL_get_servername(&ssl, TLSEXT_NAMETYPE_host_name))),
+      client_certificate_(SSL_get1_peer_certificate(&ssl)) {}
+
+TlsInfo TlsSession::info() const {
+  TlsInfo info{.version = text_of(version_),
+               .cipher = text_of(SSL_CIPHER_standard_name(cipher_)),
+               .server_name = server_name_};
+  if (client_certificate_ != nullptr) info.client_certificate = describe(client_certificate_.get());
   ERR_clear_error();  // the transport expects an empty queue
   return info;
 }

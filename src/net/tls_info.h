@@ -1,13 +1,28 @@
-// What a handler may know of a connection's TLS session.
+// TlsSession: what a handler may know of a connection's TLS session. It outlives OpenSSL's object.
 #pragma once
 
+#include <string>
+
 #include "h2server/connection_info.h"
+#include "net/tls_objects.h"
 
 struct ssl_st;
+struct ssl_cipher_st;
 
 namespace h2server::net {
 
-// Call it once the handshake is complete.
-TlsInfo tls_info(const ssl_st& ssl);
+class TlsSession {
+ public:
+  // The handshake is complete.
+  explicit TlsSession(const ssl_st& ssl);
+
+  [[nodiscard]] TlsInfo info() const;
+
+ private:
+  const char* version_;
+  const ssl_cipher_st* cipher_;  // OpenSSL's, never freed
+  std::string server_name_;
+  Certificate client_certificate_;  // null: none
+};
 
 }  // namespace h2server::net

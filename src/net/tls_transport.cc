@@ -16,7 +16,7 @@ namespace h2server::net {
 
 namespace {
 
-constexpr std::size_t record_bytes = 16 * 1024;  // RFC 8446, 5.1: largest plaintext of a record
+constexpr std::size_t record_bytes = tls_content_bytes_max;
 // The peer can use a record only when all of it has arrived. While the congestion window is small,
 // and after a pause, which shrinks it again, a record fits in one packet: 1500 bytes, less 72 for
 // IPv6, TCP and its timestamps, and 29 for the record's overhead.
@@ -26,8 +26,8 @@ constexpr std::int64_t pause_ms = 1000;
 // Bytes encrypted per send: enough to make the system call cheap relative to the encryption, few
 // enough to stay in the cache (100 MB: eight records cost 14 % more CPU time than four, two 8 %).
 constexpr std::size_t batch_bytes = 4 * record_bytes;
-// Maximum unsent output: a batch, and OpenSSL's own answers to a peer that requests new keys
-// repeatedly (RFC 8446, 4.6.3) without reading them.
+// Maximum unsent output: a batch, and answers to a peer that requests new keys repeatedly (RFC
+// 8446, 4.6.3) without reading them.
 constexpr std::size_t answers_bytes_max = 2 * batch_bytes;
 
 // For a client that used http:// by mistake. After an alert it would show an empty page.
@@ -86,7 +86,9 @@ struct TlsBio {
 };
 
 TlsTransport::TlsTransport(io::Engine& engine, base::Fd connection, const TlsContext& context)
-    : tcp_(engine, std::move(connection)), ssl_(SSL_new(context.get()), SSL_free) {
+    : tcp_(engine, std::move(connection)),
+      own_records_(context.own_records()),
+      ssl_(SSL_new(context.get()), SSL_free) {
   BIO* const bio = BIO_new(TlsBio::method());
   if (ssl_ == nullptr || bio == nullptr) base::out_of_memory();
   BIO_set_data(bio, this);
@@ -99,6 +101,16 @@ TlsTransport::~TlsTransport() = default;
 
 Task<Result<void>> TlsTransport::handshake(std::uint32_t timeout_ms, std::uint32_t linger_ms) {
   linger_ms_ = linger_ms;
+  std::optional<TlsHandover> handover;
+  if (own_records_) handover.emplace(ssl_.get());
+  const Result<void> done = co_await shake_hands(timeout_ms);
+  if (done) end_handshake(handover ? &*handover : nullptr);
+  handover.reset();  // before the object that it refers to
+  if (records_ != nullptr) ssl_.reset();
+  co_return done;
+}
+
+Task<Result<void>> TlsTransport::shake_hands(std::uint32_t timeout_ms) {
   // One deadline for the whole handshake: single bytes do not prolong it.
   const std::int64_t until_ms = engine().now_ms() + timeout_ms;
   base::Pace pace = base::Pace::deadline(timeout_ms);
@@ -141,21 +153,33 @@ Task<void> TlsTransport::send_alert() {
   if (written) co_await linger(tcp_, linger_ms_);
 }
 
-std::string_view TlsTransport::protocol() const noexcept {
+void TlsTransport::end_handshake(TlsHandover* handover) {
   const unsigned char* name = nullptr;
   unsigned size = 0;
   SSL_get0_alpn_selected(ssl_.get(), &name, &size);
-  return {reinterpret_cast<const char*>(name), size};
+  const std::string_view chosen(reinterpret_cast<const char*>(name), size);
+  for (const std::string_view known : {"h2", "http/1.1"}) {
+    if (chosen == known) protocol_ = known;
+  }
+  session_.emplace(*ssl_);
+  if (handover != nullptr) records_ = handover->take();
 }
 
 bool TlsTransport::has_input() const noexcept {
-  return !input_.empty() || SSL_has_pending(ssl_.get()) != 0;
+  return !input_.empty() || (ssl_ != nullptr && SSL_has_pending(ssl_.get()) != 0);
 }
 
-// Decrypts as much as is available and fits into `room`; sets ending_ if no more follows. OpenSSL's
-// error queue, which is costly to clear (2 % of a small request), is empty before and after. If
-// OpenSSL needs more input, the queue stays empty.
+// Decrypts as much as is available and fits into `room`; sets ending_ if no more follows.
 std::size_t TlsTransport::decrypt(std::span<char> room) {
+  if (records_ == nullptr) return decrypt_by_openssl(room);
+  const std::size_t size = records_->open(input_, room, encrypted_);
+  ending_ = records_->ending();
+  return size;
+}
+
+// OpenSSL's error queue, which is costly to clear (2 % of a small request), is empty before and
+// after. If OpenSSL needs more input, the queue stays empty.
+std::size_t TlsTransport::decrypt_by_openssl(std::span<char> room) {
   std::size_t filled = 0;
   do {
     std::size_t got = 0;
@@ -178,19 +202,18 @@ Task<Result<io::Lease>> TlsTransport::read_plain(std::uint32_t timeout_ms) {
   for (;;) {
     if (encrypted_.size() > answers_bytes_max) ending_ = Ending::broken;
     if (ending_ == Ending::closed) co_return io::Lease();
-    if (ending_ == Ending::broken) co_return std::unexpected(Error{EPROTO, "TLS"});
+    if (ending_ == Ending::broken) {
+      co_await send_alert();
+      co_return std::unexpected(Error{EPROTO, "TLS"});
+    }
     if (has_input()) {
       io::Lease plain = engine().borrow();
       plain.set_size(decrypt(plain.room()));
       if (input_.empty()) lease_.end();
       if (!plain.empty()) co_return std::move(plain);
-      if (ending_ == Ending::broken) {
-        plain = io::Lease();
-        co_await send_alert();
-      }
       if (ending_ != Ending::none) continue;
     }
-    // OpenSSL's own answers, to a KeyUpdate or an attempt at renegotiation.
+    // Answers to a KeyUpdate or an attempt at renegotiation.
     if (!encrypted_.empty() && !flushing_) {
       flushing_ = true;
       constexpr std::uint32_t answer_ms_max = 60'000;  // to a KeyUpdate, of a read without a limit
@@ -220,30 +243,38 @@ std::size_t TlsTransport::record_bytes_max() noexcept {
 
 // Encrypts up to a batch of plaintext into encrypted_, in full records while there is enough.
 Result<void> TlsTransport::encrypt(base::BufferChain& bytes) {
-  std::array<char, record_bytes> staged;
   while (!bytes.empty() && encrypted_.size() < batch_bytes) {
     const std::size_t size_max = record_bytes_max();
-    std::string_view record = bytes.front().substr(0, size_max);
-    if (record.size() < size_max && record.size() < bytes.size()) {
-      std::array<iovec, 64> pieces;
-      std::size_t filled = 0;
-      for (const iovec& piece : std::span(pieces).first(bytes.gather(pieces))) {
-        const std::size_t part = std::min(piece.iov_len, size_max - filled);
-        std::memcpy(staged.data() + filled, piece.iov_base, part);
-        filled += part;
-        if (filled == size_max) break;
-      }
-      record = {staged.data(), filled};
-    }
-    std::size_t taken = 0;
-    if (SSL_write_ex(ssl_.get(), record.data(), record.size(), &taken) != 1) {
-      reason_of_failure();
-      return std::unexpected(Error{EPROTO, "TLS"});
-    }
-    bytes.consume(taken);
-    small_records_left_ -= std::min(taken, small_records_left_);
+    const std::size_t size = bytes.size();
+    const bool done = records_ != nullptr ? records_->seal(bytes, size_max, encrypted_)
+                                          : encrypt_by_openssl(bytes, size_max);
+    if (!done) return std::unexpected(Error{EPROTO, "TLS"});
+    small_records_left_ -= std::min(size - bytes.size(), small_records_left_);
   }
   return {};
+}
+
+bool TlsTransport::encrypt_by_openssl(base::BufferChain& bytes, std::size_t size_max) {
+  std::array<char, record_bytes> staged;
+  std::string_view record = bytes.front().substr(0, size_max);
+  if (record.size() < size_max && record.size() < bytes.size()) {
+    std::array<iovec, 64> pieces;
+    std::size_t filled = 0;
+    for (const iovec& piece : std::span(pieces).first(bytes.gather(pieces))) {
+      const std::size_t part = std::min(piece.iov_len, size_max - filled);
+      std::memcpy(staged.data() + filled, piece.iov_base, part);
+      filled += part;
+      if (filled == size_max) break;
+    }
+    record = {staged.data(), filled};
+  }
+  std::size_t taken = 0;
+  if (SSL_write_ex(ssl_.get(), record.data(), record.size(), &taken) != 1) {
+    reason_of_failure();
+    return false;
+  }
+  bytes.consume(taken);
+  return true;
 }
 
 Task<Result<void>> TlsTransport::write(base::BufferChain& bytes, base::Pace& pace) {
@@ -261,9 +292,13 @@ Task<Result<void>> TlsTransport::write(base::BufferChain& bytes, base::Pace& pac
 }
 
 Task<void> TlsTransport::finish(std::uint32_t timeout_ms) {
-  ERR_clear_error();
-  SSL_shutdown(ssl_.get());  // queues close_notify; does not wait for the peer's
-  ERR_clear_error();
+  if (records_ != nullptr) {
+    records_->close(encrypted_);
+  } else {
+    ERR_clear_error();
+    SSL_shutdown(ssl_.get());  // queues close_notify; does not wait for the peer's
+    ERR_clear_error();
+  }
   if (!encrypted_.empty()) {
     base::Pace pace = base::Pace::deadline(timeout_ms);
     const Result<void> written = co_await tcp_.write(encrypted_, pace);

@@ -1,7 +1,9 @@
-// TlsTransport: TLS over a TcpTransport as a Transport (OpenSSL, server side).
+// TlsTransport: TLS over a TcpTransport as a Transport (server side).
 //
-// OpenSSL does no I/O here. It reads from the engine's lease and writes to a chain that one send
-// passes to the kernel, so all responses of a turn leave together.
+// OpenSSL does the handshake, and the records of TLS 1.2. Those of TLS 1.3 are TlsRecords', unless
+// the TlsContext says otherwise; OpenSSL's objects are then freed. Neither does I/O here: they read
+// from the engine's lease and write to a chain that one send passes to the kernel, so all responses
+// of a turn leave together.
 #pragma once
 
 #include <memory>
@@ -11,7 +13,9 @@
 #include "coro/event.h"
 #include "net/tcp_transport.h"
 #include "net/tls_context.h"
+#include "net/tls_handover.h"
 #include "net/tls_info.h"
+#include "net/tls_records.h"
 
 struct ssl_st;
 
@@ -27,7 +31,7 @@ class TlsTransport final : public Transport {
   // to `linger_ms` to read it. Later reads do the same if they can't decrypt the peer's data.
   Task<Result<void>> handshake(std::uint32_t timeout_ms, std::uint32_t linger_ms);
   // Returns the ALPN result: "h2", "http/1.1", or empty if the client offered nothing.
-  [[nodiscard]] std::string_view protocol() const noexcept;
+  [[nodiscard]] std::string_view protocol() const noexcept { return protocol_; }
 
   Read read(std::uint32_t timeout_ms) override { return read_plain(timeout_ms); }
   Task<Result<void>> write(base::BufferChain& bytes, base::Pace& pace) override;
@@ -40,24 +44,34 @@ class TlsTransport final : public Transport {
   void move_to(io::Engine& engine) noexcept override { tcp_.move_to(engine); }
   Address client() const override { return tcp_.client(); }
   Address server() const override { return tcp_.server(); }
-  std::optional<TlsInfo> tls() const override { return tls_info(*ssl_); }
+  std::optional<TlsInfo> tls() const override {
+    return session_ ? std::optional(session_->info()) : std::nullopt;
+  }
 
  private:
   friend struct TlsBio;  // gives OpenSSL access to input_ and encrypted_
 
+  Task<Result<void>> shake_hands(std::uint32_t timeout_ms);
+  void end_handshake(TlsHandover* handover);
   Task<void> send_alert();
   Task<Result<io::Lease>> read_plain(std::uint32_t timeout_ms);
   Result<void> encrypt(base::BufferChain& bytes);
   std::size_t decrypt(std::span<char> room);
+  std::size_t decrypt_by_openssl(std::span<char> room);
+  [[nodiscard]] bool encrypt_by_openssl(base::BufferChain& bytes, std::size_t size_max);
   [[nodiscard]] bool has_input() const noexcept;
   [[nodiscard]] std::size_t record_bytes_max() noexcept;
 
-  enum class Ending : std::uint8_t { none, closed /* by close_notify */, broken };
+  using Ending = TlsRecords::Ending;
 
   TcpTransport tcp_;
-  std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
+  const bool own_records_;
+  std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;  // null once records_ is not
+  std::unique_ptr<TlsRecords> records_;
+  std::optional<TlsSession> session_;    // after the handshake
+  std::string_view protocol_;            // a constant
   io::Lease lease_;                      // received ciphertext
-  std::string_view input_;               // part of lease_ that OpenSSL has not read
+  std::string_view input_;               // part of lease_ that has not been decrypted
   base::BufferChain encrypted_;          // output not yet sent
   std::size_t small_records_left_ = 0;   // bytes still to be sent in small records
   std::int64_t encrypted_ms_ = -60'000;  // when data was last encrypted

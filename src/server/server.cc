@@ -81,8 +81,9 @@ Result<Tls, std::string> open_tls(const ServerOptions& options,
     clients = {.ca_file = options.client_ca_file,
                .required = options.client_certificates == ClientCertificates::required};
   }
-  Result<Tls, std::string> tls = net::TlsContext::open(options.certificate_file, options.key_file,
-                                                       options.key_passphrase, clients);
+  Result<Tls, std::string> tls =
+      net::TlsContext::open(options.certificate_file, options.key_file, options.key_passphrase,
+                            clients, options.tls_record_layer);
   if (tls && !(*tls)->warning().empty()) base::log_warning("{}", (*tls)->warning());
   return tls;
 }

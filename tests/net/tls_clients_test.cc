@@ -127,7 +127,7 @@ class TlsClientsTest : public testing::TestWithParam<int> {
       EXPECT_EQ(SSL_write(server.get(), &byte, 1), 1);
       EXPECT_EQ(SSL_read(client.get(), &byte, 1), 1);
       outcome.resumed = SSL_session_reused(server.get()) == 1;
-      outcome.info = tls_info(*server);
+      outcome.info = TlsSession(*server).info();
       SSL_set_shutdown(client.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
       outcome.session.reset(SSL_get1_session(client.get()));
     }

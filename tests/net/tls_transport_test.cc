@@ -34,13 +34,32 @@ std::string pattern(std::size_t size) {
   return bytes;
 }
 
+struct Kind {
+  const char* name;
+  int version;
+  const char* suites;  // of TLS 1.3
+  TlsRecordLayer layer;
+};
+
+constexpr std::array kinds = {
+    Kind{"Tls12", TLS1_2_VERSION, nullptr, TlsRecordLayer::own},
+    Kind{"Tls13", TLS1_3_VERSION, nullptr, TlsRecordLayer::own},
+    Kind{"Tls13Aes128", TLS1_3_VERSION, "TLS_AES_128_GCM_SHA256", TlsRecordLayer::own},
+    Kind{"Tls13ChaCha", TLS1_3_VERSION, "TLS_CHACHA20_POLY1305_SHA256", TlsRecordLayer::own},
+    Kind{"Tls13OpenSsl", TLS1_3_VERSION, nullptr, TlsRecordLayer::openssl},
+};
+
 // The client's end of a connection. Blocking.
 class Client {
  public:
-  Client(base::Fd connection, std::string_view protocols, int version)
+  // `prepare` may change the context before the connection is made of it.
+  Client(base::Fd connection, std::string_view protocols, const Kind& kind,
+         const std::function<void(SSL_CTX*)>& prepare)
       : connection_(std::move(connection)),
         context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free) {
-    SSL_CTX_set_max_proto_version(context_.get(), version);
+    SSL_CTX_set_max_proto_version(context_.get(), kind.version);
+    if (kind.suites != nullptr) SSL_CTX_set_ciphersuites(context_.get(), kind.suites);
+    if (prepare) prepare(context_.get());
     ssl_.reset(SSL_new(context_.get()));
     SSL_set_alpn_protos(ssl_.get(), reinterpret_cast<const unsigned char*>(protocols.data()),
                         static_cast<unsigned>(protocols.size()));
@@ -88,18 +107,34 @@ class Client {
   int ended_ = 0;
 };
 
-class TlsTransportTest : public testing::TestWithParam<int> {
+constexpr std::size_t overhead_bytes = 17;  // type and tag
+
+// Notes the sizes of the records that the client receives, without their headers.
+void note_records(Client& client, std::vector<std::size_t>& records) {
+  SSL_set_msg_callback(
+      client.ssl(), [](int writes, int, int type, const void* bytes, std::size_t, SSL*, void* to) {
+        const auto* const head = static_cast<const unsigned char*>(bytes);
+        if (writes != 0 || type != SSL3_RT_HEADER || head[0] != SSL3_RT_APPLICATION_DATA) return;
+        static_cast<std::vector<std::size_t>*>(to)->push_back(head[3] * 256U + head[4]);
+      });
+  SSL_set_msg_callback_arg(client.ssl(), &records);
+}
+
+class TlsTransportTest : public testing::TestWithParam<Kind> {
  protected:
   static void SetUpTestSuite() {
     std::signal(SIGPIPE, SIG_IGN);  // the client's OpenSSL uses write(), which raises SIGPIPE
     std::string folder = testing::TempDir() + "tls_stream_XXXXXX";
     ASSERT_NE(::mkdtemp(folder.data()), nullptr);
     ASSERT_TRUE(make_self_signed(folder + "/crt", folder + "/key").has_value());
-    context_ = TlsContext::open(folder + "/crt", folder + "/key").value();
+    for (const auto layer : {TlsRecordLayer::own, TlsRecordLayer::openssl}) {
+      contexts_.push_back(
+          TlsContext::open(folder + "/crt", folder + "/key", {}, {}, layer).value());
+    }
     std::filesystem::remove_all(folder);
   }
   static void TearDownTestSuite() {
-    context_.reset();
+    contexts_.clear();
     std::signal(SIGPIPE, SIG_DFL);
   }
 
@@ -107,7 +142,7 @@ class TlsTransportTest : public testing::TestWithParam<int> {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
     EXPECT_EQ(::fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
-    transport_.emplace(*engine_, base::Fd(ends[0]), *context_);
+    transport_.emplace(*engine_, base::Fd(ends[0]), context());
     client_end_ = base::Fd(ends[1]);
   }
 
@@ -115,7 +150,7 @@ class TlsTransportTest : public testing::TestWithParam<int> {
   void run(std::function<void(Client&)> client, const std::function<Task<void>()>& server,
            std::string_view protocols = "") {
     std::thread other([&, protocols] {
-      Client made(std::move(client_end_), protocols, GetParam());
+      Client made(std::move(client_end_), protocols, GetParam(), prepare_);
       client(made);
     });
     TaskGroup tasks;
@@ -142,7 +177,12 @@ class TlsTransportTest : public testing::TestWithParam<int> {
     }
   }
 
-  static inline std::shared_ptr<const TlsContext> context_;
+  static const TlsContext& context() {
+    return *contexts_.at(GetParam().layer == TlsRecordLayer::own ? 0 : 1);
+  }
+
+  static inline std::vector<std::shared_ptr<const TlsContext>> contexts_;
+  std::function<void(SSL_CTX*)> prepare_;  // the client's context
   std::unique_ptr<io::EpollEngine> engine_ = io::EpollEngine::open().value();
   std::optional<TlsTransport> transport_;
   base::Fd client_end_;
@@ -163,7 +203,7 @@ TEST_P(TlsTransportTest, ChoosesTheProtocolItLikesBest) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
     ASSERT_EQ(::fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
-    transport_.emplace(*engine_, base::Fd(ends[0]), *context_);
+    transport_.emplace(*engine_, base::Fd(ends[0]), context());
     client_end_ = base::Fd(ends[1]);
     std::string client_says;
     std::string server_says;
@@ -271,13 +311,7 @@ TEST_P(TlsTransportTest, BeginsWithSmallRecords) {
   run(
       [&](Client& client) {
         ASSERT_TRUE(client.connect());
-        SSL_set_msg_callback(client.ssl(), [](int writes, int, int type, const void* bytes,
-                                              std::size_t, SSL*, void* to) {
-          const auto* const head = static_cast<const unsigned char*>(bytes);
-          if (writes != 0 || type != SSL3_RT_HEADER || head[0] != SSL3_RT_APPLICATION_DATA) return;
-          static_cast<std::vector<std::size_t>*>(to)->push_back(head[3] * 256U + head[4]);
-        });
-        SSL_set_msg_callback_arg(client.ssl(), &records);
+        note_records(client, records);
         EXPECT_TRUE(client.read(sent.size()) == sent);
       },
       [&]() -> Task<void> {
@@ -401,10 +435,141 @@ TEST_P(TlsTransportTest, AHandshakeMayBeCutOff) {
       });
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, TlsTransportTest,
-                         testing::Values(TLS1_2_VERSION, TLS1_3_VERSION), [](const auto& version) {
-                           return version.param == TLS1_2_VERSION ? "Tls12" : "Tls13";
-                         });
+// Both ends change their keys between pieces, and the client pads its records.
+TEST_P(TlsTransportTest, ChangesKeysWhileBytesTravel) {
+  if (GetParam().version < TLS1_3_VERSION) GTEST_SKIP() << "TLS 1.3 only";
+  const std::string sent = pattern(400'000);
+  prepare_ = [](SSL_CTX* context) { SSL_CTX_set_block_padding(context, 512); };
+  std::string back;
+  run(
+      [&](Client& client) {
+        ASSERT_TRUE(client.connect());
+        for (std::size_t done = 0; done < sent.size(); done += 20'000) {
+          const int kind =
+              done % 40'000 == 0 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED;
+          ASSERT_EQ(SSL_key_update(client.ssl(), kind), 1);
+          ASSERT_TRUE(client.write(std::string_view(sent).substr(done, 20'000)));
+          back += client.read(20'000);
+        }
+        client.shutdown();
+      },
+      [&]() -> Task<void> {
+        EXPECT_TRUE(co_await shake_hands());
+        for (;;) {
+          const Result<io::Lease> lease = co_await transport_->read(timeout_ms);
+          EXPECT_TRUE(lease.has_value());
+          if (!lease || lease->empty()) break;
+          base::BufferChain bytes;
+          base::Pace pace = base::Pace::deadline(timeout_ms);
+          bytes.append(lease->bytes());
+          const Result<void> written = co_await transport_->write(bytes, pace);
+          EXPECT_TRUE(written.has_value());
+        }
+      });
+  EXPECT_TRUE(back == sent);
+}
+
+// RFC 6066, 4.
+TEST_P(TlsTransportTest, KeepsTheMaximumFragmentLength) {
+  prepare_ = [](SSL_CTX* context) {
+    SSL_CTX_set_tlsext_max_fragment_length(context, TLSEXT_max_fragment_length_1024);
+  };
+  const std::string sent = pattern(200'000);
+  std::vector<std::size_t> records;
+  run(
+      [&](Client& client) {
+        ASSERT_TRUE(client.connect());
+        note_records(client, records);
+        EXPECT_TRUE(client.read(sent.size()) == sent);
+      },
+      [&]() -> Task<void> {
+        EXPECT_TRUE(co_await shake_hands());
+        base::BufferChain bytes;
+        base::Pace pace = base::Pace::deadline(timeout_ms);
+        bytes.append(sent);
+        const Result<void> written = co_await transport_->write(bytes, pace);
+        EXPECT_TRUE(written.has_value());
+      });
+  ASSERT_FALSE(records.empty());
+  EXPECT_LE(*std::ranges::max_element(records), 1024 + 24U);  // TLS 1.2 has a nonce in each
+}
+
+// RFC 8449: an extension that OpenSSL's client does not have, so the test adds it.
+struct SizeLimit {
+  std::array<unsigned char, 2> offered;
+  std::vector<unsigned> answers;
+
+  static int add(SSL*, unsigned, unsigned, const unsigned char** bytes, std::size_t* size, X509*,
+                 std::size_t, int*, void* self) {
+    *bytes = static_cast<SizeLimit*>(self)->offered.data();
+    *size = 2;
+    return 1;
+  }
+  static int parse(SSL*, unsigned, unsigned, const unsigned char* bytes, std::size_t size, X509*,
+                   std::size_t, int*, void* self) {
+    if (size != 2) return 0;
+    static_cast<SizeLimit*>(self)->answers.push_back(bytes[0] * 256U + bytes[1]);
+    return 1;
+  }
+  void install(SSL_CTX* context) {
+    SSL_CTX_add_custom_ext(context, 28, SSL_EXT_CLIENT_HELLO | SSL_EXT_TLS1_3_ENCRYPTED_EXTENSIONS,
+                           add, nullptr, this, parse, this);
+  }
+};
+
+TEST_P(TlsTransportTest, KeepsTheRecordSizeLimit) {
+  if (GetParam().version < TLS1_3_VERSION || GetParam().layer == TlsRecordLayer::openssl) {
+    GTEST_SKIP() << "OpenSSL 3.0 lacks the extension";
+  }
+  const std::string sent = pattern(200'000);
+  for (const unsigned limit : {64U, 511U, 513U, 1000U, 16'385U, 65'535U}) {
+    SCOPED_TRACE(limit);
+    SizeLimit extension{
+        .offered = {static_cast<unsigned char>(limit >> 8), static_cast<unsigned char>(limit)},
+        .answers = {}};
+    prepare_ = [&](SSL_CTX* context) { extension.install(context); };
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    ASSERT_EQ(::fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    transport_.emplace(*engine_, base::Fd(ends[0]), context());
+    client_end_ = base::Fd(ends[1]);
+    std::vector<std::size_t> records;
+    run(
+        [&](Client& client) {
+          note_records(client, records);  // those of the handshake, too
+          ASSERT_TRUE(client.connect());
+          EXPECT_TRUE(client.read(sent.size()) == sent);
+        },
+        [&]() -> Task<void> {
+          EXPECT_TRUE(co_await shake_hands());
+          base::BufferChain bytes;
+          base::Pace pace = base::Pace::deadline(timeout_ms);
+          bytes.append(sent);
+          const Result<void> written = co_await transport_->write(bytes, pace);
+          EXPECT_TRUE(written.has_value());
+        });
+    // OpenSSL writes the handshake, in records of at least 512 bytes: smaller limits are declined.
+    const bool answered = limit >= 513;
+    EXPECT_EQ(extension.answers, answered ? std::vector{16'385U} : std::vector<unsigned>{});
+    ASSERT_FALSE(records.empty());
+    const std::size_t largest = *std::ranges::max_element(records);
+    const std::size_t content_bytes_max = answered ? std::min(limit - 1U, 16'384U) : 16'384U;
+    EXPECT_EQ(largest, content_bytes_max + overhead_bytes);
+  }
+}
+
+TEST_P(TlsTransportTest, RefusesARecordSizeLimitThatIsTooSmall) {
+  if (GetParam().version < TLS1_3_VERSION || GetParam().layer == TlsRecordLayer::openssl) {
+    GTEST_SKIP() << "OpenSSL 3.0 lacks the extension";
+  }
+  SizeLimit extension{.offered = {0, 63}, .answers = {}};
+  prepare_ = [&](SSL_CTX* context) { extension.install(context); };
+  run([&](Client& client) { EXPECT_FALSE(client.connect()); },
+      [&]() -> Task<void> { EXPECT_FALSE(co_await shake_hands()); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, TlsTransportTest, testing::ValuesIn(kinds),
+                         [](const auto& kind) { return std::string(kind.param.name); });
 
 }  // namespace
 }  // namespace h2server::net

@@ -26,7 +26,7 @@ SYSTEM_HEADERS = {
     "http": r"arpa/inet",
     "file": r"fcntl|pthread|sys/(mman|resource|stat)|unistd",
     "net": r"arpa/inet|fcntl|ifaddrs|linux/sockios|malloc|net/if|netdb|netinet/(in|tcp)|poll|pwd"
-           r"|sys/(file|ioctl|socket|stat|un)|unistd",
+           r"|sys/(file|ioctl|socket|stat|uio|un)|unistd",
     "io": r"fcntl|linux/openat2|poll|pthread|sched"
           r"|sys/(epoll|eventfd|ioctl|mman|sendfile|socket|syscall|timerfd|uio)|unistd",
     "coro": r"$^",
