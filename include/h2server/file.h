@@ -29,6 +29,8 @@ class File {
  public:
   File(std::unique_ptr<const file::Content> content, std::unique_ptr<const http::FileHead> head,
        std::unique_ptr<FileExtension> extension = nullptr) noexcept;
+  // Other content of the same version; shares the rest with `file`.
+  File(std::unique_ptr<const file::Content> content, const File& file) noexcept;
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   ~File();
@@ -46,8 +48,8 @@ class File {
 
  private:
   std::unique_ptr<const file::Content> content_;
-  std::unique_ptr<const http::FileHead> head_;
-  std::unique_ptr<FileExtension> extension_;
+  std::shared_ptr<const http::FileHead> head_;
+  std::shared_ptr<FileExtension> extension_;
 };
 
 using FileRef = std::shared_ptr<const File>;

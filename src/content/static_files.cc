@@ -266,7 +266,7 @@ Task<void> StaticFiles::add_readme(const FolderEntriesRef& entries, ListingPage&
   const FolderEntry* const readme = find_readme(*entries);
   if (readme == nullptr) co_return;
   const Lookup found = co_await folder_->find(page.path + readme->name);
-  if (found.kind != Lookup::Kind::file || found.file->content().mapped()) co_return;
+  if (found.kind != Lookup::Kind::file || found.file->content().has_descriptor()) co_return;
   page.readme_name = readme->name;
   page.readme.assign(found.file->content().bytes(), found.file->size());
 }

@@ -43,13 +43,18 @@ void take_spare() {
   if (!spare.valid()) spare = base::Fd(::open("/dev/null", O_PATH | O_CLOEXEC));
 }
 
-bool is_mapped(const CacheEntry& entry) {
-  return entry.lookup.file != nullptr && entry.lookup.file->content().mapped();
+bool has_descriptor(const CacheEntry& entry) {
+  return entry.lookup.file != nullptr && entry.lookup.file->content().has_descriptor();
 }
 
+bool has_snapshot(const CacheEntry& entry) {
+  return entry.lookup.file != nullptr && entry.lookup.file->content().is_snapshot();
+}
+
+// Snapshots have a budget of their own.
 std::size_t cost(const CacheEntry& entry) {
   const File* const file = entry.lookup.file.get();
-  const bool holds = file != nullptr && !file->content().mapped();
+  const bool holds = file != nullptr && !file->content().has_descriptor();
   return entry.path.size() + (holds ? static_cast<std::size_t>(file->size()) : 0);
 }
 
@@ -136,7 +141,9 @@ Cache::Entry Cache::known(const Folder& folder, std::string_view path, std::int6
     const std::lock_guard lock(mutex_);
     entry = find_entry({&folder, path});
   }
-  return entry != nullptr && entry->is_fresh(now_ms) ? entry : nullptr;
+  if (entry == nullptr || !entry->is_fresh(now_ms)) return nullptr;
+  if (has_descriptor(*entry)) entry->note_use();  // of others, only the order matters
+  return entry;
 }
 
 Cache::Entry Cache::find_entry(const CacheKey& key) {
@@ -223,13 +230,12 @@ void Cache::forget(const Folder& folder) {
 
 Task<Cache::Entry> Cache::load_entry(io::Engine* engine, const Folder& folder, std::string path,
                                      std::int64_t now_ms) {
-  FileRef kept;
+  Kept kept;
   {
+    std::vector<Entry> dropped;
     const std::lock_guard lock(mutex_);
-    const auto found = places_.find({&folder, path});
-    if (found != places_.end() && (*found->second)->settled) {
-      kept = (*found->second)->lookup.file;
-    }
+    kept = kept_for({&folder, path});
+    dropped = take_dropped();
   }
   Loaded loaded = co_await load(engine, folder, path, std::move(kept));
   const bool failed = loaded.lookup.kind == Lookup::Kind::failed;
@@ -242,8 +248,39 @@ Task<Cache::Entry> Cache::load_entry(io::Engine* engine, const Folder& folder, s
   co_return current;
 }
 
+Cache::Kept Cache::kept_for(const CacheKey& key) {
+  const auto found = places_.find(key);
+  if (found == places_.end() || !(*found->second)->settled) return {};
+  const CacheEntry& entry = **found->second;
+  Kept kept{.file = entry.lookup.file};
+  if (kept.file == nullptr || !kept.file->content().mapped()) return kept;
+  const bool used_again = entry.used.load(std::memory_order_relaxed);
+  kept.wants_snapshot = used_again && kept.file->size() <= limits_.snapshot_bytes_max &&
+                        make_room_for_snapshot(kept.file->size());
+  return kept;
+}
+
+// Drops snapshots that nobody asked for since they were last looked at, until there is room. If
+// there is none, the others are worth more: files that take each other's place would be copied
+// again and again.
+bool Cache::make_room_for_snapshot(std::uint64_t bytes) {
+  constexpr int looks_max = 16;  // with the lock held
+  const auto has_room = [&] {
+    return Content::snapshot_bytes() + bytes <= limits_.snapshots_bytes_max;
+  };
+  for (int looks = 0; looks < looks_max && !snapshots_.empty() && !has_room(); ++looks) {
+    const CacheEntry& oldest = *snapshots_.front();
+    if (oldest.used.exchange(false, std::memory_order_relaxed)) {
+      snapshots_.splice(snapshots_.end(), snapshots_, snapshots_.begin());
+    } else {
+      drop(places_.find({&oldest.folder, oldest.path})->second);
+    }
+  }
+  return has_room();
+}
+
 Task<Cache::Loaded> Cache::load(io::Engine* engine, const Folder& folder, std::string path,
-                                FileRef kept) {
+                                Kept kept) {
   constexpr int attempts_max = 3;  // a file may change while it is read
   Loaded loaded;
   take_spare();
@@ -256,7 +293,7 @@ Task<Cache::Loaded> Cache::load(io::Engine* engine, const Folder& folder, std::s
 }
 
 Task<Cache::Loaded> Cache::load_once(io::Engine* engine, const Folder& folder,
-                                     const std::string& path, FileRef kept) {
+                                     const std::string& path, const Kept& kept) {
   Loaded loaded;
   loaded.lookup.kind = Lookup::Kind::failed;
   Result<base::Fd, int> opened = co_await open_beneath(engine, folder.fd(), path, O_RDONLY);
@@ -278,8 +315,12 @@ Task<Cache::Loaded> Cache::load_once(io::Engine* engine, const Folder& folder,
   }
   const std::optional<FileVersion> version = version_of(opened->get());
   if (!version) co_return loaded;
-  if (kept != nullptr && kept->content().version() == *version) {
-    loaded.lookup = {Lookup::Kind::file, std::move(kept)};
+  if (kept.file != nullptr && kept.file->content().version() == *version) {
+    loaded.lookup = {Lookup::Kind::file, kept.file};
+    if (kept.wants_snapshot) {
+      FileRef snapshot = co_await take_snapshot(engine, kept.file, opened->get());
+      if (snapshot != nullptr) loaded.lookup.file = std::move(snapshot);
+    }
     co_return loaded;
   }
   loaded.settled = is_settled(*version);
@@ -293,6 +334,16 @@ Task<Cache::Loaded> Cache::load_once(io::Engine* engine, const Folder& folder,
   loaded.lookup = {Lookup::Kind::file,
                    folder.make_file(std::move(content), path, base::unix_seconds())};
   co_return loaded;
+}
+
+// Returns null if there is no snapshot to be had; the mapped file serves as well.
+Task<FileRef> Cache::take_snapshot(io::Engine* engine, FileRef file, int descriptor) {
+  const auto take = [&] {
+    return Content::snapshot(file->content().version(), descriptor, limits_.snapshots_bytes_max);
+  };
+  auto taken = co_await run_waiting(engine, take);
+  if (!taken || *taken == nullptr) co_return nullptr;
+  co_return std::make_shared<const File>(*std::move(taken), *file);
 }
 
 // --- keeping ----------------------------------------------------------------------------------
@@ -318,27 +369,28 @@ Cache::Entry Cache::update(Entry entry) {
     entry->dropped.store(true);
     return entry;
   }
-  make_room(bytes, is_mapped(*entry));
+  make_room(bytes, has_descriptor(*entry));
   entries_.push_front(entry);
   places_.emplace(CacheKey{&entry->folder, entry->path}, entries_.begin());
   bytes_ += bytes;
-  mapped_ += is_mapped(*entry) ? 1 : 0;
+  mapped_ += has_descriptor(*entry) ? 1 : 0;
+  if (has_snapshot(*entry)) snapshots_.push_back(entry.get());
   return entry;
 }
 
-void Cache::make_room(std::size_t bytes, bool mapped) {
+void Cache::make_room(std::size_t bytes, bool has_descriptor) {
   while (!entries_.empty() &&
          (entries_.size() >= limits_.entries_max || bytes_ + bytes > limits_.bytes_max)) {
     drop(victim(false));
   }
-  while (mapped && mapped_ > 0 && mapped_ >= limits_.mapped_max) drop(victim(true));
+  while (has_descriptor && mapped_ > 0 && mapped_ >= limits_.mapped_max) drop(victim(true));
 }
 
 // The least recently used entry. One that an index has used since it was last looked at gets a
 // second chance: it moves to the front.
-Cache::Entries::iterator Cache::victim(bool mapped) {
+Cache::Entries::iterator Cache::victim(bool has_descriptor) {
   for (auto entry = std::prev(entries_.end());;) {
-    const bool suits = !mapped || is_mapped(**entry);
+    const bool suits = !has_descriptor || file::has_descriptor(**entry);
     if (suits && !(*entry)->used.exchange(false, std::memory_order_relaxed)) return entry;
     const bool at_front = entry == entries_.begin();
     const auto previous = at_front ? std::prev(entries_.end()) : std::prev(entry);
@@ -349,7 +401,8 @@ Cache::Entries::iterator Cache::victim(bool mapped) {
 
 void Cache::drop(Entries::iterator entry) {
   const CacheEntry& one = **entry;
-  mapped_ -= is_mapped(one) ? 1 : 0;
+  mapped_ -= has_descriptor(one) ? 1 : 0;
+  if (has_snapshot(one)) std::erase(snapshots_, &one);
   bytes_ -= cost(one);
   one.dropped.store(true, std::memory_order_release);
   places_.erase({&one.folder, one.path});

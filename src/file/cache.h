@@ -1,8 +1,9 @@
 // Cache: files by folder and path, for the whole process. Thread-safe.
 //
 // Small files are held in memory, larger ones are mapped; missing files are remembered too. An
-// entry is compared with the file system when a lookup finds it older than its folder allows. A
-// FileRef keeps its file alive after eviction. A forked process has a copy of its own.
+// entry is compared with the file system when a lookup finds it older than its folder allows. If a
+// mapped file has been asked for again by then, a snapshot takes its place. A FileRef keeps its
+// file alive after eviction. A forked process has a copy of its own.
 //
 // Workers with an event loop have a CacheIndex in front of it, so a hit takes no lock, and a file
 // that several of them ask for at once is loaded once. Other threads take the lock and load alone.
@@ -32,10 +33,12 @@ class Folder;
 struct CacheLimits {
   std::size_t bytes_max = 256 * 1024 * 1024;  // content held in memory, and paths
   std::size_t entries_max = 16 * 1024;        // files and missing ones
-  // Mapped files. Each keeps a descriptor, which connections need more. 0: an eighth of the
-  // process's descriptors, at most 1024.
+  // Mapped files and snapshots. Each keeps a descriptor, which connections need more. 0: an eighth
+  // of the process's descriptors, at most 1024.
   std::size_t mapped_max = 0;
   std::size_t held_bytes_max = 64 * 1024;  // per file; copying that much costs less than mapping it
+  std::size_t snapshot_bytes_max = 16 * 1024 * 1024;    // per file
+  std::size_t snapshots_bytes_max = 128 * 1024 * 1024;  // of the process
 };
 
 // The result of looking up a path.
@@ -62,6 +65,10 @@ struct CacheEntry {
   }
   // The same for one who has just been given the entry, which need not be in the cache.
   [[nodiscard]] bool is_current(std::int64_t now_ms) const noexcept;
+  // Writes once per look of the cache, not per hit.
+  void note_use() const noexcept {
+    if (!used.load(std::memory_order_relaxed)) used.store(true, std::memory_order_relaxed);
+  }
 
   const Folder& folder;
   const std::string path;
@@ -71,7 +78,7 @@ struct CacheEntry {
   const bool settled;
   mutable std::atomic<std::int64_t> checked_ms;
   mutable std::atomic<bool> dropped{false};  // by the cache; then an index must not use it
-  mutable std::atomic<bool> used{false};     // by an index, since the cache last looked
+  mutable std::atomic<bool> used{false};     // again, since the cache last looked
 };
 
 // Names an entry. The path belongs to the entry.
@@ -136,7 +143,12 @@ class Cache {
   // Most recently used first. A hit of an index does not count as a use, but each check does.
   using Entries = std::list<Entry>;
 
-  // What the file system has. `lookup.file` is `kept` if that is still the current version.
+  // What the cache has of a path that is to be loaded.
+  struct Kept {
+    FileRef file;
+    bool wants_snapshot = false;
+  };
+  // What the file system has. `lookup.file` is the kept file if that is still the current version.
   struct Loaded {
     Lookup lookup;
     bool settled = true;
@@ -144,19 +156,22 @@ class Cache {
 
   Task<Entry> load_entry(io::Engine* engine, const Folder& folder, std::string path,
                          std::int64_t now_ms);
-  Task<Loaded> load(io::Engine* engine, const Folder& folder, std::string path, FileRef kept);
+  Task<Loaded> load(io::Engine* engine, const Folder& folder, std::string path, Kept kept);
   Task<Loaded> load_once(io::Engine* engine, const Folder& folder, const std::string& path,
-                         FileRef kept);
+                         const Kept& kept);
+  Task<FileRef> take_snapshot(io::Engine* engine, FileRef file, int descriptor);
   // Waits until the waiter has its entry, or withdraws it if that takes too long.
   Task<void> wait_for_load(CacheKey key, Waiter& waiter);
   void answer_waiters(const CacheKey& key, const Entry& entry, CacheIndex& index);
 
   // With the lock held.
   Entry find_entry(const CacheKey& key);
+  Kept kept_for(const CacheKey& key);
+  [[nodiscard]] bool make_room_for_snapshot(std::uint64_t bytes);
   Entry update(Entry entry);
-  void make_room(std::size_t bytes, bool mapped);
+  void make_room(std::size_t bytes, bool has_descriptor);
   // Returns the entry to evict next, which is the end if there is none that may be.
-  Entries::iterator victim(bool mapped);
+  Entries::iterator victim(bool has_descriptor);
   void drop(Entries::iterator entry);
   // Tells the indexes which entries were dropped. The caller destroys them without the lock.
   [[nodiscard]] std::vector<Entry> take_dropped();
@@ -168,7 +183,8 @@ class Cache {
   // Files that are being loaded; the keys' paths belong to the loading coroutines.
   std::unordered_map<CacheKey, std::vector<Waiter*>, CacheKeyHash> loading_;
   std::size_t bytes_ = 0;
-  std::size_t mapped_ = 0;  // entries with a mapped file
+  std::size_t mapped_ = 0;                  // entries with a mapped file or a snapshot
+  std::list<const CacheEntry*> snapshots_;  // entries with one; the next to be looked at first
   std::vector<CacheIndex*> indexes_;
   std::vector<Entry> dropped_;  // since take_dropped()
 };

@@ -30,10 +30,7 @@ const Lookup* CacheIndex::known(const Folder& folder, std::string_view path,
   if (found == slots_.end()) return nullptr;
   const CacheEntry& entry = *found->second.entry;
   if (!entry.is_fresh(now_ms)) return nullptr;
-  // Written once per look of the cache, not per hit.
-  if (!entry.used.load(std::memory_order_relaxed)) {
-    entry.used.store(true, std::memory_order_relaxed);
-  }
+  entry.note_use();
   return &found->second.lookup;
 }
 

@@ -1,16 +1,60 @@
 #include "file/content.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <ctime>
 
 #include "base/assert.h"
 
 namespace h2server::file {
+
+namespace {
+
+constinit std::atomic<std::uint64_t> all_snapshot_bytes{0};
+
+// Reserves bytes of the process's snapshots. Returns false if they would exceed `bytes_max`.
+bool reserve(std::uint64_t bytes, std::uint64_t bytes_max) noexcept {
+  std::uint64_t now = all_snapshot_bytes.load(std::memory_order_relaxed);
+  do {
+    if (bytes > bytes_max || now > bytes_max - bytes) return false;
+  } while (!all_snapshot_bytes.compare_exchange_weak(now, now + bytes, std::memory_order_relaxed));
+  return true;
+}
+
+void unreserve(std::uint64_t bytes) noexcept {
+  all_snapshot_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+// Copies a file's first `size` bytes within the kernel. Returns false if it has fewer, or on an
+// error: ENOSPC, ENOMEM, EIO, EINVAL from a file system without it.
+bool copy_file(int from, int to, std::uint64_t size) {
+  off_t offset = 0;
+  while (static_cast<std::uint64_t>(offset) < size) {
+    const std::size_t left = static_cast<std::size_t>(size - static_cast<std::uint64_t>(offset));
+    const ssize_t count = ::sendfile(to, from, &offset, left);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+  }
+  return true;
+}
+
+// Returns a sealed copy of the file, or no descriptor.
+base::Fd sealed_copy(int descriptor, std::uint64_t size) {
+  base::Fd copy(::memfd_create("h2server-file", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  constexpr int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  const bool whole = copy.valid() && copy_file(descriptor, copy.get(), size) &&
+                     ::fcntl(copy.get(), F_ADD_SEALS, seals) == 0;
+  return whole ? std::move(copy) : base::Fd();
+}
+
+}  // namespace
 
 std::optional<FileVersion> version_of(int descriptor) {
   struct stat status{};
@@ -49,18 +93,44 @@ bool read_whole(int descriptor, std::span<char> room, std::uint64_t offset) {
 Content::Content(const FileVersion& version, std::unique_ptr<char[]> bytes) noexcept
     : version_(version), held_(std::move(bytes)), bytes_(held_.get()) {}
 
-Content::Content(const FileVersion& version, const char* mapping, base::Fd descriptor) noexcept
-    : version_(version), bytes_(mapping), descriptor_(std::move(descriptor)) {}
+Content::Content(const FileVersion& version, const char* mapping, base::Fd descriptor,
+                 Source source) noexcept
+    : version_(version),
+      bytes_(mapping),
+      descriptor_(std::move(descriptor)),
+      snapshot_(source == Source::snapshot) {}
 
 std::unique_ptr<const Content> Content::map(const FileVersion& version, base::Fd descriptor) {
   void* const start = ::mmap(nullptr, version.size, PROT_READ, MAP_SHARED, descriptor.get(), 0);
   if (start == MAP_FAILED) return nullptr;
   return std::make_unique<const Content>(version, static_cast<const char*>(start),
-                                         std::move(descriptor));
+                                         std::move(descriptor), Source::file);
+}
+
+std::unique_ptr<const Content> Content::snapshot(const FileVersion& version, int descriptor,
+                                                 std::uint64_t bytes_max) {
+  if (!reserve(version.size, bytes_max)) return nullptr;
+  base::Fd copy = sealed_copy(descriptor, version.size);
+  if (copy.valid() && version_of(descriptor) == version) {
+    // Populated, so that no worker takes page faults later.
+    void* const start = ::mmap(nullptr, version.size, PROT_READ, MAP_SHARED | MAP_POPULATE,
+                               copy.get(), 0);
+    if (start != MAP_FAILED) {
+      return std::make_unique<const Content>(version, static_cast<const char*>(start),
+                                             std::move(copy), Source::snapshot);
+    }
+  }
+  unreserve(version.size);
+  return nullptr;
+}
+
+std::uint64_t Content::snapshot_bytes() noexcept {
+  return all_snapshot_bytes.load(std::memory_order_relaxed);
 }
 
 Content::~Content() {
-  if (mapped()) ::munmap(const_cast<char*>(bytes_), version_.size);
+  if (has_descriptor()) ::munmap(const_cast<char*>(bytes_), version_.size);
+  if (snapshot_) unreserve(version_.size);
 }
 
 bool Content::unchanged() const noexcept {

@@ -1,5 +1,8 @@
 // Content: the bytes of one version of a regular file. A small file's are held in memory, a larger
 // file is mapped. The bytes of a mapping belong to the version only while unchanged() returns true.
+//
+// A snapshot is a copy of a file in a sealed memfd: nothing changes or truncates its bytes, so they
+// can be sent from the mapping or, by sendfile(), from the descriptor without a check.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +44,19 @@ class Content {
   Content(const FileVersion& version, std::unique_ptr<char[]> bytes) noexcept;
   // Returns null if the file can't be mapped.
   static std::unique_ptr<const Content> map(const FileVersion& version, base::Fd descriptor);
-  // Takes over the mapping of the whole file.
-  Content(const FileVersion& version, const char* mapping, base::Fd descriptor) noexcept;
+  // Copies the version from an open file. Waits for the disk. Returns null if the file changed, if
+  // all snapshots of the process, with those that are only being sent, would have more than
+  // `bytes_max`, or if the system lacks memory, descriptors or memfd_create().
+  static std::unique_ptr<const Content> snapshot(const FileVersion& version, int descriptor,
+                                                 std::uint64_t bytes_max);
+  // Bytes of all snapshots of the process.
+  [[nodiscard]] static std::uint64_t snapshot_bytes() noexcept;
+
+  // What `descriptor` of the constructor below leads to.
+  enum class Source : bool { file, snapshot };
+  // Takes over the mapping of all bytes. Those of a snapshot have been counted.
+  Content(const FileVersion& version, const char* mapping, base::Fd descriptor,
+          Source source) noexcept;
   Content(const Content&) = delete;
   Content& operator=(const Content&) = delete;
   ~Content();
@@ -50,9 +64,13 @@ class Content {
   [[nodiscard]] const FileVersion& version() const noexcept { return version_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return version_.size; }
   [[nodiscard]] const char* bytes() const noexcept { return bytes_; }
-  [[nodiscard]] bool mapped() const noexcept { return descriptor_.valid(); }
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }  // if mapped
-  // Compares a mapped file with its version by fstat. Always true for bytes in memory.
+  // Returns true if the bytes are the file's own and change with it.
+  [[nodiscard]] bool mapped() const noexcept { return has_descriptor() && !snapshot_; }
+  [[nodiscard]] bool is_snapshot() const noexcept { return snapshot_; }
+  // Returns true for a mapped file and for a snapshot.
+  [[nodiscard]] bool has_descriptor() const noexcept { return descriptor_.valid(); }
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
+  // Compares a mapped file with its version by fstat. Always true for other content.
   [[nodiscard]] bool unchanged() const noexcept;
   // Copies bytes of this version from `offset` on. Returns false if the file changed or can't be
   // read. May wait for the disk. No access to the mapping, so the file may shrink meanwhile.
@@ -63,6 +81,7 @@ class Content {
   const std::unique_ptr<char[]> held_;
   const char* bytes_;
   const base::Fd descriptor_;
+  const bool snapshot_ = false;
 };
 
 }  // namespace h2server::file

@@ -15,6 +15,8 @@ namespace h2server {
 File::File(std::unique_ptr<const file::Content> content, std::unique_ptr<const http::FileHead> head,
            std::unique_ptr<FileExtension> extension) noexcept
     : content_(std::move(content)), head_(std::move(head)), extension_(std::move(extension)) {}
+File::File(std::unique_ptr<const file::Content> content, const File& file) noexcept
+    : content_(std::move(content)), head_(file.head_), extension_(file.extension_) {}
 
 File::~File() = default;
 

@@ -154,7 +154,8 @@ TEST_F(CacheTest, ChangesAreSeenWhenTheEntryIsChecked) {
   for (const bool mapped : {false, true}) {
     for (const Row& row : rows) {
       const TemporaryDirectory own;
-      FolderCache checked(own.fd(), {.held_bytes_max = mapped ? 0U : 1000U});
+      FolderCache checked(own.fd(),
+                          {.held_bytes_max = mapped ? 0U : 1000U, .snapshot_bytes_max = 0});
       own.write_settled("a.txt", "first");
       const Lookup before = run_now(checked.find(nullptr, "a.txt", 0));
       ASSERT_EQ(content(before), "first");
