@@ -40,6 +40,7 @@ class TlsTransport final : public Transport {
   void cancel_write() override { tcp_.cancel_write(); }
   bool has_unread() const noexcept override { return tcp_.has_unread(); }
   bool bytes_go_to_kernel() const noexcept override { return false; }
+  std::size_t whole_sends(std::size_t bytes_max) const noexcept override;
   io::Engine& engine() const noexcept override { return tcp_.engine(); }
   void move_to(io::Engine& engine) noexcept override { tcp_.move_to(engine); }
   Address client() const override { return tcp_.client(); }

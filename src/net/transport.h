@@ -78,6 +78,11 @@ class Transport : public ConnectionInfo {
   // shrinks meanwhile. Otherwise this process reads them, and they must stay valid.
   [[nodiscard]] virtual bool bytes_go_to_kernel() const noexcept = 0;
 
+  // Returns the most bytes, of `bytes_max`, that need no send of fewer bytes than one can take.
+  [[nodiscard]] virtual std::size_t whole_sends(std::size_t bytes_max) const noexcept {
+    return bytes_max;
+  }
+
   [[nodiscard]] virtual io::Engine& engine() const noexcept = 0;
   // As io::Socket::move_to().
   virtual void move_to(io::Engine& engine) noexcept = 0;

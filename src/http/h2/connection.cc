@@ -212,8 +212,9 @@ void Connection::want_write() {
 }
 
 std::size_t Connection::output_bytes_max() const noexcept {
-  return transport_.bytes_go_to_kernel() ? context_.limits.output_bytes_max
-                                         : context_.limits.copied_bytes_max;
+  const Limits& limits = context_.limits;
+  return transport_.whole_sends(transport_.bytes_go_to_kernel() ? limits.output_bytes_max
+                                                                : limits.copied_bytes_max);
 }
 
 // Writes the session's output until the session is finished, the connection closes or a write

@@ -258,15 +258,16 @@ void FrameSender::body_offered(H2Exchange& exchange) {
 }
 
 void FrameSender::produce(std::size_t bytes_max) {
-  while (out_.size() < bytes_max) {
+  while (out_.size() + frame_head_bytes < bytes_max) {
     H2Exchange* const exchange = scheduler_.first();
-    if (exchange == nullptr || !send_data(*exchange)) return;
+    const std::size_t room = bytes_max - out_.size() - frame_head_bytes;
+    if (exchange == nullptr || !send_data(*exchange, room)) return;
   }
 }
 
-// Sends one frame of the body, or removes the stream from the scheduler. Returns false if nothing
-// can be sent now.
-bool FrameSender::send_data(H2Exchange& exchange) {
+// Sends one frame of the body, with at most `room` bytes, or removes the stream from the scheduler.
+// Returns false if nothing can be sent now.
+bool FrameSender::send_data(H2Exchange& exchange, std::size_t room) {
   OutgoingBody& body = exchange.outgoing;
   if (body.finished()) {  // the source's end was offered
     end_body(exchange);
@@ -274,7 +275,8 @@ bool FrameSender::send_data(H2Exchange& exchange) {
   }
   if (window_.left() == 0) return false;
   const std::uint32_t window = std::min(window_.left(), exchange.stream.send.left());
-  const std::size_t size = body.next_size(std::min(window, frame_bytes_max_));
+  const std::size_t size = body.next_size(
+      std::min<std::size_t>({window, frame_bytes_max_, room}));
   if (size == 0) {
     exchange.session.stalled = body.next_size(1) == 0;  // waits for content, not for a window
     scheduler_.remove(exchange);
