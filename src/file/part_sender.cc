@@ -17,6 +17,8 @@ constexpr std::size_t last_piece_bytes = 16 * 1024;
 // connection's send buffer holds (Linux's tcp_wmem). When the buffer has accepted them all, the
 // uncopied bytes have been acknowledged, so that settling does not wait.
 constexpr std::uint64_t settling_bytes = 4 * 1024 * 1024;
+// Measured on loopback: sendfile() costs less than a copy from here on.
+constexpr std::uint64_t snapshot_by_descriptor_min = 64 * 1024;
 constexpr std::size_t prefix_bytes_max = 16;
 constexpr std::uint64_t resident_bytes = 1024 * 1024;  // one query of the page cache per span
 
@@ -30,10 +32,13 @@ PartSender::PartSender(const FileRef& file, std::uint64_t first, std::uint64_t c
       count_(count),
       inline_bytes_max_(options.inline_bytes_max),
       copy_(options.copy) {
-  const bool by_file = mapped() && !copy_ && options.send_file_bytes_min > 0 &&
-                       count >= std::max(options.send_file_bytes_min, 2 * settling_bytes);
-  if (by_file) by_file_until_ = count - settling_bytes;
-  settled_ = !by_file;
+  if (copy_ || !options.by_descriptor) return;
+  if (content_->is_snapshot() && count >= snapshot_by_descriptor_min) by_file_until_ = count;
+  if (mapped() && options.send_file_bytes_min > 0 &&
+      count >= std::max(options.send_file_bytes_min, 2 * settling_bytes)) {
+    by_file_until_ = count - settling_bytes;
+    settled_ = false;
+  }
 }
 
 std::optional<PartSender::Span> PartSender::not_resident() const noexcept {
@@ -80,7 +85,9 @@ Result<void> PartSender::append(base::BufferChain& out, std::string_view prefix,
   const std::string_view bytes(content_->bytes() + offset, size);
   if (!mapped()) {
     out.append(prefix);
-    if (size <= inline_bytes_max_) {
+    if (names_descriptor()) {
+      out.append_mapped(bytes, content_->descriptor(), offset, *file_);
+    } else if (size <= inline_bytes_max_) {
       out.append(bytes);
     } else {
       out.append_shared(bytes, *file_);
@@ -97,7 +104,7 @@ Result<void> PartSender::append(base::BufferChain& out, std::string_view prefix,
   } else {
     if (!content_->unchanged()) return std::unexpected(Error{0, "file changed while it was sent"});
     out.append(prefix);
-    if (sent_ < by_file_until_) {
+    if (names_descriptor()) {
       out.append_mapped(bytes, content_->descriptor(), offset, *file_);
     } else {
       out.append_shared(bytes, *file_);

@@ -3,7 +3,7 @@
 // The part is complete and of one version, or it is aborted: every piece is checked before it is
 // appended, and the last one is copied and checked after all others have been sent. A mapped file
 // is appended only as far as it is known to be resident, that is, in the page cache, so that
-// reading it does not block on the disk.
+// reading it does not block on the disk. Bytes in memory and snapshots need none of that.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,10 @@ class PartSender {
     bool copy = false;
     // Resident bytes up to this size are copied into the output.
     std::size_t inline_bytes_max = 0;
-    // For a mapped part of this size or more the output names the file's descriptor; the sender
-    // then has to settle it, see to_settle(). 0: never.
+    // The output may name descriptors, which the kernel sends from: for parts of snapshots if that
+    // costs less, and for parts of mapped files of this size or more (0: never). The sender then
+    // has to settle the latter, see to_settle().
+    bool by_descriptor = false;
     std::uint64_t send_file_bytes_min = 0;
   };
   struct Span {
@@ -41,6 +43,8 @@ class PartSender {
 
   [[nodiscard]] bool finished() const noexcept { return sent_ == count_; }
   [[nodiscard]] bool mapped() const noexcept { return content_ != nullptr && content_->mapped(); }
+  // Returns true if the next bytes will be named by their descriptor, so they take no memory.
+  [[nodiscard]] bool names_descriptor() const noexcept { return sent_ < by_file_until_; }
   // Returns all bytes if none has been appended, they are at most `bytes_max` and the file is held
   // in memory; else an empty view.
   [[nodiscard]] std::string_view whole(std::size_t bytes_max) const noexcept {

@@ -46,6 +46,11 @@ class OutgoingBody {
   // Returns true if the body may have to wait for offer() or for the page cache.
   [[nodiscard]] bool is_pulled() const noexcept { return source_ != nullptr || part_.mapped(); }
 
+  // Returns true if append() will name the file that has the next bytes, which takes no memory.
+  [[nodiscard]] bool names_descriptor() const noexcept {
+    return has_part_ && part_.names_descriptor();
+  }
+
   // The number of bytes appended.
   [[nodiscard]] std::uint64_t appended() const noexcept { return appended_; }
 

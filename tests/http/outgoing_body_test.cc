@@ -245,7 +245,9 @@ TEST(OutgoingBody, TellsWhereALargeFileLiesAndSettlesThatBeforeItsEnd) {
   MappedFile file(content);
   Response response(file.ref());
   OutgoingBody body;
-  body.open(response, {.inline_bytes_max = inline_max, .send_file_bytes_min = 8 * mib});
+  body.open(response, {.inline_bytes_max = inline_max,
+                       .by_descriptor = true,
+                       .send_file_bytes_min = 8 * mib});
   make_resident(body);
   base::BufferChain out;
   std::string all;
@@ -292,6 +294,7 @@ TEST(OutgoingBody, TellsNotWhereAFileLiesThatIsSmallOrCopied) {
     OutgoingBody body;
     body.open(response, {.copy = row.copy_files,
                          .inline_bytes_max = inline_max,
+                         .by_descriptor = true,
                          .send_file_bytes_min = row.bytes_min});
     make_resident(body);
     base::BufferChain out;

@@ -9,6 +9,11 @@
 
 namespace h2server::http::h1 {
 
+namespace {
+// Output that only names a file's bytes takes no memory: as many as one sendfile() may send.
+constexpr std::size_t named_bytes_max = 1024 * 1024;
+}  // namespace
+
 void H1Exchange::end_exchange() noexcept {
   ExchangeState::clear();
   trailers.clear();
@@ -316,11 +321,11 @@ void Connection::begin_response() {
   const bool has_body =
       exchange_->head.method != Method::HEAD && may_have_content(response.status());
   if (has_body) {
-    const bool by_file = transport_.engine().sends_files();
-    exchange_->outgoing.open(
-        response, {.copy = !transport_.bytes_go_to_kernel(),
-                   .inline_bytes_max = context_.limits.inline_file_bytes_max,
-                   .send_file_bytes_min = by_file ? context_.limits.send_file_bytes_min : 0});
+    exchange_->outgoing.open(response,
+                             {.copy = !transport_.bytes_go_to_kernel(),
+                              .inline_bytes_max = context_.limits.inline_file_bytes_max,
+                              .by_descriptor = transport_.engine().sends_files(),
+                              .send_file_bytes_min = context_.limits.send_file_bytes_min});
   }
   if (!has_body && exchange_->duplex != nullptr) exchange_->duplex->discard();
   exchange_->responding = true;
@@ -340,8 +345,9 @@ void Connection::begin_response() {
 }
 
 std::size_t Connection::output_bytes_max() const noexcept {
-  return transport_.bytes_go_to_kernel() ? context_.limits.output_bytes_max
-                                         : context_.limits.copied_bytes_max;
+  const Limits& limits = context_.limits;
+  return transport_.whole_sends(transport_.bytes_go_to_kernel() ? limits.output_bytes_max
+                                                                : limits.copied_bytes_max);
 }
 
 // Appends as much of the body as is ready and fits. Returns false if the response can't be
@@ -350,8 +356,10 @@ bool Connection::append_body() {
   OutgoingBody& outgoing = exchange_->outgoing;
   const bool chunked = outgoing.source() != nullptr && !exchange_->response.size() &&
                        exchange_->head.version == Version::http_1_1;
-  while (exchange_->output.size() < output_bytes_max()) {
-    const std::size_t size = outgoing.next_size(output_bytes_max());
+  const std::size_t bytes_max =
+      outgoing.names_descriptor() ? named_bytes_max : output_bytes_max();
+  while (exchange_->output.size() < bytes_max) {
+    const std::size_t size = outgoing.next_size(bytes_max - exchange_->output.size());
     if (size == 0 && outgoing.make_resident_at_once()) continue;
     if (size == 0 || outgoing.must_wait(exchange_->output, size)) break;
     std::array<char, 24> room;
