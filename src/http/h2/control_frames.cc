@@ -131,11 +131,9 @@ bool FrameReceiver::apply(Setting setting, std::uint32_t value) {
     case Setting::initial_window_size:
       return value <= largest_window_bytes || fail_for(ErrorCode::flow_control_error);
     case Setting::max_frame_size:
-      if (value < default_frame_bytes || value > largest_frame_bytes) {
-        return fail_for(ErrorCode::protocol_error);
-      }
-      sender_.set_frame_bytes_max(value);
-      return true;
+      // Larger frames than the default would save little and delay other streams.
+      return (value >= default_frame_bytes && value <= largest_frame_bytes) ||
+             fail_for(ErrorCode::protocol_error);
     case Setting::max_concurrent_streams:  // limits pushed streams
     case Setting::max_header_list_size:    // advisory, and our heads are small
       return true;

@@ -163,7 +163,7 @@ void FrameSender::append_block(std::uint32_t id, const ResponseHead& head, bool 
                                std::string_view content) {
   const bool encoded = is_encoded(head);
   const std::size_t bound = encoded ? encoded_.bytes.size() : bound_of(head);
-  if (bound > frame_bytes_max_) {
+  if (bound > default_frame_bytes) {
     append_large_block(id, head, ends, bound);
     if (!content.empty()) append_frame(last_data(id), content);
     return;
@@ -200,7 +200,7 @@ void FrameSender::append_large_block(std::uint32_t id, const ResponseHead& head,
   FrameHead frame{
       .type = FrameType::headers, .flags = ends ? flag::end_stream : std::uint8_t{0}, .stream = id};
   do {
-    const std::string_view part = rest.substr(0, frame_bytes_max_);
+    const std::string_view part = rest.substr(0, default_frame_bytes);
     rest.remove_prefix(part.size());
     if (rest.empty()) frame.flags |= flag::end_headers;
     append_frame(frame, part);
@@ -274,9 +274,8 @@ bool FrameSender::send_data(H2Exchange& exchange, std::size_t room) {
     return true;
   }
   if (window_.left() == 0) return false;
-  const std::uint32_t window = std::min(window_.left(), exchange.stream.send.left());
-  const std::size_t size = body.next_size(
-      std::min<std::size_t>({window, frame_bytes_max_, room}));
+  const std::size_t size = body.next_size(std::min<std::size_t>(
+      {window_.left(), exchange.stream.send.left(), scheduler_.turn_left(exchange), room}));
   if (size == 0) {
     exchange.session.stalled = body.next_size(1) == 0;  // waits for content, not for a window
     scheduler_.remove(exchange);
@@ -286,7 +285,7 @@ bool FrameSender::send_data(H2Exchange& exchange, std::size_t room) {
   append_data(exchange, size);
   if (body.is_pulled() && body.next_size(1) == 0) streams_.notify(exchange);
   if (!exchange.stream.has_body) return true;  // the last frame, or the stream was reset
-  scheduler_.took_turn(exchange);
+  scheduler_.sent(exchange, static_cast<std::uint32_t>(size));
   return true;
 }
 
@@ -338,11 +337,6 @@ void FrameSender::end_local(H2Exchange& exchange) {
 }
 
 // --- what the peer allows ---------------------------------------------------------------------
-
-// Larger frames would save little and delay other streams.
-void FrameSender::set_frame_bytes_max(std::uint32_t bytes) noexcept {
-  frame_bytes_max_ = std::min(bytes, default_frame_bytes);
-}
 
 bool FrameSender::set_initial_window(std::uint32_t bytes) {
   const std::int64_t change = std::int64_t{bytes} - initial_window_;

@@ -47,7 +47,6 @@ class FrameSender {
   // The peer's SETTINGS, WINDOW_UPDATE and priorities. set_initial_window() and widen() return
   // false if a window exceeds 2^31-1.
   void set_table_bytes_max(std::uint32_t bytes) { encoder_.set_table_bytes_max(bytes); }
-  void set_frame_bytes_max(std::uint32_t bytes) noexcept;
   [[nodiscard]] bool set_initial_window(std::uint32_t bytes);
   [[nodiscard]] std::uint32_t initial_window() const noexcept { return initial_window_; }
   [[nodiscard]] bool widen(std::uint32_t increment) noexcept { return window_.add(increment); }
@@ -94,7 +93,6 @@ class FrameSender {
   Scheduler scheduler_;
   SendWindow window_;  // of the connection
   std::uint32_t initial_window_ = default_window_bytes;
-  std::uint32_t frame_bytes_max_ = default_frame_bytes;
 };
 
 }  // namespace h2server::http::h2

@@ -53,6 +53,7 @@ void Scheduler::add(H2Exchange& exchange) noexcept {
   Stream& stream = exchange.stream;
   ASSERT(!stream.ready);
   stream.ready = true;
+  stream.turn_used = 0;
   waiting_ |= static_cast<std::uint8_t>(1U << stream.priority.urgency);
   H2Exchange*& front = fronts_[stream.priority.urgency];
   if (front == nullptr) {
@@ -84,9 +85,13 @@ H2Exchange* Scheduler::first() const noexcept {
   return fronts_[static_cast<std::size_t>(std::countr_zero(waiting_))];
 }
 
-void Scheduler::took_turn(H2Exchange& exchange) noexcept {
-  const Stream& stream = exchange.stream;
+void Scheduler::sent(H2Exchange& exchange, std::uint32_t bytes) noexcept {
+  Stream& stream = exchange.stream;
   if (!stream.ready || !stream.priority.incremental) return;
+  const bool alone = stream.next_ready == &exchange;
+  stream.turn_used += bytes;
+  if (stream.turn_used < turn_bytes && !alone) return;
+  stream.turn_used = 0;
   H2Exchange*& front = fronts_[stream.priority.urgency];
   if (front == &exchange) front = stream.next_ready;  // rotates the ring: it is the back now
 }

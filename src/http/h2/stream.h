@@ -34,6 +34,7 @@ struct Stream {
   bool queued = false;     // in the queue of pending events
   bool sized = false;      // the request has a Content-Length
   Priority priority = unsaid_priority;
+  std::uint32_t turn_used = 0;     // if ready: bytes sent in the present turn
   std::uint64_t content_left = 0;  // if sized: bytes still to come
   SendWindow send;
   ReceiveWindow receive;

@@ -2,6 +2,8 @@
 // against Content-Length. Also tests parse_priority().
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -212,6 +214,41 @@ TEST(Priority, OrdersWhatIsSent) {
     }
     EXPECT_EQ(order, row.order);
   }
+}
+
+// The room for output cuts every fourth frame, which would always be that of the same stream.
+TEST(Priority, SharesByBytesNotByFrames) {
+  SessionHost host(Http2Implementation::native);
+  host.receive(opening() + window_update(0, 1 << 24));
+  const std::vector<std::uint32_t> ids = {1, 3, 5, 7};
+  for (const std::uint32_t id : ids) {
+    host.receive(get(id) + window_update(id, 1 << 22));
+    host.respond(id, Response(200, std::string(1 << 20, 'x')));
+  }
+  std::map<std::uint32_t, std::size_t> sent;
+  for (int round = 0; round < 50; ++round) {
+    for (const Frame& one : frames_of(host.take(64'000))) {
+      if (one.head.type == FrameType::data) sent[one.head.stream] += one.head.size;
+    }
+    std::size_t least = SIZE_MAX, most = 0;
+    for (const std::uint32_t id : ids) {
+      least = std::min(least, sent[id]);
+      most = std::max(most, sent[id]);
+    }
+    EXPECT_LE(most - least, default_frame_bytes) << round;
+  }
+}
+
+// A stream that is alone has no turns: its frames are as large as the room allows.
+TEST(Priority, LetsALoneStreamSendFullFrames) {
+  SessionHost host(Http2Implementation::native);
+  host.receive(opening() + window_update(0, 1 << 24) + get(1) + window_update(1, 1 << 22));
+  host.respond(1, Response(200, std::string(1 << 20, 'x')));
+  host.take(64'000);
+  const std::vector<Frame> frames = frames_of(host.take(64'000));
+  ASSERT_EQ(frames.size(), 4U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(frames[i].head.size, default_frame_bytes) << i;
+  EXPECT_EQ(frames[3].head.size, 64'000 - 3 * (default_frame_bytes + frame_head_bytes) - 9);
 }
 
 TEST(Priority, MayBeUpdatedBeforeItsStreamAndLater) {
