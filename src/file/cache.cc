@@ -262,17 +262,20 @@ Cache::Kept Cache::kept_for(const CacheKey& key) {
 
 // Drops snapshots that nobody asked for since they were last looked at, until there is room. If
 // there is none, the others are worth more: files that take each other's place would be copied
-// again and again.
+// again and again. What was dropped is free when nobody sends it any more, so the copy may fail
+// until a later check.
 bool Cache::make_room_for_snapshot(std::uint64_t bytes) {
   constexpr int looks_max = 16;  // with the lock held
+  std::uint64_t dropped = 0;
   const auto has_room = [&] {
-    return Content::snapshot_bytes() + bytes <= limits_.snapshots_bytes_max;
+    return Content::snapshot_bytes() + bytes <= limits_.snapshots_bytes_max + dropped;
   };
   for (int looks = 0; looks < looks_max && !snapshots_.empty() && !has_room(); ++looks) {
     const CacheEntry& oldest = *snapshots_.front();
     if (oldest.used.exchange(false, std::memory_order_relaxed)) {
       snapshots_.splice(snapshots_.end(), snapshots_, snapshots_.begin());
     } else {
+      dropped += oldest.lookup.file->size();
       drop(places_.find({&oldest.folder, oldest.path})->second);
     }
   }

@@ -113,8 +113,8 @@ std::unique_ptr<const Content> Content::snapshot(const FileVersion& version, int
   base::Fd copy = sealed_copy(descriptor, version.size);
   if (copy.valid() && version_of(descriptor) == version) {
     // Populated, so that no worker takes page faults later.
-    void* const start = ::mmap(nullptr, version.size, PROT_READ, MAP_SHARED | MAP_POPULATE,
-                               copy.get(), 0);
+    void* const start =
+        ::mmap(nullptr, version.size, PROT_READ, MAP_SHARED | MAP_POPULATE, copy.get(), 0);
     if (start != MAP_FAILED) {
       return std::make_unique<const Content>(version, static_cast<const char*>(start),
                                              std::move(copy), Source::snapshot);

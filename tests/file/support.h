@@ -41,6 +41,14 @@ inline FileRef map_file(const std::string& path) {
   return http::make_file(std::move(content), path, 0);
 }
 
+// Takes a snapshot of a mapped file.
+inline FileRef snapshot_of(const File& file) {
+  auto content =
+      file::Content::snapshot(file.content().version(), file.content().descriptor(), UINT64_MAX);
+  EXPECT_NE(content, nullptr);
+  return std::make_shared<const File>(std::move(content), file);
+}
+
 // A cache of its own for one directory.
 class FolderCache {
  public:

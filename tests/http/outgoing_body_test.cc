@@ -245,9 +245,9 @@ TEST(OutgoingBody, TellsWhereALargeFileLiesAndSettlesThatBeforeItsEnd) {
   MappedFile file(content);
   Response response(file.ref());
   OutgoingBody body;
-  body.open(response, {.inline_bytes_max = inline_max,
-                       .by_descriptor = true,
-                       .send_file_bytes_min = 8 * mib});
+  body.open(
+      response,
+      {.inline_bytes_max = inline_max, .by_descriptor = true, .send_file_bytes_min = 8 * mib});
   make_resident(body);
   base::BufferChain out;
   std::string all;
@@ -301,6 +301,47 @@ TEST(OutgoingBody, TellsNotWhereAFileLiesThatIsSmallOrCopied) {
     ASSERT_TRUE(body.append(out, "", body.next_size(mib)).has_value());
     EXPECT_EQ(out.front_file().size, 0U);
     EXPECT_FALSE(body.to_settle().has_value());
+  }
+}
+
+// The kernel sends a snapshot from its descriptor, or this process reads it; neither waits.
+TEST(OutgoingBody, SendsASnapshotWhole) {
+  constexpr std::size_t kib = 1024;
+  struct Row {
+    std::size_t size;
+    bool copy, by_descriptor, named;
+  };
+  for (const Row row : {Row{64 * kib, false, true, true}, Row{64 * kib - 1, false, true, false},
+                        Row{300 * kib, false, true, true}, Row{300 * kib, false, false, false},
+                        Row{300 * kib, true, true, false}, Row{300 * kib, true, false, false}}) {
+    const std::string content = pattern(row.size);
+    MappedFile file(content);
+    const FileRef snapshot = tests::snapshot_of(*file.ref());
+    file.truncate(1);
+    Response response(snapshot);
+    OutgoingBody body;
+    body.open(
+        response,
+        {.copy = row.copy, .inline_bytes_max = inline_max, .by_descriptor = row.by_descriptor});
+    EXPECT_FALSE(body.is_pulled());
+    EXPECT_EQ(body.names_descriptor(), row.named) << row.size;
+    base::BufferChain out;
+    std::string all;
+    while (!body.finished()) {
+      const std::size_t size = body.next_size(100 * kib);
+      ASSERT_GT(size, 0U);
+      EXPECT_FALSE(body.must_wait(out, size));
+      EXPECT_FALSE(body.to_settle().has_value());
+      ASSERT_TRUE(body.append(out, "", size).has_value());
+      const base::FileRange range = out.front_file();
+      EXPECT_EQ(range.size, row.named ? size : 0U);
+      if (row.named) {
+        EXPECT_EQ(range.descriptor, snapshot->content().descriptor());
+        EXPECT_EQ(range.offset, all.size());
+      }
+      all += text_of(out);
+    }
+    EXPECT_TRUE(all == content) << row.size;
   }
 }
 

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -66,6 +67,26 @@ def test_calls_of_a_thousand_requests(row, tmp_path):
     assert of(counts, RECEIVES) <= row.receives_max, message
     assert of(counts, SENDS) <= row.sends_max, message
     assert sum(counts.values()) <= row.total_max, message
+
+
+def test_a_file_asked_for_again_is_sent_by_sendfile(tmp_path):
+    """From its snapshot: see test_snapshots.py."""
+    pair = pairs.CHOSEN or pairs.Pair("reuseport", "epoll")
+    if pair.forks:
+        pytest.skip("each connection's process has a cache of its own")
+    row = Row("large", False, ("--h1", "-m", "1"), 0, 0, 0, 0)
+    with Server(pair=pair, workers=1) as server:
+        (server.root / "small").write_bytes(b"x" * 300_000)
+        counts = {}
+        for _ in range(5):  # the first sends are of the mapped file
+            counts = traced(server.pid, tmp_path / "counts", lambda: run_load(server, row))
+            if counts.get("sendfile", 0) >= REQUESTS:
+                break
+            time.sleep(1)
+    message = f"{counts}"
+    assert REQUESTS <= counts.get("sendfile", 0) <= 6 * REQUESTS, message
+    assert counts.get("fstat", 0) + counts.get("newfstatat", 0) <= 20, message
+    assert counts.get("pread64", 0) == 0, message
 
 
 def of(counts, names):

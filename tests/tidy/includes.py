@@ -24,7 +24,7 @@ SYSTEM_HEADERS = {
     "server": r"crypt|fcntl|netinet/in|poll|pthread|sched|sys/(resource|socket|stat|types|wait)|unistd",
     "content": r"dirent|fcntl|linux/fs|string|sys/(file|mman|stat|statvfs|syscall)|unistd",
     "http": r"arpa/inet",
-    "file": r"fcntl|pthread|sys/(mman|resource|stat)|unistd",
+    "file": r"fcntl|pthread|sys/(mman|resource|sendfile|stat)|unistd",
     "net": r"arpa/inet|fcntl|ifaddrs|linux/sockios|malloc|net/if|netdb|netinet/(in|tcp)|poll|pwd"
            r"|sys/(file|ioctl|socket|stat|uio|un)|unistd",
     "io": r"fcntl|linux/openat2|poll|pthread|sched"

@@ -356,8 +356,7 @@ bool Connection::append_body() {
   OutgoingBody& outgoing = exchange_->outgoing;
   const bool chunked = outgoing.source() != nullptr && !exchange_->response.size() &&
                        exchange_->head.version == Version::http_1_1;
-  const std::size_t bytes_max =
-      outgoing.names_descriptor() ? named_bytes_max : output_bytes_max();
+  const std::size_t bytes_max = outgoing.names_descriptor() ? named_bytes_max : output_bytes_max();
   while (exchange_->output.size() < bytes_max) {
     const std::size_t size = outgoing.next_size(bytes_max - exchange_->output.size());
     if (size == 0 && outgoing.make_resident_at_once()) continue;

@@ -1,0 +1,81 @@
+"""Files that are asked for again and again are sent from sealed copies (memfd), which do not change
+with them."""
+
+import os
+import pathlib
+import time
+
+import pytest
+
+from support import pairs
+from support.changes import CHANGES, KIB, OLD, Reader, wait_for_stall
+from support.contents import noise
+from support.environment import PATIENCE
+from support.processes import members
+from support.waiting import holds_within
+
+SEEN_WITHIN_S = 1.2 * PATIENCE  # the server caches a file's state for one second
+
+pytestmark = pytest.mark.skipif(bool(pairs.CHOSEN and pairs.CHOSEN.forks),
+                                reason="each connection's process has a cache of its own")
+
+
+def snapshots(server):
+    """Returns the number of snapshots that the server has mapped."""
+    return sum(pathlib.Path(f"/proc/{pid}/maps").read_text().count("/memfd:h2server-file")
+               for pid in members(server.pid))
+
+
+def place_copied(site, name, content):
+    """Creates a file and asks for it until the server has a snapshot. Returns its URL path."""
+    path = site.place(name, content)
+    before = snapshots(site.server)
+    until = time.monotonic() + 10 * PATIENCE
+    while snapshots(site.server) == before:
+        assert site.fetch(path).body == content
+        assert time.monotonic() < until, "no snapshot"
+    return path
+
+
+def test_sizes(site):
+    for size in (64 * KIB + 1, 130 * KIB, 2000 * KIB + 1):
+        content = noise(size)
+        path = place_copied(site, f"{size}", content)
+        for _ in range(3):
+            assert site.fetch(path).body == content, size
+        assert site.fetch(path, "HEAD").field("content-length") == str(size)
+        part = site.fetch(path, fields=[("range", "bytes=1000-69999")])
+        assert part.status == 206 and part.body == content[1000:70_000], size
+        parts = site.fetch(path, fields=[("range", f"bytes=10-20,1000-{60 * KIB}")])
+        assert parts.status == 206 and content[1000 : 60 * KIB + 1] in parts.body, size
+
+
+def test_small_files_and_files_asked_for_once_are_not_copied(site):
+    before = snapshots(site.server)
+    small, once = site.place("small", noise(64 * KIB)), site.place("once", OLD)
+    until = time.monotonic() + 2.5
+    assert site.fetch(once).body == OLD
+    while time.monotonic() < until:
+        assert site.fetch(small).status == 200
+    assert site.fetch(once).body == OLD
+    assert snapshots(site.server) == before
+
+
+@pytest.mark.parametrize("change", [*CHANGES.values(), os.unlink], ids=[*CHANGES, "removed"])
+def test_a_response_is_of_the_version_it_began_with(site, change):
+    path = place_copied(site, "a", OLD)
+    file = site.folder / "a"
+    with Reader(site, path) as reader:
+        reader.read_to(100 * KIB)
+        wait_for_stall(site.server)
+        change(file)
+        whole = reader.finish() == OLD
+        assert whole, "the snapshot changed with its file"
+    content = file.read_bytes() if file.exists() else None
+    seen = holds_within(lambda: answers(site, path, content), SEEN_WITHIN_S)
+    assert seen, "the old version is still sent"
+
+
+def answers(site, path, content):
+    answer = site.fetch(path)
+    return answer.status == 404 if content is None else answer.body == content
