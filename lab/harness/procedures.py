@@ -112,16 +112,20 @@ def check(lab, subject, started):
     lab.checked.add(id(subject))
 
 
-def under_load(subject, load, syscalls=False):
+def under_load(subject, load, syscalls=False, pause_s=0):
     """Returns the procedure that puts `load` on `subject`; results.py lists the measures.
 
-    `syscalls` also counts system calls once, in a separate short run.
+    `syscalls` also counts system calls once, in a separate short run. With `pause_s` the server is
+    warmed up again after that time: caches may treat a file better that is asked for again later.
     """
 
     def procedure(lab, _):
         with Started(lab, subject) as started:
             check(lab, subject, started)
             _read(lab, load.warm_up(), started)
+            if pause_s:
+                time.sleep(pause_s)
+                _read(lab, load.warm_up(), started)
             with meter.Meter(started.pid, subject.server.transient) as metered:
                 reading, client_cpu, command = _read(lab, load, started)
         measures = measures_of(reading, metered.usage, client_cpu)

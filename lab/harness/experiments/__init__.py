@@ -2,8 +2,8 @@
 
 import importlib
 
-_NAMES = ["stages", "threads", "peers", "schemes", "connections", "sizes", "pages", "engines",
-          "uploads", "idle", "balance", "latency", "library"]
+_NAMES = ["stages", "threads", "peers", "schemes", "connections", "sizes", "bodies", "pages",
+          "engines", "uploads", "idle", "balance", "latency", "library"]
 
 # {name: Definition}, in the order of the report.
 ALL = {

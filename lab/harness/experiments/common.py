@@ -10,6 +10,7 @@ PROTOCOLS = {"h1": ("h1", False), "h1 TLS": ("h1", True), "h2c": ("h2", False), 
 # The usual columns.
 TABLE = ["cpu_us", "rps", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms", "server_cpu",
          "client_cpu", "rss_kib"]
+AGAIN_S = 1.2  # h2server copies a file that is asked for again after a second
 SMALL, LARGE = "-c100 -m10", "-c1000 -m100"  # the article's loads
 
 
@@ -38,13 +39,13 @@ def h1_load(lab, connections=100):
     return Wrk(connections, 1)
 
 
-def load_cell(server, protocol, load, factors, syscalls=False, **subject):
+def load_cell(server, protocol, load, factors, syscalls=False, pause_s=0, **subject):
     """Returns a Cell that puts `load` on a server. `protocol` is a name in tables."""
     spoken, tls = PROTOCOLS[protocol]
     under = Subject(server, spoken, tls, **subject)
     return Cell(
         {"server": server.name, "protocol": protocol, **factors},
-        under_load(under, load, syscalls),
+        under_load(under, load, syscalls, pause_s),
         server,
         load.tool,
     )

@@ -1,6 +1,6 @@
 """The content-size study: cost of a request by the size of its file."""
 
-from harness.experiments.common import PROTOCOLS, floor, load_cell, ours
+from harness.experiments.common import AGAIN_S, PROTOCOLS, floor, load_cell, ours
 from harness.experiments.definition import Definition
 from harness.findings import compare_cells, crossing_of
 from harness.plots import Lines, Statements, Table
@@ -28,7 +28,8 @@ def _cells(lab):
         for protocol in protocols:
             for server in _servers(lab, protocol):
                 cells.append(load_cell(server, protocol, _load(lab, protocol, size),
-                                       {"bytes": size}, syscalls=size <= 1_000_000, path=path))
+                                       {"bytes": size}, syscalls=size <= 1_000_000,
+                                       pause_s=AGAIN_S if size >= 100_000 else 0, path=path))
     return cells
 
 
