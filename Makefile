@@ -11,7 +11,7 @@ TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 ARGS ?=
 PORT ?= 8443
 FUZZ_SECONDS ?= 60
-FUZZERS ?= h2_session h1 multipart target fields
+FUZZERS ?= h2_session h1 multipart target fields tls_records
 
 .PHONY: help run test lab fuzz docs build setup deb deb-test docker-test format clean configure
 

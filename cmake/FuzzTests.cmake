@@ -9,10 +9,11 @@ add_library(fuzz_parts STATIC
   fuzz/multipart_reading.cc fuzz/multipart_reference.cc fuzz/multipart_rules.cc fuzz/part_names.cc
   fuzz/date_rules.cc fuzz/field_blocks.cc fuzz/field_values.cc fuzz/hpack_rules.cc
   fuzz/precondition_rules.cc fuzz/request_head_rules.cc
-  fuzz/target_reference.cc fuzz/target_rules.cc)
+  fuzz/target_reference.cc fuzz/target_rules.cc
+  fuzz/tls_connection.cc fuzz/tls_expectation.cc fuzz/tls_reference.cc fuzz/tls_servers.cc)
 target_include_directories(fuzz_parts PUBLIC src tests)
 target_link_libraries(fuzz_parts
-  PUBLIC h2server_core PRIVATE h2server_warnings PkgConfig::nghttp2)
+  PUBLIC h2server_core PRIVATE h2server_warnings PkgConfig::nghttp2 PUBLIC OpenSSL::SSL)
 
 # add_fuzz_programs(NAME MUTATIONS [CORPUS…] REPLAY FILES… FUZZER FILES…)
 function(add_fuzz_programs name mutations)
@@ -47,6 +48,7 @@ add_fuzzer(h1 30000 fuzz-http1)
 add_fuzzer(multipart 100000)
 add_fuzzer(target 50000 fuzz-http1)
 add_fuzzer(fields 10000 fuzz-http2 hpack-test-case)
+add_fuzzer(tls_records 3000)
 # Compares both HTTP/2 sessions on the same bytes. The replay generates conversations.
 add_fuzz_programs(h2_session 5000 fuzz-http2
   REPLAY fuzz/h2_replay.cc FUZZER fuzz/h2_session_fuzzer.cc)

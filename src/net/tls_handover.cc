@@ -104,14 +104,14 @@ TlsHandover::TlsHandover(SSL* ssl) : ssl_(ssl) { SSL_set_app_data(ssl, this); }
 
 TlsHandover::~TlsHandover() { SSL_set_app_data(ssl_, nullptr); }
 
-std::unique_ptr<TlsRecords> TlsHandover::take() const {
+std::unique_ptr<TlsRecords> TlsHandover::take(const TlsRecordsLimits& limits) const {
   if (SSL_version(ssl_) != TLS1_3_VERSION || SSL_has_pending(ssl_) != 0) return nullptr;
   TlsRecords::Start start = start_;
   start.suite = SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(ssl_));
   // RFC 6066, 4: 1 is 512 bytes, 4 is 4096.
   const unsigned code = SSL_SESSION_get_max_fragment_length(SSL_get0_session(ssl_));
   if (code != 0) start.content_bytes_max = start.content_read_bytes_max = 256U << code;
-  return TlsRecords::make(start);
+  return TlsRecords::make(start, limits);
 }
 
 }  // namespace h2server::net

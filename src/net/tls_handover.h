@@ -29,7 +29,7 @@ class TlsHandover {
 
   // Call it once the handshake is complete. Returns null if OpenSSL has to go on: with TLS 1.2
   // and with a cipher suite that TlsRecords does not know.
-  [[nodiscard]] std::unique_ptr<TlsRecords> take() const;
+  [[nodiscard]] std::unique_ptr<TlsRecords> take(const TlsRecordsLimits& limits = {}) const;
 
  private:
   struct Callbacks;  // of OpenSSL

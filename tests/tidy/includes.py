@@ -42,7 +42,7 @@ _STANDARD = re.compile(r"^[a-z_]+$")
 _CONNECTION = re.compile(
     r"^src/http/(h[12]/connection[^/]*|(.*/)?(connection_[^/]*|[^/]*_connection)\.(h|cc))$"
 )
-_TLS = re.compile(r"^src/net/tls_[^/]*$")
+_TLS = re.compile(r"^(src/net|fuzz)/tls_[^/]*$")
 _URING = re.compile(r"^src/io/uring_[^/]*$")
 _HIDDEN = re.compile(r"nghttp2/|brotli/|liburing|(zlib|zstd)\.h$")
 
@@ -129,7 +129,7 @@ def refuse_system_header(source, bracket, target):
         return f"src/{area_of(source)} has no use for this system header"
     outside_lab = area_of(source) != "lab"
     if target.startswith("openssl/") and outside_lab and not _TLS.match(source.as_posix()):
-        return "OpenSSL stays in src/net/tls_*"
+        return "OpenSSL stays in src/net/tls_* and fuzz/tls_*"
     if _HIDDEN.match(target) and source.suffix != ".cc":
         return "nghttp2, liburing and the codecs stay behind headers of ours, so in no header"
     if re.match(r"brotli/|zstd\.h$", target) and source.as_posix() != "src/content/codecs.cc":
