@@ -16,8 +16,8 @@ set(QUICK_TESTS http1 uploads paths)
 # clients whose requests other tests make, too.
 set(TESTS_WITHOUT_PAIR
   capacity churn command_line completion console counters disappearing doctor documentation
-  examples firefox grpc io_uring_refused leaks listeners media middleware redbot schemes start
-  trailers trust workloads)
+  examples firefox grpc instructions io_uring_refused leaks listeners media middleware redbot schemes
+  start trailers trust workloads)
 set(CHURN_CONNECTIONS 20000)
 set(HTTP2_TESTS clients h2spec lifecycle uploads static large)
 
