@@ -51,6 +51,16 @@ bool has_snapshot(const CacheEntry& entry) {
   return entry.lookup.file != nullptr && entry.lookup.file->content().is_snapshot();
 }
 
+// A file and a snapshot of it are the same version. Two loads of an unsettled file need not be.
+bool same_version(const CacheEntry& one, const CacheEntry& other) {
+  const FileRef& file = one.lookup.file;
+  const FileRef& second = other.lookup.file;
+  if (file == second) return one.lookup.kind == other.lookup.kind;
+  if (file == nullptr || second == nullptr) return false;
+  return (has_snapshot(one) || has_snapshot(other)) &&
+         file->content().version() == second->content().version();
+}
+
 // Snapshots have a budget of their own.
 std::size_t cost(const CacheEntry& entry) {
   const File* const file = entry.lookup.file.get();
@@ -94,6 +104,11 @@ bool CacheEntry::is_current(std::int64_t now_ms) const noexcept {
 }
 
 void Cache::take_spare_descriptor() { take_spare(); }
+
+void Cache::limit_snapshots(std::uint64_t bytes_max) {
+  const std::lock_guard lock(mutex_);
+  limits_.snapshots_bytes_max = std::min(limits_.snapshots_bytes_max, bytes_max);
+}
 
 Cache::Cache(const CacheLimits& limits) : limits_(limits) {
   if (limits_.mapped_max == 0) limits_.mapped_max = default_mapped_max();
@@ -234,7 +249,7 @@ Task<Cache::Entry> Cache::load_entry(io::Engine* engine, const Folder& folder, s
   {
     std::vector<Entry> dropped;
     const std::lock_guard lock(mutex_);
-    kept = kept_for({&folder, path});
+    kept = kept_for({&folder, path}, now_ms);
     dropped = take_dropped();
   }
   Loaded loaded = co_await load(engine, folder, path, std::move(kept));
@@ -248,38 +263,56 @@ Task<Cache::Entry> Cache::load_entry(io::Engine* engine, const Folder& folder, s
   co_return current;
 }
 
-Cache::Kept Cache::kept_for(const CacheKey& key) {
+Cache::Kept Cache::kept_for(const CacheKey& key, std::int64_t now_ms) {
   const auto found = places_.find(key);
   if (found == places_.end() || !(*found->second)->settled) return {};
   const CacheEntry& entry = **found->second;
   Kept kept{.file = entry.lookup.file};
   if (kept.file == nullptr || !kept.file->content().mapped()) return kept;
-  const bool used_again = entry.used.load(std::memory_order_relaxed);
-  kept.wants_snapshot = used_again && kept.file->size() <= limits_.snapshot_bytes_max &&
-                        make_room_for_snapshot(kept.file->size());
+  // Cleared, so that others who load the file meanwhile do not copy it too.
+  const bool used_again = entry.used.exchange(false, std::memory_order_relaxed);
+  const FileVersion& version = kept.file->content().version();
+  const std::int64_t age_s = base::unix_seconds() - version.changed_s;
+  if (used_again && age_s >= limits_.snapshot_age_s_min &&
+      version.size <= limits_.snapshot_bytes_max && may_copy(version.size, now_ms) &&
+      make_room_for_snapshot(version.size, now_ms)) {
+    kept.snapshots_bytes_max = limits_.snapshots_bytes_max;
+  }
   return kept;
 }
 
-// Drops snapshots that nobody asked for since they were last looked at, until there is room. If
-// there is none, the others are worth more: files that take each other's place would be copied
-// again and again. What was dropped is free when nobody sends it any more, so the copy may fail
-// until a later check.
-bool Cache::make_room_for_snapshot(std::uint64_t bytes) {
-  constexpr int looks_max = 16;  // with the lock held
-  std::uint64_t dropped = 0;
-  const auto has_room = [&] {
-    return Content::snapshot_bytes() + bytes <= limits_.snapshots_bytes_max + dropped;
-  };
-  for (int looks = 0; looks < looks_max && !snapshots_.empty() && !has_room(); ++looks) {
-    const CacheEntry& oldest = *snapshots_.front();
-    if (oldest.used.exchange(false, std::memory_order_relaxed)) {
-      snapshots_.splice(snapshots_.end(), snapshots_, snapshots_.begin());
-    } else {
-      dropped += oldest.lookup.file->size();
-      drop(places_.find({&oldest.folder, oldest.path})->second);
-    }
+// Bounds what clients that ask for many files in turn make the server copy.
+bool Cache::may_copy(std::uint64_t bytes, std::int64_t now_ms) {
+  constexpr std::uint64_t bytes_per_s_max = 64 * 1024 * 1024;
+  if (now_ms - copying_since_ms_ >= 1000) {
+    copying_since_ms_ = now_ms;
+    copied_bytes_ = 0;
   }
-  return has_room();
+  if (bytes > bytes_per_s_max - copied_bytes_) return false;
+  copied_bytes_ += bytes;
+  return true;
+}
+
+// Drops snapshots that nobody asks for any more, if that makes enough room. If it does not, those
+// in use are worth more: files that take each other's place would be copied again and again. What
+// is dropped is free when nobody sends it any more, so the copy may fail until then.
+bool Cache::make_room_for_snapshot(std::uint64_t bytes, std::int64_t now_ms) {
+  constexpr std::int64_t idle_ms = 10'000;  // since its last check went stale
+  const std::uint64_t wanted = Content::snapshot_bytes() + bytes;
+  std::vector<const CacheEntry*> idle;
+  std::uint64_t idle_bytes = 0;
+  for (const CacheEntry* const entry : snapshots_) {
+    if (wanted <= limits_.snapshots_bytes_max + idle_bytes) break;
+    const std::int64_t checked_ms = entry->checked_ms.load(std::memory_order_relaxed);
+    if (now_ms - checked_ms - idle_ms < entry->folder.fresh_ms()) continue;
+    idle.push_back(entry);
+    idle_bytes += entry->lookup.file->size();
+  }
+  if (wanted > limits_.snapshots_bytes_max + idle_bytes) return false;
+  for (const CacheEntry* const entry : idle) {
+    drop(places_.find({&entry->folder, entry->path})->second);
+  }
+  return true;
 }
 
 Task<Cache::Loaded> Cache::load(io::Engine* engine, const Folder& folder, std::string path,
@@ -320,8 +353,8 @@ Task<Cache::Loaded> Cache::load_once(io::Engine* engine, const Folder& folder,
   if (!version) co_return loaded;
   if (kept.file != nullptr && kept.file->content().version() == *version) {
     loaded.lookup = {Lookup::Kind::file, kept.file};
-    if (kept.wants_snapshot) {
-      FileRef snapshot = co_await take_snapshot(engine, kept.file, opened->get());
+    if (kept.snapshots_bytes_max > 0) {
+      FileRef snapshot = co_await take_snapshot(engine, kept, opened->get());
       if (snapshot != nullptr) loaded.lookup.file = std::move(snapshot);
     }
     co_return loaded;
@@ -340,29 +373,33 @@ Task<Cache::Loaded> Cache::load_once(io::Engine* engine, const Folder& folder,
 }
 
 // Returns null if there is no snapshot to be had; the mapped file serves as well.
-Task<FileRef> Cache::take_snapshot(io::Engine* engine, FileRef file, int descriptor) {
+Task<FileRef> Cache::take_snapshot(io::Engine* engine, Kept kept, int descriptor) {
   const auto take = [&] {
-    return Content::snapshot(file->content().version(), descriptor, limits_.snapshots_bytes_max);
+    return Content::snapshot(kept.file->content().version(), descriptor, kept.snapshots_bytes_max);
   };
   auto taken = co_await run_waiting(engine, take);
   if (!taken || *taken == nullptr) co_return nullptr;
-  co_return std::make_shared<const File>(*std::move(taken), *file);
+  co_return std::make_shared<const File>(*std::move(taken), *kept.file);
 }
 
 // --- keeping ----------------------------------------------------------------------------------
 
 // Returns the entry to use: the one there is, if the file system has not changed or a later check
-// made it, or `entry`. A failure is not kept, because a retry may succeed, and neither is what
-// exceeds the whole budget.
+// made it, or `entry`. A snapshot stays in place of the file that it was taken of. A failure is not
+// kept, because a retry may succeed, and neither is what exceeds the whole budget.
 Cache::Entry Cache::update(Entry entry) {
   if (entry->dropped.load()) return entry;
   const auto found = places_.find({&entry->folder, entry->path});
   if (found != places_.end()) {
     const Entry& present = *found->second;
-    const std::int64_t checked_ms = entry->checked_ms.load();
-    if (present->checked_ms.load() > checked_ms) return present;
-    if (present->lookup.kind == entry->lookup.kind && present->lookup.file == entry->lookup.file) {
-      present->checked_ms.store(checked_ms, std::memory_order_relaxed);
+    const std::int64_t latest_ms = std::max(present->checked_ms.load(), entry->checked_ms.load());
+    if (same_version(*present, *entry)) {
+      if (!has_snapshot(*entry) || has_snapshot(*present)) {
+        present->checked_ms.store(latest_ms, std::memory_order_relaxed);
+        return present;
+      }
+      entry->checked_ms.store(latest_ms, std::memory_order_relaxed);
+    } else if (present->checked_ms.load() > entry->checked_ms.load()) {
       return present;
     }
     drop(found->second);

@@ -37,8 +37,10 @@ struct CacheLimits {
   // of the process's descriptors, at most 1024.
   std::size_t mapped_max = 0;
   std::size_t held_bytes_max = 64 * 1024;  // per file; copying that much costs less than mapping it
-  std::size_t snapshot_bytes_max = 16 * 1024 * 1024;    // per file
-  std::size_t snapshots_bytes_max = 128 * 1024 * 1024;  // of the process
+  std::uint64_t snapshot_bytes_max = 16 * 1024 * 1024;    // per file
+  std::uint64_t snapshots_bytes_max = 128 * 1024 * 1024;  // of the process
+  // Since the file's last change: more than a step of any file system's clock.
+  std::int64_t snapshot_age_s_min = 3;
 };
 
 // The result of looking up a path.
@@ -131,6 +133,9 @@ class Cache {
   // Drops all entries of a folder that is about to be destroyed.
   void forget(const Folder& folder);
 
+  // Lowers `snapshots_bytes_max` to this.
+  void limit_snapshots(std::uint64_t bytes_max);
+
   [[nodiscard]] std::size_t mapped_max() const noexcept { return limits_.mapped_max; }
   [[nodiscard]] std::size_t bytes() const;
   [[nodiscard]] std::size_t entries() const;
@@ -146,7 +151,7 @@ class Cache {
   // What the cache has of a path that is to be loaded.
   struct Kept {
     FileRef file;
-    bool wants_snapshot = false;
+    std::uint64_t snapshots_bytes_max = 0;  // of all, if a snapshot is to be taken
   };
   // What the file system has. `lookup.file` is the kept file if that is still the current version.
   struct Loaded {
@@ -159,15 +164,16 @@ class Cache {
   Task<Loaded> load(io::Engine* engine, const Folder& folder, std::string path, Kept kept);
   Task<Loaded> load_once(io::Engine* engine, const Folder& folder, const std::string& path,
                          const Kept& kept);
-  Task<FileRef> take_snapshot(io::Engine* engine, FileRef file, int descriptor);
+  Task<FileRef> take_snapshot(io::Engine* engine, Kept kept, int descriptor);
   // Waits until the waiter has its entry, or withdraws it if that takes too long.
   Task<void> wait_for_load(CacheKey key, Waiter& waiter);
   void answer_waiters(const CacheKey& key, const Entry& entry, CacheIndex& index);
 
   // With the lock held.
   Entry find_entry(const CacheKey& key);
-  Kept kept_for(const CacheKey& key);
-  [[nodiscard]] bool make_room_for_snapshot(std::uint64_t bytes);
+  Kept kept_for(const CacheKey& key, std::int64_t now_ms);
+  [[nodiscard]] bool may_copy(std::uint64_t bytes, std::int64_t now_ms);
+  [[nodiscard]] bool make_room_for_snapshot(std::uint64_t bytes, std::int64_t now_ms);
   Entry update(Entry entry);
   void make_room(std::size_t bytes, bool has_descriptor);
   // Returns the entry to evict next, which is the end if there is none that may be.
@@ -177,14 +183,16 @@ class Cache {
   [[nodiscard]] std::vector<Entry> take_dropped();
 
   CacheLimits limits_;
-  mutable std::mutex mutex_;  // for all below
+  mutable std::mutex mutex_;  // for limits_.snapshots_bytes_max and all below
   Entries entries_;
   std::unordered_map<CacheKey, Entries::iterator, CacheKeyHash> places_;
   // Files that are being loaded; the keys' paths belong to the loading coroutines.
   std::unordered_map<CacheKey, std::vector<Waiter*>, CacheKeyHash> loading_;
   std::size_t bytes_ = 0;
-  std::size_t mapped_ = 0;                  // entries with a mapped file or a snapshot
-  std::list<const CacheEntry*> snapshots_;  // entries with one; the next to be looked at first
+  std::size_t mapped_ = 0;                    // entries with a mapped file or a snapshot
+  std::vector<const CacheEntry*> snapshots_;  // entries with one
+  std::int64_t copying_since_ms_ = 0;         // the present second of copies
+  std::uint64_t copied_bytes_ = 0;            // in it
   std::vector<CacheIndex*> indexes_;
   std::vector<Entry> dropped_;  // since take_dropped()
 };

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,6 +48,9 @@ bool copy_file(int from, int to, std::uint64_t size) {
 
 // Returns a sealed copy of the file, or no descriptor.
 base::Fd sealed_copy(int descriptor, std::uint64_t size) {
+  rlimit longest{};
+  const bool known = ::getrlimit(RLIMIT_FSIZE, &longest) == 0;
+  if (!known || size > longest.rlim_cur) return {};  // writing it would raise SIGXFSZ
   base::Fd copy(::memfd_create("h2server-file", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   constexpr int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   const bool whole = copy.valid() && copy_file(descriptor, copy.get(), size) &&
@@ -112,9 +116,10 @@ std::unique_ptr<const Content> Content::snapshot(const FileVersion& version, int
   if (!reserve(version.size, bytes_max)) return nullptr;
   base::Fd copy = sealed_copy(descriptor, version.size);
   if (copy.valid() && version_of(descriptor) == version) {
-    // Populated, so that no worker takes page faults later.
+    // Private, because before Linux 6.7 a shared mapping of a memfd sealed against writes fails
+    // (EPERM); it has the same pages. Populated, so that no worker takes page faults later.
     void* const start =
-        ::mmap(nullptr, version.size, PROT_READ, MAP_SHARED | MAP_POPULATE, copy.get(), 0);
+        ::mmap(nullptr, version.size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, copy.get(), 0);
     if (start != MAP_FAILED) {
       return std::make_unique<const Content>(version, static_cast<const char*>(start),
                                              std::move(copy), Source::snapshot);

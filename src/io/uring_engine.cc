@@ -43,7 +43,7 @@ struct UringSlot {
 namespace {
 
 constexpr std::uint16_t buffer_group = 0;
-constexpr std::uint8_t inline_files_max = 8;      // parts of a file sent at once: 2 MiB
+constexpr std::uint8_t inline_files_max = 4;      // parts of a file sent at once: 2 MiB
 constexpr std::uint8_t inline_receives_max = 16;  // of a slow socket before other sockets run
 
 // The kind of object that a completion's user data points to; in the low bits.

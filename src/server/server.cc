@@ -27,6 +27,7 @@
 #include "server/listeners.h"
 #include "server/scheme.h"
 #include "server/server_state.h"
+#include "server/system_limits.h"
 
 namespace h2server {
 
@@ -235,6 +236,8 @@ Result<void, std::string> Server::start() {
   state_->check_usable();
   if (state_->scheme != nullptr) throw std::logic_error("start() called while the server runs");
   if (std::get_new_handler() == nullptr) std::set_new_handler(base::out_of_memory);
+  // Copies of files can't be reclaimed as the page cache can.
+  file::Cache::of_process().limit_snapshots(server::memory_allowed() / 8);
   const ServerOptions& options = state_->options;
   server::SharedContext& shared = *state_->shared;
   if (file::probe_open_beneath() != 0) {

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -38,15 +39,47 @@ std::optional<double> quota_of(const Path& group, bool unified) {
   return read_ratio(group / "cpu.cfs_quota_us", group / "cpu.cfs_period_us");
 }
 
-// Returns the least quota of the group `name` and of its ancestors. In a container the name may be
-// the one outside of it; a group that does not exist here has no quota.
-std::optional<double> least_quota(const Path& mounted, std::string_view name, bool unified) {
-  std::optional<double> least;
-  for (Path group = Path(name).relative_path();; group = group.parent_path()) {
-    const std::optional<double> quota = quota_of(mounted / group, unified);
-    if (quota) least = std::min(least.value_or(*quota), *quota);
-    if (group.empty()) return least;
+std::optional<std::uint64_t> memory_of(const Path& group, bool unified) {
+  std::ifstream file(group / (unified ? "memory.max" : "memory.limit_in_bytes"));
+  std::uint64_t bytes = 0;
+  if (!(file >> bytes)) return std::nullopt;  // "max"
+  return bytes;
+}
+
+// Returns the least value that `value_of(group, unified)` has for the groups of this process and
+// their ancestors. In a container a group's name may be the one outside of it; a group that does
+// not exist here has no value.
+template <class Value>
+std::optional<Value> least_of_groups(const Path& mounted, std::string_view memberships,
+                                     const std::string& controller,
+                                     std::optional<Value> (*value_of)(const Path&, bool)) {
+  std::optional<Value> least;
+  std::istringstream lines{std::string(memberships)};
+  // "0::/group" in the unified hierarchy, "4:cpu,cpuacct:/group" in version 1.
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool unified = controllers == ",,";
+    if (!unified && controllers.find("," + controller + ",") == std::string::npos) continue;
+    const Path root = unified ? mounted : mounted / controller;
+    for (Path group = Path(line.substr(second + 1)).relative_path();; group = group.parent_path()) {
+      const std::optional<Value> value = value_of(root / group, unified);
+      if (value) least = std::min(least.value_or(*value), *value);
+      if (group.empty()) break;
+    }
   }
+  return least;
+}
+
+constexpr const char* groups_mounted = "/sys/fs/cgroup";
+
+std::string read_memberships() {
+  std::ifstream file("/proc/self/cgroup");
+  std::string memberships;
+  std::getline(file, memberships, '\0');
+  return memberships;
 }
 
 }  // namespace
@@ -59,26 +92,23 @@ void raise_descriptor_limit() noexcept {
 }
 
 std::optional<unsigned> processors_of_quota(const Path& mounted, std::string_view memberships) {
-  std::optional<double> least;
-  std::istringstream lines{std::string(memberships)};
-  // "0::/group" in the unified hierarchy, "4:cpu,cpuacct:/group" in version 1.
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const bool unified = controllers == ",,";
-    if (!unified && controllers.find(",cpu,") == std::string::npos) continue;
-    const std::string name = line.substr(second + 1);
-    const std::optional<double> quota =
-        least_quota(unified ? mounted : mounted / "cpu", name, unified);
-    if (quota) least = std::min(least.value_or(*quota), *quota);
-  }
+  const std::optional<double> least = least_of_groups(mounted, memberships, "cpu", quota_of);
   if (!least) return std::nullopt;
   constexpr double most = 1024;  // beyond it no quota is of interest
   const double whole = std::min(*least, most);
   const auto floor = static_cast<unsigned>(whole);
   return std::max(floor + (whole > floor ? 1U : 0U), 1U);
+}
+
+std::optional<std::uint64_t> memory_of_limit(const Path& mounted, std::string_view memberships) {
+  return least_of_groups(mounted, memberships, "memory", memory_of);
+}
+
+std::uint64_t memory_allowed() {
+  const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 1L));
+  const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto limit = memory_of_limit(groups_mounted, read_memberships());
+  return std::min(pages * page_bytes, limit.value_or(UINT64_MAX));
 }
 
 }  // namespace server
@@ -90,10 +120,8 @@ unsigned processors_allowed() noexcept {
   if (::sched_getaffinity(0, sizeof set, &set) == 0) {
     processors = static_cast<unsigned>(std::max(CPU_COUNT(&set), 1));
   }
-  std::ifstream file("/proc/self/cgroup");
-  std::string memberships;
-  std::getline(file, memberships, '\0');
-  const std::optional<unsigned> quota = server::processors_of_quota("/sys/fs/cgroup", memberships);
+  const std::optional<unsigned> quota =
+      server::processors_of_quota(server::groups_mounted, server::read_memberships());
   return std::min(processors, quota.value_or(processors));
 }
 

@@ -1,6 +1,7 @@
-// What the system grants this process: descriptors and processors.
+// What the system grants this process: descriptors, processors and memory.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -15,5 +16,14 @@ void raise_descriptor_limit() noexcept;
 // /proc/self/cgroup. Sources: cpu.max in the kernel's cgroup-v2.rst, sched-bwc.rst for version 1.
 [[nodiscard]] std::optional<unsigned> processors_of_quota(const std::filesystem::path& mounted,
                                                           std::string_view memberships);
+
+// Returns the least limit of memory of control groups in bytes; nullopt without one. The arguments
+// are those of processors_of_quota(). Sources: memory.max in cgroup-v2.rst, memory.limit_in_bytes
+// in cgroup-v1/memory.rst.
+[[nodiscard]] std::optional<std::uint64_t> memory_of_limit(const std::filesystem::path& mounted,
+                                                           std::string_view memberships);
+
+// Returns the memory in bytes that this process may use: the machine's or its control groups'.
+[[nodiscard]] std::uint64_t memory_allowed();
 
 }  // namespace h2server::server

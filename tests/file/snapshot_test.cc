@@ -100,6 +100,13 @@ TEST_F(SnapshotTest, IsNotTakenOfAFileThatChangedOrShrank) {
   EXPECT_EQ(Content::snapshot_bytes(), before);
 }
 
+// Writing more than RLIMIT_FSIZE would end the process by a signal.
+TEST_F(SnapshotTest, IsNotTakenBeyondTheLimitOfFiles) {
+  directory.write("a", std::string(10'000, 'x'));
+  const LoweredLimit limit(RLIMIT_FSIZE, 9'999);
+  EXPECT_EQ(snapshot("a"), nullptr);
+}
+
 TEST_F(SnapshotTest, IsNotTakenWithoutADescriptor) {
   const std::uint64_t before = Content::snapshot_bytes();
   directory.write("a", "x");
@@ -116,6 +123,11 @@ struct SnapshotCacheTest : SnapshotTest {
   static FileRef at(FolderCache& cache, std::int64_t now_ms, const std::string& path = "a") {
     return run_now(cache.find(nullptr, path, now_ms)).file;
   }
+  static CacheLimits limits(std::size_t held_bytes_max, std::uint64_t snapshots_bytes_max) {
+    return {.held_bytes_max = held_bytes_max,
+            .snapshots_bytes_max = snapshots_bytes_max,
+            .snapshot_age_s_min = 0};
+  }
   // Asks for the file until the cache has a snapshot of it, or could have. Returns the last one.
   static FileRef at_again(FolderCache& cache, std::int64_t now_ms, const std::string& path = "a") {
     at(cache, now_ms, path);
@@ -125,7 +137,7 @@ struct SnapshotCacheTest : SnapshotTest {
 };
 
 TEST_F(SnapshotCacheTest, AFileThatIsAskedForAgainIsCopiedAtTheNextCheck) {
-  FolderCache cache(directory.fd(), {.held_bytes_max = 4});
+  FolderCache cache(directory.fd(), limits(4, no_bound));
   directory.write_settled("a", "mapped");
   const FileRef first = at(cache, 0);
   EXPECT_TRUE(first->content().mapped());
@@ -141,7 +153,7 @@ TEST_F(SnapshotCacheTest, AFileThatIsAskedForAgainIsCopiedAtTheNextCheck) {
 }
 
 TEST_F(SnapshotCacheTest, AFileThatIsAskedForOnceStaysMapped) {
-  FolderCache cache(directory.fd(), {.held_bytes_max = 4});
+  FolderCache cache(directory.fd(), limits(4, no_bound));
   directory.write_settled("a", "mapped");
   const FileRef first = at(cache, 0);
   for (std::int64_t now_ms = 1000; now_ms < 10'000; now_ms += 1000) {
@@ -150,7 +162,8 @@ TEST_F(SnapshotCacheTest, AFileThatIsAskedForOnceStaysMapped) {
 }
 
 TEST_F(SnapshotCacheTest, HeldAndLargerFilesAreNotCopied) {
-  FolderCache cache(directory.fd(), {.held_bytes_max = 4, .snapshot_bytes_max = 6});
+  FolderCache cache(directory.fd(),
+                    {.held_bytes_max = 4, .snapshot_bytes_max = 6, .snapshot_age_s_min = 0});
   directory.write_settled("held", "held");
   directory.write_settled("most", "123456");
   directory.write_settled("large", "1234567");
@@ -160,7 +173,7 @@ TEST_F(SnapshotCacheTest, HeldAndLargerFilesAreNotCopied) {
 }
 
 TEST_F(SnapshotCacheTest, ChangesInPlaceAreSeenAtTheNextCheck) {
-  FolderCache cache(directory.fd(), {.held_bytes_max = 4});
+  FolderCache cache(directory.fd(), limits(4, no_bound));
   directory.write_settled("a", "version 1");
   const FileRef copied = at_again(cache, 0);
   ASSERT_TRUE(copied->content().is_snapshot());
@@ -172,24 +185,71 @@ TEST_F(SnapshotCacheTest, ChangesInPlaceAreSeenAtTheNextCheck) {
   EXPECT_EQ(bytes_of(copied->content()), "version 1") << "those who send it have the whole";
 }
 
+// Nobody has asked for them for ten seconds, beside the one that a lookup is good for.
 TEST_F(SnapshotCacheTest, IdleSnapshotsMakeRoomAndUsedOnesStay) {
   const std::uint64_t before = Content::snapshot_bytes();
-  FolderCache cache(directory.fd(), {.held_bytes_max = 4, .snapshots_bytes_max = before + 20});
+  FolderCache cache(directory.fd(), limits(4, before + 20));
   for (const char* const name : {"a", "b", "c"}) directory.write_settled(name, "ten bytes!");
   ASSERT_TRUE(at_again(cache, 0, "a")->content().is_snapshot());
   ASSERT_TRUE(at_again(cache, 0, "b")->content().is_snapshot());
   EXPECT_EQ(Content::snapshot_bytes(), before + 20);
-  at(cache, 1500, "a");  // it is used, b is idle
-  ASSERT_TRUE(at_again(cache, 1000, "c")->content().is_snapshot());
+  EXPECT_TRUE(at_again(cache, 9000, "c")->content().mapped()) << "both are in use";
+  EXPECT_TRUE(at_again(cache, 10'999, "c")->content().mapped()) << "until now";
+  EXPECT_TRUE(at(cache, 11'500, "a")->content().is_snapshot());
+  ASSERT_TRUE(at_again(cache, 12'000, "c")->content().is_snapshot());
   EXPECT_EQ(Content::snapshot_bytes(), before + 20);
-  EXPECT_TRUE(at(cache, 1600, "a")->content().is_snapshot());
-  EXPECT_TRUE(at(cache, 1600, "b")->content().mapped()) << "it made room";
+  EXPECT_TRUE(at(cache, 13'000, "a")->content().is_snapshot()) << "it is used";
+  EXPECT_TRUE(at(cache, 13'000, "b")->content().mapped()) << "it made room";
+}
+
+// If what is idle does not suffice, it stays.
+TEST_F(SnapshotCacheTest, NothingIsDroppedInVain) {
+  const std::uint64_t before = Content::snapshot_bytes();
+  FolderCache cache(directory.fd(), limits(4, before + 20));
+  for (const char* const name : {"a", "b"}) directory.write_settled(name, "ten bytes!");
+  directory.write_settled("c", "just twenty bytes...");
+  ASSERT_TRUE(at_again(cache, 0, "a")->content().is_snapshot());
+  ASSERT_TRUE(at_again(cache, 11'000, "b")->content().is_snapshot());
+  EXPECT_TRUE(at_again(cache, 12'000, "c")->content().mapped());
+  EXPECT_EQ(Content::snapshot_bytes(), before + 20);
+}
+
+TEST_F(SnapshotCacheTest, RecentlyChangedFilesStayMapped) {
+  FolderCache cache(directory.fd(), {.held_bytes_max = 4, .snapshot_age_s_min = 3600});
+  directory.write_settled("a", "mapped");
+  EXPECT_TRUE(at_again(cache, 0)->content().mapped());
+}
+
+TEST_F(SnapshotCacheTest, CopiesPerSecondAreBounded) {
+  FolderCache cache(directory.fd(), {.held_bytes_max = 4,
+                                     .snapshot_bytes_max = 33 * mib,
+                                     .snapshots_bytes_max = no_bound,
+                                     .snapshot_age_s_min = 0});
+  for (const char* const name : {"a", "b"}) {
+    directory.write(name, "");
+    ASSERT_EQ(::truncate(directory.path_of(name).c_str(), 33 * mib), 0);
+    directory.write_settled(name + std::string("2"), "x");  // lets time pass
+    at(cache, 0, name);
+    at(cache, 0, name);
+  }
+  EXPECT_TRUE(at(cache, 1000, "a")->content().is_snapshot());
+  EXPECT_TRUE(at(cache, 1000, "b")->content().mapped()) << "more than 64 MiB in a second";
+  at(cache, 1999, "b");
+  EXPECT_TRUE(at(cache, 2000, "b")->content().is_snapshot());
+}
+
+TEST_F(SnapshotCacheTest, AProcessMayTakeFewerOrNone) {
+  FolderCache cache(directory.fd(), limits(4, no_bound));
+  directory.write_settled("a", "mapped");
+  cache.cache().limit_snapshots(0);
+  cache.cache().limit_snapshots(no_bound);  // it only lowers the limit
+  EXPECT_TRUE(at_again(cache, 0)->content().mapped());
 }
 
 // Bytes that are only being sent count, too, so slow clients can't add up versions.
 TEST_F(SnapshotCacheTest, WithoutRoomFilesStayMapped) {
   const std::uint64_t before = Content::snapshot_bytes();
-  FolderCache cache(directory.fd(), {.held_bytes_max = 4, .snapshots_bytes_max = before + 10});
+  FolderCache cache(directory.fd(), limits(4, before + 10));
   directory.write_settled("a", "ten bytes!");
   FileRef sent = at_again(cache, 0);
   ASSERT_TRUE(sent->content().is_snapshot());
@@ -202,7 +262,7 @@ TEST_F(SnapshotCacheTest, WithoutRoomFilesStayMapped) {
 TEST_F(SnapshotCacheTest, SnapshotsGoWithTheirCache) {
   const std::uint64_t before = Content::snapshot_bytes();
   {
-    FolderCache cache(directory.fd(), {.held_bytes_max = 4});
+    FolderCache cache(directory.fd(), limits(4, no_bound));
     directory.write_settled("a", "mapped");
     ASSERT_TRUE(at_again(cache, 0)->content().is_snapshot());
     EXPECT_GT(Content::snapshot_bytes(), before);

@@ -61,6 +61,37 @@ TEST(SystemLimits, TheLeastQuotaOfTheGroupsCounts) {
   }
 }
 
+TEST(SystemLimits, TheLeastMemoryOfTheGroupsCounts) {
+  const tests::TemporaryDirectory mounted;
+  for (const char* const group : {"a/b", "a/c", "free", "memory/v1"}) {
+    std::filesystem::create_directories(mounted.path_of(group));
+  }
+  mounted.write("a/memory.max", "134217728\n");
+  mounted.write("a/b/memory.max", "max\n");
+  mounted.write("a/c/memory.max", "1000000\n");
+  mounted.write("free/memory.max", "max\n");
+  mounted.write("memory/v1/memory.limit_in_bytes", "2000000\n");
+  mounted.write("memory/memory.limit_in_bytes", "9223372036854771712\n");  // none
+  struct Row {
+    const char* memberships;
+    std::optional<std::uint64_t> bytes;
+  };
+  const Row rows[] = {
+      {"", std::nullopt},
+      {"0::/\n", std::nullopt},
+      {"0::/a\n", 134'217'728},
+      {"0::/a/b\n", 134'217'728},
+      {"0::/a/c\n", 1'000'000},
+      {"0::/free\n", std::nullopt},
+      {"5:memory:/v1\n0::/free\n", 2'000'000},
+      {"5:cpu:/v1\n", std::nullopt},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(memory_of_limit(mounted.path(), row.memberships), row.bytes) << row.memberships;
+  }
+  EXPECT_GT(memory_allowed(), 1'000'000U);
+}
+
 TEST(SystemLimits, ProcessorsAreThoseOfTheAffinityMask) {
   cpu_set_t before;
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);

@@ -78,7 +78,7 @@ def test_a_file_asked_for_again_is_sent_by_sendfile(tmp_path):
     with Server(pair=pair, workers=1) as server:
         (server.root / "small").write_bytes(b"x" * 300_000)
         counts = {}
-        for _ in range(5):  # the first sends are of the mapped file
+        for _ in range(10):  # the first sends are of the mapped file
             counts = traced(server.pid, tmp_path / "counts", lambda: run_load(server, row))
             if counts.get("sendfile", 0) >= REQUESTS:
                 break

@@ -11,7 +11,7 @@ namespace h2server::http::h1 {
 
 namespace {
 // Output that only names a file's bytes takes no memory: as many as one sendfile() may send.
-constexpr std::size_t named_bytes_max = 1024 * 1024;
+constexpr std::size_t named_bytes_max = 512 * 1024;
 }  // namespace
 
 void H1Exchange::end_exchange() noexcept {

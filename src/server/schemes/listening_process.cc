@@ -13,6 +13,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "file/cache.h"
 #include "server/blocking_worker.h"
 
 namespace h2server::server {
@@ -99,6 +100,8 @@ bool ListeningProcess::try_fork(Accepted& connection, Admission::Ticket& ticket)
 // Runs in the child.
 void ListeningProcess::serve(Accepted connection, std::size_t place) noexcept {
   listeners_.close();
+  file::Cache::of_process().limit_snapshots(
+      0);  // of no use to others, and each process has a budget
   ::signal(SIGCHLD, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &waiting_mask_, nullptr);
   BlockingWorker worker(shared_, stop_, counters_.places()[place]);
