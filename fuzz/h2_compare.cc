@@ -169,15 +169,14 @@ class Server {
     }
   }
   void respond(H2Exchange& exchange, bool has_body) {
-    static const std::array<Field, 3> prepared = {
-        {{":status", "200"}, {"etag", "\"abc\""}, {"content-type", "text/html"}}};
+    static const http::h2::PreparedHead prepared = http::h2::prepared_head(
+        1, {{":status", "200"}, {"content-type", "text/html"}}, {{"etag", "\"abc\""}});
     const std::array<Field, 2> plain = {
         {{":status", "404"}, {"x-method", exchange.head.method_name}}};
     const std::array<Field, 1> date = {{{"date", "Sun, 06 Nov 1994 08:49:37 GMT"}}};
     if (has_body) exchange.outgoing.open(exchange.response, {.inline_bytes_max = 8192});
     if (exchange.id % 4 == 1) {
-      session_->respond(exchange, {.prepared = prepared, .prepared_id = 1, .fields = date},
-                        has_body);
+      session_->respond(exchange, {.prepared = &prepared, .fields = date}, has_body);
     } else {
       session_->respond(exchange, {.fields = plain}, has_body);
     }

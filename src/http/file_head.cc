@@ -48,8 +48,7 @@ std::string etag_of(const file::FileVersion& version, const Representation& repr
 
 FileHead::FileHead(const file::FileVersion& version, std::string_view type, std::int64_t now_s,
                    const Representation& representation)
-    : id(heads.fetch_add(1, std::memory_order_relaxed) + 1),
-      content_type(type),
+    : content_type(type),
       etag(etag_of(version, representation)),
       // RFC 9110, 8.8.2.1: never in the future, whatever the file's time is.
       last_modified(imf_fixdate(std::min(version.modified_s, now_s))),
@@ -64,7 +63,8 @@ FileHead::FileHead(const file::FileVersion& version, std::string_view type, std:
   }
   if (representation.negotiated) fields.push_back({"Vary", "Accept-Encoding", true});
   h1 = fmt::format("HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Length: {}\r\n", size_);
-  h2 = {{":status", "200"}, {"server", "h2server"}, {"content-length", size_}};
+  std::vector<Field> common = {{":status", "200"}, {"server", "h2server"}};
+  std::vector<Field> own = {{"content-length", size_}};
   std::size_t names_bytes = 0;
   for (const FileField& field : fields) names_bytes += field.name.size();
   names_.reserve(names_bytes);  // so that the views stay valid
@@ -72,8 +72,11 @@ FileHead::FileHead(const file::FileVersion& version, std::string_view type, std:
     h1.append(field.name).append(": ").append(field.value).append("\r\n");
     const std::size_t at = names_.size();
     for (const char c : field.name) names_ += base::to_lower(c);
-    h2.push_back({std::string_view(names_).substr(at), field.value});
+    const bool differs = field.value == etag || field.value == last_modified;
+    (differs ? own : common).push_back({std::string_view(names_).substr(at), field.value});
   }
+  const std::uint64_t id = heads.fetch_add(1, std::memory_order_relaxed) + 1;
+  h2 = http::h2::prepared_head(id, std::move(common), std::move(own));
 }
 
 namespace {

@@ -12,6 +12,7 @@
 #include "file/folder.h"
 #include "h2server/file.h"
 #include "h2server/message.h"
+#include "http/h2/prepared_head.h"
 #include "http/media_type.h"
 
 namespace h2server::http {
@@ -39,7 +40,6 @@ struct FileHead {
   FileHead(const FileHead&) = delete;
   FileHead& operator=(const FileHead&) = delete;
 
-  const std::uint64_t id;  // unique in this process
   std::string content_type;
   std::string etag;           // strong, with its quotes
   std::string last_modified;  // IMF-fixdate
@@ -48,7 +48,7 @@ struct FileHead {
 
   // The encoded head of a 200 response with the whole file, without Date.
   std::string h1;
-  std::vector<Field> h2;
+  http::h2::PreparedHead h2;
 
  private:
   std::string size_;

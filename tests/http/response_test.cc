@@ -1,5 +1,6 @@
 #include "h2server/response.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -183,14 +184,22 @@ TEST(Response, ChangesWhatAFileSays) {
 
 // --- http/h2/response_fields.h ----------------------------------------------------------------
 
+std::string text_of(const http::h2::PreparedHead& head) {
+  std::string all;
+  for (const std::vector<Field>& fields : {head.common, head.own.fields}) {
+    for (const Field& field : fields) {
+      all.append(field.name).append("=").append(field.value).append(";");
+    }
+  }
+  return all;
+}
+
 std::string h2_fields_of(const Response& response) {
   base::Arena arena;
   std::vector<Field> fields = {{"left", "over"}};
   const http::h2::ResponseHead head = http::h2::response_head(response, arena, fields);
   std::string all;
-  if (head.prepared_id != 0) all += "prepared:";
-  for (const Field& field : head.prepared)
-    all.append(field.name).append("=").append(field.value) += ";";
+  if (head.prepared != nullptr) all += "prepared:" + text_of(*head.prepared);
   for (const Field& field : head.fields)
     all.append(field.name).append("=").append(field.value) += ";";
   return all;
@@ -228,12 +237,10 @@ TEST(ResponseFields, OfAFileAreItsOwn) {
   const FileRef page = tests::text_file("content");
   Response response(page);
   response.add("X", "y");
-  std::string prepared;
-  for (const Field& field : page->head().h2) {
-    prepared.append(field.name).append("=").append(field.value).append(";");
-  }
-  EXPECT_TRUE(prepared.starts_with(":status=200;server=h2server;content-length=7;")) << prepared;
-  EXPECT_EQ(h2_fields_of(response), "prepared:" + prepared + "x=y;");
+  EXPECT_EQ(h2_fields_of(response),
+            fmt::format("prepared::status=200;server=h2server;content-type={};accept-ranges=bytes;"
+                        "content-length=7;last-modified={};etag={};x=y;",
+                        page->content_type(), page->last_modified(), page->etag()));
 }
 
 TEST(ResponseFields, OfAFileWithAnotherStatus) {

@@ -19,15 +19,18 @@ Field date_field(const ResponseHead& head) noexcept { return {"date", head.date}
 std::size_t bound_of(const ResponseHead& head) noexcept {
   std::size_t bound =
       hpack::Encoder::block_head_bytes_max + hpack::Encoder::bound(date_field(head));
-  for (const Field& field : head.prepared) bound += hpack::Encoder::bound(field);
+  if (head.prepared != nullptr) {
+    for (const Field& field : head.prepared->common) bound += hpack::Encoder::bound(field);
+    bound += head.prepared->own.literals.size();
+  }
   for (const Field& field : head.fields) bound += hpack::Encoder::bound(field);
   return bound;
 }
 
-// Bytes of other fields that are kept, in each connection. Most sites add fewer.
-constexpr std::size_t kept_others_max = 512;
+// Bytes of fields that are kept, in each connection. Most sites add fewer.
+constexpr std::size_t kept_text_max = 512;
 
-// Returns true if `text` consists of these fields, as EncodedHead::others does.
+// Returns true if `text` consists of these fields, see append_text().
 bool holds(std::string_view text, std::span<const Field> fields) noexcept {
   for (const Field& field : fields) {
     for (const std::string_view part : {field.name, field.value}) {
@@ -121,40 +124,48 @@ void FrameSender::drop(H2Exchange& exchange) {
 
 // --- heads ------------------------------------------------------------------------------------
 
-// Returns true if encoded_ holds this head. Once the peer's table has a file's fields, their
-// encoding is a few bytes and stays the same until the table or the date changes.
+// Returns true if encoded_ holds this head, except for its own fields. Once the peer's table has
+// the common fields of files, their encoding is a few bytes and stays the same until the table or
+// the date changes.
 bool FrameSender::is_encoded(const ResponseHead& head) const noexcept {
-  return head.prepared_id != 0 && head.prepared_id == encoded_.prepared_id &&
-         head.date_s == encoded_.date_s && encoder_.version() == encoded_.version &&
-         holds(encoded_.others, head.fields);
+  if (head.prepared == nullptr || head.date_s != encoded_.date_s ||
+      encoder_.version() != encoded_.version) {
+    return false;
+  }
+  std::string_view text = encoded_.text;
+  if (!text.starts_with(head.prepared->text)) return false;
+  text.remove_prefix(head.prepared->text.size());
+  return holds(text, head.fields);
 }
 
 void FrameSender::keep_encoded(const ResponseHead& head, std::uint64_t version,
                                std::string_view block) {
-  std::size_t others = 0;
-  for (const Field& field : head.fields) others += field.name.size() + field.value.size() + 2;
-  if (others > kept_others_max || block.size() > encoded_.bytes.size()) return;
-  encoded_.prepared_id = 0;  // until it is whole
-  encoded_.others.clear();
-  for (const Field& field : head.fields) {
-    encoded_.others.append(field.name).append(1, '\0').append(field.value).append(1, '\0');
-  }
+  std::size_t size = head.prepared->text.size();
+  for (const Field& field : head.fields) size += field.name.size() + field.value.size() + 2;
+  if (size > kept_text_max || block.size() > encoded_.bytes.size()) return;
+  encoded_.text.clear();  // holds no head until it is whole
+  encoded_.text.reserve(size);
+  encoded_.text.append(head.prepared->text);
+  append_text(encoded_.text, head.fields);
   std::ranges::copy(block, encoded_.bytes.data());
   encoded_.size = static_cast<std::uint8_t>(block.size());
   encoded_.version = version;
   encoded_.date_s = head.date_s;
-  encoded_.prepared_id = head.prepared_id;
 }
 
 char* FrameSender::encode_block(char* to, const ResponseHead& head) {
   const std::uint64_t version = encoder_.version();
   char* end = encoder_.begin_block(to);
-  for (const Field& field : head.prepared) end = encoder_.encode(end, field.name, field.value);
+  if (head.prepared != nullptr) {
+    for (const Field& field : head.prepared->common) {
+      end = encoder_.encode(end, field.name, field.value);
+    }
+  }
   for (const Field& field : head.fields) end = encoder_.encode(end, field.name, field.value);
   if (!head.date.empty()) end = encoder_.encode(end, "date", head.date);
-  const bool again = head.prepared_id != 0 && encoder_.version() == version;
-  if (again) keep_encoded(head, version, {to, end});
-  return end;
+  if (head.prepared == nullptr) return end;
+  if (encoder_.version() == version) keep_encoded(head, version, {to, end});
+  return encoder_.encode(end, head.prepared->own);
 }
 
 // Appends HEADERS with the whole field block if it fits into a frame (RFC 9113, 6.2), and DATA with
@@ -162,7 +173,8 @@ char* FrameSender::encode_block(char* to, const ResponseHead& head) {
 void FrameSender::append_block(std::uint32_t id, const ResponseHead& head, bool ends,
                                std::string_view content) {
   const bool encoded = is_encoded(head);
-  const std::size_t bound = encoded ? encoded_.bytes.size() : bound_of(head);
+  const std::size_t bound =
+      encoded ? encoded_.bytes.size() + head.prepared->own.literals.size() : bound_of(head);
   if (bound > default_frame_bytes) {
     append_large_block(id, head, ends, bound);
     if (!content.empty()) append_frame(last_data(id), content);
@@ -173,6 +185,7 @@ void FrameSender::append_block(std::uint32_t id, const ResponseHead& head, bool 
   char* end = block + encoded_.size;
   if (encoded) {
     std::memcpy(block, encoded_.bytes.data(), encoded_.bytes.size());  // a constant size
+    end = encoder_.encode(end, head.prepared->own);
   } else {
     end = encode_block(block, head);
   }

@@ -58,13 +58,12 @@ class FrameSender {
   [[nodiscard]] bool awaits_window() const noexcept { return window_.left() == 0; }
 
  private:
-  // A prepared head with its date and its other fields, as encoded before. Valid while the
-  // encoder's version is the same.
+  // The common fields of a prepared head with its date and its other fields, as encoded before.
+  // Valid while the encoder's version is the same.
   struct EncodedHead {
-    std::uint64_t prepared_id = 0;  // 0: none
     std::int64_t date_s = 0;
     std::uint64_t version = 0;  // Encoder::version()
-    std::string others;         // of each other field the name, NUL, the value, NUL
+    std::string text;  // of the common and the other fields, see append_text(); empty: none
     std::uint8_t size = 0;
     std::array<char, 39> bytes{};
   };

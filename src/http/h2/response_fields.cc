@@ -30,8 +30,7 @@ ResponseHead response_head(const Response& response, base::Arena& arena,
   fields.clear();
   ResponseHead head;
   if (const File* const file = response.described_by()) {
-    head.prepared = file->head().h2;
-    head.prepared_id = file->head().id;
+    head.prepared = &file->head().h2;
   } else {
     fields.push_back({":status", number(static_cast<std::uint64_t>(response.status()), arena)});
     fields.push_back({"server", "h2server"});

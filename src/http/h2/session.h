@@ -22,6 +22,7 @@
 #include "h2server/message.h"
 #include "h2server/options.h"
 #include "http/h2/h2_exchange.h"
+#include "http/h2/prepared_head.h"
 #include "http/h2/protocol.h"
 #include "http/window_budget.h"
 
@@ -42,11 +43,10 @@ struct SessionEvent {
 
 // A response's head: ":status" first, names in lower case.
 struct ResponseHead {
-  std::span<const Field> prepared = {};  // fields common to all responses of a file
-  std::uint64_t prepared_id = 0;         // equal numbers mean equal fields; 0: no number
-  std::span<const Field> fields = {};    // all other fields
-  std::string_view date = {};            // value of the field Date; empty: no field
-  std::int64_t date_s = 0;               // Unix time; equal times mean equal dates
+  const PreparedHead* prepared = nullptr;  // null: none
+  std::span<const Field> fields = {};      // all other fields
+  std::string_view date = {};              // value of the field Date; empty: no field
+  std::int64_t date_s = 0;                 // Unix time; equal times mean equal dates
 };
 
 class Session {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "base/assert.h"
 #include "http/h2/hpack/bytes.h"
 #include "http/h2/hpack/huffman.h"
 #include "http/h2/hpack/integer.h"
@@ -119,7 +121,30 @@ std::uint32_t find_name(const DynamicTable& table, std::string_view name) noexce
   return 0;
 }
 
+// Returns the index of a field with that name in the static table, or 0.
+std::uint32_t static_index_of(std::string_view name) noexcept {
+  return static_index_of_name[static_cast<std::size_t>(token_of(name))];
+}
+
 }  // namespace
+
+Group group_of(std::uint64_t id, std::vector<Field> fields) {
+  Group group{id, std::move(fields), std::string()};
+  ASSERT(id != 0 && !group.fields.empty());
+  std::uint64_t bytes = 0;
+  for (const Field& field : group.fields) {
+    bytes += DynamicTable::entry_bytes(field.name, field.value);
+    const std::uint32_t index = static_index_of(field.name);
+    ASSERT(index != 0);
+    std::string& to = group.literals;
+    const std::size_t begin = to.size();
+    to.resize(begin + Encoder::bound(field));
+    char* const end = write_string(write(to.data() + begin, not_inserted, index), field.value);
+    to.resize(static_cast<std::size_t>(end - to.data()));
+  }
+  ASSERT(bytes <= Group::bytes_max);
+  return group;
+}
 
 bool Encoder::Seen::check_and_add(std::uint16_t hash) noexcept {
   if (std::ranges::find(hashes_, hash) != hashes_.end()) return true;
@@ -160,6 +185,32 @@ char* Encoder::encode(char* out, std::string_view name, std::string_view value) 
     }
   }
   return encode_unknown(out, name, value, hash);
+}
+
+char* Encoder::encode(char* out, const Group& group) {
+  const std::size_t at = group.id % std::tuple_size_v<Places>;
+  const Place place = places_ != nullptr ? (*places_)[at] : Place();
+  const std::uint32_t age = table_.inserted() - 1 - place.number;
+  const bool live = place.id != 0 && age < table_.count();  // the first entry is evicted first
+  if (live && place.id == group.id) {
+    std::uint32_t index = static_count + 1 + age;
+    for (std::size_t i = 0; i < group.fields.size(); ++i) out = write(out, indexed, index--);
+    return out;
+  }
+  if (!live && at < table_.bytes_max() / Group::bytes_max) return insert(out, group, at);
+  std::memcpy(out, group.literals.data(), group.literals.size());
+  return out + group.literals.size();
+}
+
+char* Encoder::insert(char* out, const Group& group, std::size_t at) {
+  if (places_ == nullptr) places_ = std::make_unique<Places>();
+  (*places_)[at] = {group.id, table_.inserted()};
+  ++version_;
+  for (const Field& field : group.fields) {
+    out = write_string(write(out, inserted, static_index_of(field.name)), field.value);
+    table_.insert(field.name, field.value, tag_of(hash_of(field.name, field.value)));
+  }
+  return out;
 }
 
 char* Encoder::encode_unknown(char* out, std::string_view name, std::string_view value,

@@ -7,18 +7,37 @@
 // than a quarter of the table is not inserted. A field whose value tends to differ in each response
 // is inserted when it occurs a second time. All others are inserted at once. Strings are
 // Huffman-coded if that is shorter.
+//
+// The fields of a group are inserted together, and only while few groups are in the table: one of
+// many files would evict the fields of the others. Groups that are not are sent as literals, which
+// are the same for each table.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "h2server/message.h"
 #include "http/h2/hpack/dynamic_table.h"
 
 namespace h2server::http::h2::hpack {
+
+// Fields that occur together, such as those by which a file differs from others. Immutable.
+struct Group {
+  // Of the table, at most. A file's takes about 190, which leaves room for the fields of all heads.
+  static constexpr std::uint32_t bytes_max = 256;
+
+  std::uint64_t id = 0;  // equal numbers mean equal fields; not 0
+  std::vector<Field> fields;
+  std::string literals;  // encoded without indexing (RFC 7541, 6.2.2)
+};
+// At least one field, with names in the static table, whose strings must outlive the group.
+Group group_of(std::uint64_t id, std::vector<Field> fields);
 
 class Encoder {
  public:
@@ -38,6 +57,8 @@ class Encoder {
   // Both return the new end. `name` must be in lower case. The strings are copied.
   char* begin_block(char* out) noexcept;
   char* encode(char* out, std::string_view name, std::string_view value);
+  // Writes at most as many bytes as `group.literals` has.
+  char* encode(char* out, const Group& group);
 
   // Changes when an index may have changed its meaning, and when a size update is pending or
   // written. If it is the same before begin_block() and after the last encode(), the block may be
@@ -45,7 +66,9 @@ class Encoder {
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
   // Heap memory.
-  [[nodiscard]] std::size_t memory_bytes() const noexcept { return table_.memory_bytes(); }
+  [[nodiscard]] std::size_t memory_bytes() const noexcept {
+    return table_.memory_bytes() + (places_ != nullptr ? sizeof(Places) : 0);
+  }
 
  private:
   // Hashes of fields that occurred once; the newest replaces the oldest. A false positive only
@@ -76,6 +99,14 @@ class Encoder {
     std::array<std::array<std::uint8_t, 2>, 64> pairs_{};
   };
 
+  // Where a group was inserted. Another one takes the place when that one has been evicted.
+  struct Place {
+    std::uint64_t id = 0;      // 0: none
+    std::uint32_t number = 0;  // of its first entry
+  };
+  using Places = std::array<Place, table_bytes_max / Group::bytes_max>;
+
+  char* insert(char* out, const Group& group, std::size_t at);
   char* encode_unknown(char* out, std::string_view name, std::string_view value,
                        std::uint32_t hash);
   char* encode_literal(char* out, std::string_view name, std::string_view value,
@@ -84,6 +115,7 @@ class Encoder {
   DynamicTable table_{table_bytes_max};
   Hints hints_;
   Seen seen_;
+  std::unique_ptr<Places> places_;              // by the group's number; null until one is inserted
   std::optional<std::uint32_t> announced_min_;  // smallest size since the last block
   std::uint64_t version_ = 0;
 };

@@ -134,6 +134,90 @@ TEST(HpackEncoder, WorksWithoutATable) {
   EXPECT_EQ(encoder.memory_bytes(), 0U);
 }
 
+// --- groups -----------------------------------------------------------------------------------
+
+std::string encode(Encoder& encoder, const Group& group) {
+  std::vector<char> out(Encoder::block_head_bytes_max + group.literals.size());
+  char* const begin = encoder.begin_block(out.data());
+  return {out.data(), encoder.encode(begin, group)};
+}
+
+Group group(std::uint64_t id, std::string_view etag = "\"a\"") {
+  return group_of(id, {{"content-length", "7"}, {"etag", etag}});
+}
+
+constexpr std::string_view literals = "0f0d01370f1303226122";
+constexpr std::string_view insertions = "5c01376203226122";
+
+TEST(HpackEncoder, EncodesGroupsWithoutATable) {
+  EXPECT_EQ(hex(group(1).literals), literals);
+  Encoder encoder;
+  encoder.set_table_bytes_max(0);
+  EXPECT_EQ(hex(encode(encoder, group(1))), "20" + std::string(literals));
+  EXPECT_EQ(hex(encode(encoder, group(1))), literals);
+  EXPECT_EQ(encoder.memory_bytes(), 0U);
+}
+
+TEST(HpackEncoder, InsertsAGroupOnce) {
+  Encoder encoder;
+  const std::uint64_t version = encoder.version();
+  EXPECT_EQ(hex(encode(encoder, group(1))), insertions);
+  EXPECT_NE(encoder.version(), version);
+  EXPECT_EQ(hex(encode(encoder, group(1))), "bfbe");
+  EXPECT_EQ(hex(encode(encoder, group(2))), insertions);
+  EXPECT_EQ(hex(encode(encoder, group(1))), "c1c0");
+  EXPECT_EQ(hex(encode(encoder, group(2))), "bfbe");
+  EXPECT_EQ(hex(encode(encoder, {{"etag", "\"a\""}})), "be") << "a field is found by itself, too";
+}
+
+TEST(HpackEncoder, InsertsFewGroups) {
+  Encoder encoder;
+  for (std::uint64_t id = 1; id <= 16; ++id) encode(encoder, group(id));
+  const std::uint64_t version = encoder.version();
+  for (std::uint64_t id = 17; id <= 50; ++id) {
+    EXPECT_EQ(hex(encode(encoder, group(id))), literals) << id;
+  }
+  EXPECT_EQ(encoder.version(), version);
+  encoder.set_table_bytes_max(511);  // leaves five groups, and the place of 16, 32, ...
+  EXPECT_EQ(hex(encode(encoder, group(15))), "3fe003c1c0");
+  EXPECT_EQ(hex(encode(encoder, group(1))), literals);
+  EXPECT_EQ(hex(encode(encoder, group(32))), literals);
+  EXPECT_EQ(hex(encode(encoder, group(16))), "bfbe");
+}
+
+TEST(HpackEncoder, InsertsAGroupInTheEvictedOnesPlace) {
+  Encoder encoder;
+  encode(encoder, group(1));
+  encode(encoder, group(17));
+  for (int i = 0; i < 4096 / 41; ++i) encode(encoder, {{"date", std::to_string(10'000 + i)}});
+  EXPECT_EQ(hex(encode(encoder, group(17))), insertions);
+  EXPECT_EQ(hex(encode(encoder, group(17))), "bfbe");
+  EXPECT_EQ(hex(encode(encoder, group(1))), literals);
+}
+
+// Groups, single fields and size updates in any order.
+TEST(HpackEncoder, SendsGroupsThatAreUnderstood) {
+  Encoder encoder;
+  Decoder decoder;
+  Random random(3);
+  for (int i = 0; i < 20'000; ++i) {
+    if (random.below(100) == 0) {
+      encoder.set_table_bytes_max(static_cast<std::uint32_t>(random.below(4200)));
+    }
+    const std::size_t which = random.below(40) + 1;
+    const std::string etag(which, 'e');
+    const Lines others = {{"date", std::to_string(i / 100)}, {"x", random.text(1, "abcdefgh")}};
+    std::string block = encode(encoder, others);
+    block += encode(encoder, group(which, etag));
+    Lines expected = others;
+    expected.emplace_back("content-length", "7");
+    expected.emplace_back("etag", etag);
+    Lines decoded;
+    ASSERT_EQ(decode(decoder, block, decoded), Verdict::end);
+    ASSERT_EQ(decoded, expected);
+  }
+}
+
 TEST(HpackEncoder, VersionChangesWithEachMeaning) {
   Encoder encoder;
   const Lines lines = {{":status", "200"}, {"x", "1"}};
