@@ -63,7 +63,7 @@ FileHead::FileHead(const file::FileVersion& version, std::string_view type, std:
   }
   if (representation.negotiated) fields.push_back({"Vary", "Accept-Encoding", true});
   h1 = fmt::format("HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Length: {}\r\n", size_);
-  std::vector<Field> common = {{":status", "200"}, {"server", "h2server"}};
+  std::vector<http::h2::hpack::HashedField> shared;
   std::vector<Field> own = {{"content-length", size_}};
   std::size_t names_bytes = 0;
   for (const FileField& field : fields) names_bytes += field.name.size();
@@ -72,11 +72,15 @@ FileHead::FileHead(const file::FileVersion& version, std::string_view type, std:
     h1.append(field.name).append(": ").append(field.value).append("\r\n");
     const std::size_t at = names_.size();
     for (const char c : field.name) names_ += base::to_lower(c);
-    const bool differs = field.value == etag || field.value == last_modified;
-    (differs ? own : common).push_back({std::string_view(names_).substr(at), field.value});
+    const Field named{std::string_view(names_).substr(at), field.value};
+    if (field.value == etag || field.value == last_modified) {
+      own.push_back(named);
+    } else {
+      shared.emplace_back(named);
+    }
   }
   const std::uint64_t id = heads.fetch_add(1, std::memory_order_relaxed) + 1;
-  h2 = http::h2::prepared_head(id, std::move(common), std::move(own));
+  h2 = http::h2::PreparedHead(std::move(shared), http::h2::hpack::group_of(id, std::move(own)));
 }
 
 namespace {

@@ -20,17 +20,17 @@ std::size_t bound_of(const ResponseHead& head) noexcept {
   std::size_t bound =
       hpack::Encoder::block_head_bytes_max + hpack::Encoder::bound(date_field(head));
   if (head.prepared != nullptr) {
-    for (const Field& field : head.prepared->common) bound += hpack::Encoder::bound(field);
-    bound += head.prepared->own.literals.size();
+    for (const Field& field : PreparedHead::common) bound += hpack::Encoder::bound(field);
+    bound += head.prepared->bound;
   }
   for (const Field& field : head.fields) bound += hpack::Encoder::bound(field);
   return bound;
 }
 
-// Bytes of fields that are kept, in each connection. Most sites add fewer.
-constexpr std::size_t kept_text_max = 512;
+// Bytes of other fields that are kept, in each connection. Most sites add fewer.
+constexpr std::size_t kept_others_max = 512;
 
-// Returns true if `text` consists of these fields, see append_text().
+// Returns true if `text` consists of these fields, as EncodedHead::others does.
 bool holds(std::string_view text, std::span<const Field> fields) noexcept {
   for (const Field& field : fields) {
     for (const std::string_view part : {field.name, field.value}) {
@@ -124,48 +124,46 @@ void FrameSender::drop(H2Exchange& exchange) {
 
 // --- heads ------------------------------------------------------------------------------------
 
-// Returns true if encoded_ holds this head, except for its own fields. Once the peer's table has
-// the common fields of files, their encoding is a few bytes and stays the same until the table or
-// the date changes.
+// Returns true if encoded_ holds what this head begins with. Once the peer's table has the fields,
+// their encoding is a few bytes and stays the same until the table or the date changes.
 bool FrameSender::is_encoded(const ResponseHead& head) const noexcept {
-  if (head.prepared == nullptr || head.date_s != encoded_.date_s ||
-      encoder_.version() != encoded_.version) {
-    return false;
-  }
-  std::string_view text = encoded_.text;
-  if (!text.starts_with(head.prepared->text)) return false;
-  text.remove_prefix(head.prepared->text.size());
-  return holds(text, head.fields);
+  return head.prepared != nullptr && encoded_.size != 0 && head.date_s == encoded_.date_s &&
+         encoder_.version() == encoded_.version && holds(encoded_.others, head.fields);
 }
 
 void FrameSender::keep_encoded(const ResponseHead& head, std::uint64_t version,
                                std::string_view block) {
-  std::size_t size = head.prepared->text.size();
-  for (const Field& field : head.fields) size += field.name.size() + field.value.size() + 2;
-  if (size > kept_text_max || block.size() > encoded_.bytes.size()) return;
-  encoded_.text.clear();  // holds no head until it is whole
-  encoded_.text.reserve(size);
-  encoded_.text.append(head.prepared->text);
-  append_text(encoded_.text, head.fields);
+  std::size_t others = 0;
+  for (const Field& field : head.fields) others += field.name.size() + field.value.size() + 2;
+  if (others > kept_others_max || block.size() > encoded_.bytes.size()) return;
+  encoded_.size = 0;  // until it is whole
+  encoded_.others.clear();
+  for (const Field& field : head.fields) {
+    encoded_.others.append(field.name).append(1, '\0').append(field.value).append(1, '\0');
+  }
   std::ranges::copy(block, encoded_.bytes.data());
-  encoded_.size = static_cast<std::uint8_t>(block.size());
   encoded_.version = version;
   encoded_.date_s = head.date_s;
+  encoded_.size = static_cast<std::uint8_t>(block.size());
 }
 
 char* FrameSender::encode_block(char* to, const ResponseHead& head) {
   const std::uint64_t version = encoder_.version();
   char* end = encoder_.begin_block(to);
-  if (head.prepared != nullptr) {
-    for (const Field& field : head.prepared->common) {
-      end = encoder_.encode(end, field.name, field.value);
-    }
-  }
-  for (const Field& field : head.fields) end = encoder_.encode(end, field.name, field.value);
+  const auto encode = [&](std::span<const Field> fields) {
+    for (const Field& field : fields) end = encoder_.encode(end, field.name, field.value);
+  };
+  if (head.prepared != nullptr) encode(PreparedHead::common);
+  encode(head.fields);
   if (!head.date.empty()) end = encoder_.encode(end, "date", head.date);
   if (head.prepared == nullptr) return end;
   if (encoder_.version() == version) keep_encoded(head, version, {to, end});
-  return encoder_.encode(end, head.prepared->own);
+  return encode_prepared(end, *head.prepared);
+}
+
+char* FrameSender::encode_prepared(char* to, const PreparedHead& head) {
+  for (const hpack::HashedField& field : head.shared) to = encoder_.encode(to, field);
+  return encoder_.encode(to, head.own);
 }
 
 // Appends HEADERS with the whole field block if it fits into a frame (RFC 9113, 6.2), and DATA with
@@ -174,7 +172,7 @@ void FrameSender::append_block(std::uint32_t id, const ResponseHead& head, bool 
                                std::string_view content) {
   const bool encoded = is_encoded(head);
   const std::size_t bound =
-      encoded ? encoded_.bytes.size() + head.prepared->own.literals.size() : bound_of(head);
+      encoded ? encoded_.bytes.size() + head.prepared->bound : bound_of(head);
   if (bound > default_frame_bytes) {
     append_large_block(id, head, ends, bound);
     if (!content.empty()) append_frame(last_data(id), content);
@@ -185,7 +183,7 @@ void FrameSender::append_block(std::uint32_t id, const ResponseHead& head, bool 
   char* end = block + encoded_.size;
   if (encoded) {
     std::memcpy(block, encoded_.bytes.data(), encoded_.bytes.size());  // a constant size
-    end = encoder_.encode(end, head.prepared->own);
+    end = encode_prepared(end, *head.prepared);
   } else {
     end = encode_block(block, head);
   }

@@ -58,13 +58,13 @@ class FrameSender {
   [[nodiscard]] bool awaits_window() const noexcept { return window_.left() == 0; }
 
  private:
-  // The common fields of a prepared head with its date and its other fields, as encoded before.
+  // The common fields of prepared heads with the date and a head's other fields, as encoded before.
   // Valid while the encoder's version is the same.
   struct EncodedHead {
     std::int64_t date_s = 0;
     std::uint64_t version = 0;  // Encoder::version()
-    std::string text;  // of the common and the other fields, see append_text(); empty: none
-    std::uint8_t size = 0;
+    std::string others;         // of each other field the name, NUL, the value, NUL
+    std::uint8_t size = 0;      // 0: none
     std::array<char, 39> bytes{};
   };
 
@@ -73,6 +73,7 @@ class FrameSender {
                     std::string_view content = {});
   void append_large_block(std::uint32_t id, const ResponseHead& head, bool ends, std::size_t bound);
   char* encode_block(char* to, const ResponseHead& head);
+  char* encode_prepared(char* to, const PreparedHead& head);
   void keep_encoded(const ResponseHead& head, std::uint64_t version, std::string_view block);
   [[nodiscard]] bool is_encoded(const ResponseHead& head) const noexcept;
 

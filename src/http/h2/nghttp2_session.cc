@@ -436,11 +436,12 @@ void Nghttp2Session::add_header(const Field& field) {
 void Nghttp2Session::respond(H2Exchange& exchange, const ResponseHead& head, bool has_body) {
   headers_.clear();
   if (head.prepared != nullptr) {
-    for (const Field& field : head.prepared->common) add_header(field);
+    for (const Field& field : PreparedHead::common) add_header(field);
   }
   for (const Field& field : head.fields) add_header(field);
   if (!head.date.empty()) add_header({"date", exchange.arena.copy(head.date)});
   if (head.prepared != nullptr) {
+    for (const hpack::HashedField& shared : head.prepared->shared) add_header(shared.field);
     for (const Field& field : head.prepared->own.fields) add_header(field);
   }
   const nghttp2_data_provider body{.source = {.ptr = &exchange},

@@ -2,9 +2,8 @@
 // need. Immutable, so threads share it. The strings of its fields belong to the file.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
+#include <array>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -13,25 +12,19 @@
 
 namespace h2server::http::h2 {
 
-// Appends of each field the name, NUL, the value, NUL: texts are equal only if the fields are.
-inline void append_text(std::string& text, std::span<const Field> fields) {
-  for (const Field& field : fields) {
-    text.append(field.name).append(1, '\0').append(field.value).append(1, '\0');
-  }
-}
-
 struct PreparedHead {
-  std::vector<Field> common;  // ":status" first; other heads have the same
-  std::string text;           // of `common`, see append_text()
-  hpack::Group own;           // the fields by which heads differ
-};
+  // What all such heads begin with.
+  static constexpr std::array<Field, 2> common = {{{":status", "200"}, {"server", "h2server"}}};
 
-// Names must be in lower case. Equal values of `id` mean equal fields in `own`.
-inline PreparedHead prepared_head(std::uint64_t id, std::vector<Field> common,
-                                  std::vector<Field> own) {
-  std::string text;
-  append_text(text, common);
-  return {std::move(common), std::move(text), hpack::group_of(id, std::move(own))};
-}
+  PreparedHead() = default;
+  PreparedHead(std::vector<hpack::HashedField> with_others, hpack::Group alone)
+      : shared(std::move(with_others)), own(std::move(alone)), bound(own.literals.size()) {
+    for (const hpack::HashedField& hashed : shared) bound += hpack::Encoder::bound(hashed.field);
+  }
+
+  std::vector<hpack::HashedField> shared;  // with many other heads
+  hpack::Group own;                        // the fields by which heads differ
+  std::size_t bound = 0;                   // maximum bytes that encode() writes for both
+};
 
 }  // namespace h2server::http::h2

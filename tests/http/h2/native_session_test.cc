@@ -186,11 +186,11 @@ TEST_F(NativeSession, SendsPreparedHeadsThatAreUnderstood) {
   std::minstd_rand random(7);
   const std::string large(40, 'x');
   const std::vector<PreparedHead> prepared = {
-      prepared_head(1, {{":status", "200"}, {"content-type", "text/html"}}, {{"etag", "\"a\""}}),
-      prepared_head(17, {{":status", "200"}, {"content-type", "text/html"}},
-                    {{"etag", "\"b\""}, {"content-length", "7"}}),
-      prepared_head(18, {{":status", "206"}, {"x-large", std::string_view(large)}},
-                    {{"etag", "\"c\""}})};
+      {{hpack::HashedField({"content-type", "text/html"})},
+       hpack::group_of(1, {{"etag", "\"a\""}})},
+      {{hpack::HashedField({"content-type", "text/css"})},
+       hpack::group_of(17, {{"etag", "\"b\""}, {"content-length", "7"}})},
+      {{hpack::HashedField({"x-large", large})}, hpack::group_of(18, {{"etag", "\"c\""}})}};
   std::vector<std::string> values;
   const auto add = [](std::string& text, std::span<const Field> fields) {
     for (const Field& field : fields) {
@@ -218,9 +218,12 @@ TEST_F(NativeSession, SendsPreparedHeadsThatAreUnderstood) {
     ResponseHead head{.fields = fields};
     if (which < 3) head.prepared = &prepared[which];
     std::string text;
-    if (which < 3) add(text, head.prepared->common);
+    if (which < 3) add(text, PreparedHead::common);
     add(text, fields);
-    if (which < 3) add(text, head.prepared->own.fields);
+    if (which < 3) {
+      for (const hpack::HashedField& shared : head.prepared->shared) add(text, {&shared.field, 1});
+      add(text, head.prepared->own.fields);
+    }
     host.session->respond(host.exchange(static_cast<std::uint32_t>(id)), head, false);
     client.receive(host.take());
     ASSERT_EQ(client.answers[id].fields, text) << i;

@@ -128,6 +128,9 @@ std::uint32_t static_index_of(std::string_view name) noexcept {
 
 }  // namespace
 
+HashedField::HashedField(const Field& hashed) noexcept
+    : field(hashed), hash(hash_of(hashed.name, hashed.value)) {}
+
 Group group_of(std::uint64_t id, std::vector<Field> fields) {
   Group group{id, std::move(fields), std::string()};
   ASSERT(id != 0 && !group.fields.empty());
@@ -176,7 +179,11 @@ char* Encoder::encode(char* out, std::string_view name, std::string_view value) 
     const std::uint32_t index = find_static(token_of(name), value);
     if (index != 0) return write(out, indexed, index);
   }
-  const std::uint32_t hash = hash_of(name, value);
+  return encode_hashed(out, name, value, hash_of(name, value));
+}
+
+char* Encoder::encode_hashed(char* out, std::string_view name, std::string_view value,
+                             std::uint32_t hash) {
   const std::uint32_t newest = table_.inserted() - 1;
   for (const std::uint8_t number : hints_.of(hash)) {
     const std::uint32_t age = (newest - number) % 256;

@@ -27,6 +27,15 @@
 
 namespace h2server::http::h2::hpack {
 
+// A field that many heads have, hashed once. Immutable. Its strings must outlive it.
+struct HashedField {
+  // `field.name` must be in lower case and not begin with ':'.
+  explicit HashedField(const Field& field) noexcept;
+
+  Field field;
+  std::uint32_t hash;
+};
+
 // Fields that occur together, such as those by which a file differs from others. Immutable.
 struct Group {
   // Of the table, at most. A file's takes about 190, which leaves room for the fields of all heads.
@@ -54,9 +63,12 @@ class Encoder {
   // Maximum that begin_block() writes: two size updates.
   static constexpr std::size_t block_head_bytes_max = 6;
 
-  // Both return the new end. `name` must be in lower case. The strings are copied.
+  // All return the new end. `name` must be in lower case. The strings are copied.
   char* begin_block(char* out) noexcept;
   char* encode(char* out, std::string_view name, std::string_view value);
+  char* encode(char* out, const HashedField& hashed) {
+    return encode_hashed(out, hashed.field.name, hashed.field.value, hashed.hash);
+  }
   // Writes at most as many bytes as `group.literals` has.
   char* encode(char* out, const Group& group);
 
@@ -107,6 +119,7 @@ class Encoder {
   using Places = std::array<Place, table_bytes_max / Group::bytes_max>;
 
   char* insert(char* out, const Group& group, std::size_t at);
+  char* encode_hashed(char* out, std::string_view name, std::string_view value, std::uint32_t hash);
   char* encode_unknown(char* out, std::string_view name, std::string_view value,
                        std::uint32_t hash);
   char* encode_literal(char* out, std::string_view name, std::string_view value,
