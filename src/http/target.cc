@@ -64,13 +64,17 @@ bool is_named(char c) noexcept { return (traits[static_cast<unsigned char>(c)] &
 
 // RFC 3986, 3.2.2: reg-name, which includes IPv4 addresses. Not empty (RFC 9110, 4.2.1).
 bool is_registered_name(std::string_view text) noexcept {
+  unsigned common = named;  // most names need no closer look
+  for (const char c : text) common &= traits[static_cast<unsigned char>(c)];
+  if (common != 0) [[likely]]
+    return !text.empty();
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (is_named(text[i])) continue;
     if (text[i] != '%' || text.size() - i < 3) return false;
     if (hex_digit(text[i + 1]) < 0 || hex_digit(text[i + 2]) < 0) return false;
     i += 2;
   }
-  return !text.empty();
+  return true;
 }
 
 // RFC 3986, 3.2.2: the text between the brackets, IPv6address or IPvFuture.
@@ -207,9 +211,13 @@ std::optional<Authority> parse_authority(std::string_view text) noexcept {
   if (text.front() != ':') return std::nullopt;
   text.remove_prefix(1);
   if (text.empty()) return authority;
-  const std::optional<std::uint64_t> port = parse_decimal(text);
-  if (!port || *port > UINT16_MAX) return std::nullopt;
-  authority.port = static_cast<std::uint16_t>(*port);
+  std::uint32_t port = 0;
+  for (const char c : text) {
+    const auto digit = static_cast<unsigned char>(c - '0');
+    port = port * 10 + digit;
+    if (digit > 9 || port > UINT16_MAX) return std::nullopt;
+  }
+  authority.port = static_cast<std::uint16_t>(port);
   return authority;
 }
 
