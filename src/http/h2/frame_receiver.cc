@@ -22,6 +22,7 @@ FrameReceiver::FrameReceiver(const Limits& limits, Streams& streams, FrameSender
     : limits_(limits),
       streams_(streams),
       sender_(sender),
+      builder_(limits),
       growth_(limits, windows),
       guard_(limits) {
   sender.settings();
@@ -345,9 +346,8 @@ bool FrameReceiver::on_request(std::string_view block, SessionEvent& event) {
   exchange.head.version = Version::http_2;
   stream.send = SendWindow(sender_.initial_window());
   stream.receive = ReceiveWindow(static_cast<std::uint32_t>(limits_.stream_window_bytes));
-  RequestHeadBuilder builder(limits_);
-  builder.begin_head(exchange);
-  const Decoded decoded = decode(block, &builder);
+  builder_.begin_head(exchange);
+  const Decoded decoded = decode(block, &builder_);
   if (decoded == Decoded::failed) {
     streams_.close(exchange);
     return false;
@@ -377,9 +377,8 @@ bool FrameReceiver::on_request(std::string_view block, SessionEvent& event) {
 
 bool FrameReceiver::on_trailers(H2Exchange& exchange, std::string_view block, SessionEvent& event) {
   if (!exchange.stream.takes_content()) return fail_for(ErrorCode::stream_closed);
-  RequestHeadBuilder builder(limits_);
-  builder.begin_trailers(exchange);
-  const Decoded decoded = decode(block, &builder);
+  builder_.begin_trailers(exchange);
+  const Decoded decoded = decode(block, &builder_);
   if (decoded == Decoded::failed) return false;
   // RFC 9113, 8.1: trailers end the request.
   if (decoded == Decoded::good && block_ends_stream_) return on_stream_end(exchange, event);

@@ -108,6 +108,7 @@ class FrameReceiver {
   Streams& streams_;
   FrameSender& sender_;
   hpack::Decoder decoder_;
+  RequestHeadBuilder builder_;
   ReceiveWindow window_;  // of the connection
   WindowGrowth growth_;
   FloodGuard guard_;

@@ -82,13 +82,21 @@ bool RequestHeadBuilder::add_pseudo(const FieldLine& line) {
       return once(seen_path);
     case Token::authority:
       head.authority = value;
-      return once(seen_authority) && parse_authority(value).has_value();
+      return once(seen_authority) && is_authority(value);
     case Token::scheme:
       web_scheme_ = value == "http" || value == "https";
       return once(seen_scheme) && (web_scheme_ || is_scheme(value));
     default:
       return false;  // unknown, or ":protocol", which was not announced
   }
+}
+
+bool RequestHeadBuilder::is_authority(std::string_view text) {
+  constexpr std::size_t kept_bytes_max = 128;  // in each connection; most are shorter
+  if (text == authority_) return true;
+  if (!parse_authority(text)) return false;
+  if (text.size() <= kept_bytes_max) authority_ = text;
+  return true;
 }
 
 // Handles fields that this server interprets or must reject. Returns false if malformed.

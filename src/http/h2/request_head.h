@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "h2server/limits.h"
 #include "http/h2/h2_exchange.h"
@@ -43,6 +45,7 @@ class RequestHeadBuilder {
   bool add_pseudo(const hpack::FieldLine& line);
   bool interpret_field(const hpack::FieldLine& line);
   void interpret_expect(std::string_view value);
+  bool is_authority(std::string_view text);
   bool once(Seen which) noexcept {
     const bool first = (seen_ & which) == 0;
     seen_ |= which;
@@ -62,6 +65,7 @@ class RequestHeadBuilder {
   bool malformed_ = false;
   bool web_scheme_ = false;  // http or https
   std::string_view host_;
+  std::string authority_;  // the last valid one: most requests of a connection have the same
 };
 
 }  // namespace h2server::http::h2
