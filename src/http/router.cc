@@ -11,15 +11,9 @@ struct Router::Route {
   std::array<std::optional<Handler>, method_count> handlers;
   std::array<std::vector<std::string>, method_count> names;
   std::array<MiddlewareChainRef, method_count> chains;
+  const MiddlewareChain* any_chain = nullptr;  // the one that was added first
   std::uint16_t methods = 0;
   std::string pattern;
-
-  [[nodiscard]] const MiddlewareChain* any_chain() const noexcept {
-    for (const MiddlewareChainRef& chain : chains) {
-      if (chain != nullptr) return chain.get();
-    }
-    return nullptr;
-  }
 };
 
 struct Router::Node {
@@ -54,7 +48,7 @@ struct Router::Search {
 
 bool Router::Search::accepts(const Route* route) noexcept {
   if (route == nullptr) return false;
-  if (methods == 0) chain = route->any_chain();
+  if (methods == 0) chain = route->any_chain;
   methods |= route->methods;
   return (route->methods & wanted) != 0;
 }
@@ -147,6 +141,7 @@ Result<void, std::string> Router::add(Method method, std::string_view pattern, H
   route.pattern = pattern;
   route.handlers[static_cast<std::size_t>(method)] = std::move(handler);
   route.names[static_cast<std::size_t>(method)] = std::move(names);
+  if (route.any_chain == nullptr) route.any_chain = chain.get();
   route.chains[static_cast<std::size_t>(method)] = std::move(chain);
   return {};
 }
