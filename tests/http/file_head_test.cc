@@ -35,8 +35,7 @@ TEST(FileHead, HasTheSameFieldsForBothProtocols) {
                      "Content-Type: text/html; charset=utf-8\r\n"
                      "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nETag: \"ab-3-100000000\"\r\n"
                      "Accept-Ranges: bytes\r\n");
-  EXPECT_EQ(text_of(head.h2.shared),
-            "content-type=text/html; charset=utf-8;accept-ranges=bytes;");
+  EXPECT_EQ(text_of(head.h2.shared), "content-type=text/html; charset=utf-8;accept-ranges=bytes;");
   EXPECT_EQ(text_of(head.h2.own.fields),
             "content-length=3;last-modified=Sun, 06 Nov 1994 08:49:37 GMT;"
             "etag=\"ab-3-100000000\";");
