@@ -176,15 +176,22 @@ void add_disposition(const Request& request, std::string_view path, Response& re
   response.add("Content-Disposition", attachment(path.substr(path.rfind('/') + 1)));
 }
 
+// Returns the thread's copy, which keeps its memory.
+std::string& kept_copy(std::string_view path) {
+  thread_local std::string kept;
+  kept.assign(path);
+  return kept;
+}
+
 std::optional<Response> StaticFiles::attempt(Request& request) const {
   const std::string_view target = request.param("path");
   if (is_refused(target)) return refusal(Lookup::Kind::absent);
   const bool directory = names_directory(target);
   if (directory && options_.archives && archive_format(request)) return std::nullopt;
-  thread_local std::string path;  // keeps its memory
-  path.assign(target);
-  const std::optional<Lookup> found = directory ? known_index(path) : folder_->known(path);
+  std::string* const index = directory ? &kept_copy(target) : nullptr;
+  const std::optional<Lookup> found = directory ? known_index(*index) : folder_->known(target);
   if (!found) return std::nullopt;
+  const std::string_view path = directory ? std::string_view(*index) : target;
   if (found->kind == Lookup::Kind::absent && !options_.fallback.empty()) return std::nullopt;
   const bool lists = directory && options_.listing && found->kind == Lookup::Kind::absent;
   if (lists) return std::nullopt;
