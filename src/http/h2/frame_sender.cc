@@ -171,8 +171,7 @@ char* FrameSender::encode_prepared(char* to, const PreparedHead& head) {
 void FrameSender::append_block(std::uint32_t id, const ResponseHead& head, bool ends,
                                std::string_view content) {
   const bool encoded = is_encoded(head);
-  const std::size_t bound =
-      encoded ? encoded_.bytes.size() + head.prepared->bound : bound_of(head);
+  const std::size_t bound = encoded ? encoded_.bytes.size() + head.prepared->bound : bound_of(head);
   if (bound > default_frame_bytes) {
     append_large_block(id, head, ends, bound);
     if (!content.empty()) append_frame(last_data(id), content);
