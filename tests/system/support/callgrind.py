@@ -12,6 +12,10 @@ from support.environment import BUILD, CLIENTS
 from support.server import Server
 
 _PRELOADED = CLIENTS / "openat2_for_valgrind.c"
+# The C library's functions for the oldest x86-64 processors, so that all machines count the same.
+_HWCAPS = "glibc.cpu.hwcaps=" + ",".join(
+    f"-{name}" for name in ("AVX512F", "AVX512VL", "AVX2", "AVX", "BMI1", "BMI2", "ERMS", "FSRM",
+                            "LZCNT", "MOVBE", "POPCNT", "SSE4_2", "SSE4_1", "SSSE3"))
 
 
 class CountedServer(Server):
@@ -28,7 +32,7 @@ class CountedServer(Server):
         super().__init__(*arguments, **options)
         library = self._folder / "openat2.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, _PRELOADED], check=True)
-        self.command = ["env", f"LD_PRELOAD={library}", "valgrind", "--tool=callgrind",
+        self.command = ["env", f"LD_PRELOAD={library}", f"GLIBC_TUNABLES={_HWCAPS}", "valgrind", "--tool=callgrind",
                         f"--log-file={self._folder / 'valgrind.log'}",
                         "--callgrind-out-file=/dev/null", f"--vgdb-prefix={self._folder / 'vgdb'}",
                         *self.command]
