@@ -97,7 +97,9 @@ Lookup::Kind kind_of_error(int error) noexcept {
 }
 
 bool CacheEntry::is_current(std::int64_t now_ms) const noexcept {
-  if (now_ms - checked_ms.load(std::memory_order_relaxed) >= folder.fresh_ms()) return false;
+  // Negative, if another thread's check was later than `now_ms`.
+  const std::int64_t age_ms = now_ms - checked_ms.load(std::memory_order_relaxed);
+  if (age_ms >= folder.fresh_ms() || folder.fresh_ms() <= 0) return false;
   // A change of a mapped file changes its bytes at once, so the head must not describe the old
   // ones.
   return lookup.file == nullptr || lookup.file->content().unchanged();
@@ -277,6 +279,7 @@ Cache::Kept Cache::kept_for(const CacheKey& key, std::int64_t now_ms) {
       version.size <= limits_.snapshot_bytes_max && may_copy(version.size, now_ms) &&
       make_room_for_snapshot(version.size, now_ms)) {
     kept.snapshots_bytes_max = limits_.snapshots_bytes_max;
+    copied_bytes_ += version.size;
   }
   return kept;
 }
@@ -288,9 +291,7 @@ bool Cache::may_copy(std::uint64_t bytes, std::int64_t now_ms) {
     copying_since_ms_ = now_ms;
     copied_bytes_ = 0;
   }
-  if (bytes > bytes_per_s_max - copied_bytes_) return false;
-  copied_bytes_ += bytes;
-  return true;
+  return bytes <= bytes_per_s_max - copied_bytes_;
 }
 
 // Drops snapshots that nobody asks for any more, if that makes enough room. If it does not, those

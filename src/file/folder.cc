@@ -19,8 +19,9 @@ CacheIndex* own_index(const Cache& cache) {
   return engine != nullptr ? CacheIndex::of(*engine, cache) : nullptr;
 }
 
-// Returns the time of this thread's engine, which reads the clock once per turn of its loop.
-std::int64_t now_ms() {
+// For hits: the time of this thread's engine, which reads the clock once per turn of its loop. A
+// load needs the time at which it begins, since others compare it with their own.
+std::int64_t turn_ms() {
   const io::Engine* const engine = io::Engine::current();
   return engine != nullptr ? engine->now_ms() : base::monotonic_ms();
 }
@@ -45,27 +46,30 @@ Folder::~Folder() { cache_.forget(*this); }
 
 std::optional<Lookup> Folder::known(std::string_view path) const {
   if (const CacheIndex* const index = own_index(cache_)) {
-    const Lookup* const found = index->known(*this, path, now_ms());
+    const Lookup* const found = index->known(*this, path, turn_ms());
     return found == nullptr ? std::nullopt : std::optional(*found);
   }
-  const Cache::Entry entry = cache_.known(*this, path, now_ms());
+  const Cache::Entry entry = cache_.known(*this, path, turn_ms());
   return entry == nullptr ? std::nullopt : std::optional(entry->lookup);
 }
 
 Task<Lookup> Folder::find(std::string path) const {
   const Cache::Entry entry =
-      co_await cache_.find(io::Engine::current(), *this, std::move(path), now_ms());
+      co_await cache_.find(io::Engine::current(), *this, std::move(path), base::monotonic_ms());
   CacheIndex* const index = own_index(cache_);
   co_return index != nullptr ? index->keep(entry) : entry->lookup;
 }
 
 Lookup Folder::find_now(std::string_view path) const {
-  if (std::optional<Lookup> fresh = known(path)) return *std::move(fresh);
+  const std::int64_t now_ms = base::monotonic_ms();  // the caller may have blocked the engine
+  CacheIndex* const index = own_index(cache_);
+  if (index != nullptr) {
+    if (const Lookup* const found = index->known(*this, path, now_ms)) return *found;
+  }
   Cache::Entry entry;
   TaskGroup task;
-  task.start(store(cache_.find(nullptr, *this, std::string(path), now_ms()), entry));
+  task.start(store(cache_.find(nullptr, *this, std::string(path), now_ms), entry));
   ASSERT(task.running() == 0);  // without an engine nothing suspends
-  CacheIndex* const index = own_index(cache_);
   return index != nullptr ? index->keep(entry) : entry->lookup;
 }
 

@@ -1,6 +1,7 @@
 #include "http/router.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "http/message.h"
 
@@ -11,7 +12,7 @@ struct Router::Route {
   std::array<std::optional<Handler>, method_count> handlers;
   std::array<std::vector<std::string>, method_count> names;
   std::array<MiddlewareChainRef, method_count> chains;
-  const MiddlewareChain* any_chain = nullptr;  // the one that was added first
+  const MiddlewareChain* any_chain = nullptr;  // of the first method that has one
   std::uint16_t methods = 0;
   std::string pattern;
 };
@@ -141,8 +142,10 @@ Result<void, std::string> Router::add(Method method, std::string_view pattern, H
   route.pattern = pattern;
   route.handlers[static_cast<std::size_t>(method)] = std::move(handler);
   route.names[static_cast<std::size_t>(method)] = std::move(names);
-  if (route.any_chain == nullptr) route.any_chain = chain.get();
   route.chains[static_cast<std::size_t>(method)] = std::move(chain);
+  for (const MiddlewareChainRef& one : std::views::reverse(route.chains)) {
+    if (one != nullptr) route.any_chain = one.get();
+  }
   return {};
 }
 

@@ -222,6 +222,13 @@ TEST_F(CacheTest, ZeroFreshMsChecksEveryTime) {
   EXPECT_EQ(content(run_now(checking.find(nullptr, "a", 0))), "two and more");
 }
 
+// Threads read the clock at different times, so a check may be later than a lookup that follows it.
+TEST_F(CacheTest, ZeroFreshMsChecksEvenWhatWasCheckedLater) {
+  FolderCache checking(directory.fd(), {}, 0);
+  EXPECT_EQ(content(run_now(checking.find(nullptr, "a", 1000))), "-");
+  EXPECT_EQ(checking.cache().known(checking.folder(), "a", 999), nullptr);
+}
+
 TEST_F(CacheTest, LeastRecentlyUsedGoesFirst) {
   FolderCache small(directory.fd(), {.entries_max = 3});
   for (const char* const name : {"a", "b", "c", "d"}) directory.write(name, name);

@@ -238,6 +238,20 @@ TEST_F(SnapshotCacheTest, CopiesPerSecondAreBounded) {
   EXPECT_TRUE(at(cache, 2000, "b")->content().is_snapshot());
 }
 
+TEST_F(SnapshotCacheTest, WhatIsNotCopiedDoesNotCount) {
+  const std::uint64_t before = Content::snapshot_bytes();
+  FolderCache cache(directory.fd(), {.held_bytes_max = 4,
+                                     .snapshot_bytes_max = 64 * mib,
+                                     .snapshots_bytes_max = before + 10,
+                                     .snapshot_age_s_min = 0});
+  directory.write("large", "");
+  ASSERT_EQ(::truncate(directory.path_of("large").c_str(), 64 * mib), 0);
+  directory.write_settled("a", "ten bytes!");
+  for (const char* const name : {"large", "large", "a", "a"}) at(cache, 0, name);
+  EXPECT_TRUE(at(cache, 1000, "large")->content().mapped()) << "no room";
+  EXPECT_TRUE(at(cache, 1000, "a")->content().is_snapshot());
+}
+
 TEST_F(SnapshotCacheTest, AProcessMayTakeFewerOrNone) {
   FolderCache cache(directory.fd(), limits(4, no_bound));
   directory.write_settled("a", "mapped");
