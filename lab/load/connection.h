@@ -24,6 +24,10 @@ class Connection {
   [[nodiscard]] Step establish(ErrorKind& failure) noexcept;
 
   [[nodiscard]] Transfer read(std::span<char> room) noexcept;
+  // Bytes have arrived since the last read().
+  void note_arrival() noexcept {
+    if (tls_) tls_->note_arrival();
+  }
   // Sends as much of out() as possible. Returns done if out() is empty.
   [[nodiscard]] Step flush();
   [[nodiscard]] base::BufferChain& out() noexcept { return out_; }

@@ -76,6 +76,7 @@ void Session::turn(std::uint32_t events) {
   // Taken before reading: the bytes had arrived when epoll reported them.
   now_ns_ = load::now_ns();
   if (!ending_ && establish(events)) {
+    if ((events & readable) != 0) connection_.note_arrival();
     if ((events & readable) != 0 || more_to_read_) receive((events & hang_up) != 0);
     if (!ending_) send();
   }

@@ -51,6 +51,8 @@ class Tls {
   // Returns the protocol that ALPN selected, empty if none.
   [[nodiscard]] std::string_view protocol() const noexcept;
   [[nodiscard]] Transfer read(std::span<char> room) noexcept;
+  // Bytes have arrived at the socket since the last read().
+  void note_arrival() noexcept { filled_ = true; }
   [[nodiscard]] Transfer write(std::string_view bytes) noexcept;
   // Sends close_notify. Does not wait.
   void finish() noexcept;
@@ -66,7 +68,7 @@ class Tls {
     void operator()(ssl_st* ssl) const noexcept;
   };
   std::unique_ptr<ssl_st, Free> ssl_;
-  bool filled_ = false;  // the last read(2) was full, so more may be available
+  bool filled_ = false;  // the last read(2) was full, or older than an arrival: there may be more
 };
 
 }  // namespace h2server::lab::load

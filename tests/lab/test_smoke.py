@@ -48,8 +48,8 @@ def test_each_experiment_measures_ours(measured):
         if run["factors"]["server"] == "h2server"
     }
     assert of_ours == {
-        "stages", "threads", "peers", "schemes", "connections", "sizes", "pages", "engines", "uploads",
-        "idle", "balance", "latency", "library",
+        "stages", "threads", "peers", "schemes", "connections", "sizes", "bodies", "pages", "engines",
+        "uploads", "idle", "balance", "latency", "library",
     }
 
 
