@@ -17,7 +17,7 @@ constexpr std::size_t last_piece_bytes = 16 * 1024;
 // connection's send buffer holds (Linux's tcp_wmem). When the buffer has accepted them all, the
 // uncopied bytes have been acknowledged, so that settling does not wait.
 constexpr std::uint64_t settling_bytes = 4 * 1024 * 1024;
-// Measured on loopback: sendfile() costs less than a copy from here on.
+// Measured on loopback: at 70 kB sendfile() costs as much as a copy, above that less.
 constexpr std::uint64_t snapshot_by_descriptor_min = 64 * 1024;
 constexpr std::size_t prefix_bytes_max = 16;
 constexpr std::uint64_t resident_bytes = 1024 * 1024;  // one query of the page cache per span

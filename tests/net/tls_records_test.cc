@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "net/tls_protection.h"
+#include "net/tls_secret.h"
 
 namespace h2server::net {
 namespace {
@@ -24,22 +25,6 @@ using Use = TlsProtection::Use;
 using Ending = TlsRecords::Ending;
 
 constexpr std::uint16_t aes_128_gcm = 0x1301;
-
-std::string bytes_of(std::string_view digits) {
-  std::string bytes;
-  int high = -1;
-  for (const char digit : digits) {
-    if (digit == ' ') continue;
-    const int value = digit <= '9' ? digit - '0' : digit - 'a' + 10;
-    if (high >= 0) bytes += static_cast<char>(high * 16 + value);
-    high = high >= 0 ? -1 : value;
-  }
-  return bytes;
-}
-
-Secret secret_of(std::string_view bytes) {
-  return Secret({reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()});
-}
 
 std::string text_of(const base::BufferChain& chain) {
   std::vector<iovec> pieces(chain.pieces());

@@ -15,6 +15,7 @@
 
 #include "net/tls_protection.h"
 #include "net/tls_records.h"
+#include "net/tls_secret.h"
 
 namespace h2server::net {
 namespace {
@@ -23,23 +24,9 @@ using Secret = TlsProtection::Secret;
 using Use = TlsProtection::Use;
 using Ending = TlsRecords::Ending;
 
-std::string bytes_of(std::string_view digits) {
-  std::string bytes;
-  int high = -1;
-  for (const char digit : digits) {
-    if (digit == ' ') continue;
-    const int value = digit <= '9' ? digit - '0' : digit - 'a' + 10;
-    if (high >= 0) bytes += static_cast<char>(high * 16 + value);
-    high = high >= 0 ? -1 : value;
-  }
-  return bytes;
-}
-
 const unsigned char* unsigned_bytes(std::string_view bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
 }
-
-Secret secret_of(std::string_view bytes) { return Secret({unsigned_bytes(bytes), bytes.size()}); }
 
 // The next record with that content; the first `zeros` of padding follow its type.
 std::string sealed(TlsProtection& by, std::string_view content, std::size_t zeros = 0) {
