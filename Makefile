@@ -11,9 +11,9 @@ TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 ARGS ?=
 PORT ?= 8443
 FUZZ_SECONDS ?= 60
-FUZZERS ?= h2_session h1 multipart target fields tls_records
+FUZZERS ?= h2_session h1 multipart target fields tls_records proxy_header forwarded upload_fields webdav
 
-.PHONY: help run test lab fuzz docs build setup deb deb-test docker-test format clean configure
+.PHONY: help run test lab fuzz docs build setup deb deb-test static-test docker-test format clean configure
 
 help:
 	@echo 'make run           install what is missing, build, serve www/ on https://localhost:8443'
@@ -26,6 +26,7 @@ help:
 	@echo 'make setup         install the Debian packages and tools for building and testing'
 	@echo 'make deb           build Debian packages of the program and the library in build/package/deb'
 	@echo 'make deb-test      build the packages and try them on a bare Debian 12 (as root)'
+	@echo 'make static-test   build the program without shared libraries and try it in an empty folder'
 	@echo 'make docker-test   build the container image and try it (docker or buildah)'
 	@echo 'make format        clang-format over all sources'
 	@echo 'make clean         remove what was built'
@@ -83,6 +84,11 @@ deb:
 
 deb-test: deb
 	@deploy/debian/test.sh
+	@deploy/debian/systemd.sh
+
+static-test:
+	@$(MAKE) --no-print-directory build PRESET=static
+	@deploy/static/test.sh
 
 docker-test:
 	@deploy/docker/test.sh

@@ -10,7 +10,7 @@ option(H2SERVER_NGHTTP2 "Offer libnghttp2 as the other HTTP/2 implementation" OF
 option(H2SERVER_IO_URING "Build the engine on io_uring; takes liburing" ON)
 option(H2SERVER_COMPRESSION "Build the content codings gzip, br and zstd; takes libbrotli and libzstd" ON)
 option(H2SERVER_PROGRAM
-  "Build the program; takes CLI11 and libqrencode. Unused if the project is not top-level" ON)
+  "Build the program; takes CLI11, toml++, libcurl, nlohmann-json and libqrencode. Unused if the project is not top-level" ON)
 option(H2SERVER_TESTS "Build the tests; takes GoogleTest" OFF)
 option(H2SERVER_INSTALL_TESTS "Add the tests of the installed libraries; takes both libraries" OFF)
 option(H2SERVER_LAB "Build the lab's programs, and their tests with H2SERVER_TESTS" OFF)

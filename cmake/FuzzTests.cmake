@@ -10,6 +10,7 @@ add_library(fuzz_parts STATIC
   fuzz/date_rules.cc fuzz/field_blocks.cc fuzz/field_values.cc fuzz/hpack_rules.cc
   fuzz/precondition_rules.cc fuzz/request_head_rules.cc
   fuzz/target_reference.cc fuzz/target_rules.cc
+  fuzz/forwarded_reference.cc fuzz/proxy_header_reference.cc fuzz/upload_fields_reference.cc
   fuzz/tls_connection.cc fuzz/tls_expectation.cc fuzz/tls_reference.cc fuzz/tls_servers.cc)
 target_include_directories(fuzz_parts PUBLIC src tests)
 target_link_libraries(fuzz_parts
@@ -49,6 +50,17 @@ add_fuzzer(multipart 100000)
 add_fuzzer(target 50000 fuzz-http1)
 add_fuzzer(fields 10000 fuzz-http2 hpack-test-case)
 add_fuzzer(tls_records 3000)
+add_fuzzer(proxy_header 20000)
+add_fuzzer(forwarded 50000)
+add_fuzzer(upload_fields 200000)
+if(TARGET h2server_app)
+  add_fuzzer(webdav 50000)
+  foreach(program IN ITEMS fuzz_webdav_replay webdav_fuzzer)
+    if(TARGET ${program})
+      target_link_libraries(${program} PRIVATE h2server_app)
+    endif()
+  endforeach()
+endif()
 # Compares both HTTP/2 sessions on the same bytes. The replay generates conversations.
 add_fuzz_programs(h2_session 5000 fuzz-http2
   REPLAY fuzz/h2_replay.cc FUZZER fuzz/h2_session_fuzzer.cc)

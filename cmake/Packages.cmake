@@ -1,5 +1,6 @@
 # Debian packages by CPack: `make deb`.
-#   h2server        the program, which links the library statically
+#   h2server        the program, which links the library statically, and the service: unit, configuration,
+#                   rotation of logs, man page, completions
 #   libh2server0.2  the shared library, named after its SONAME, so that two minor versions can be
 #                   installed at once
 #   libh2server-dev the headers, both libraries, the package for CMake and pkg-config
@@ -23,7 +24,14 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME h2server)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION httpd)
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "The program h2server.
- Serves a directory and takes uploads, with and without TLS.")
+ Serves directories and takes uploads, with and without TLS, as a service of systemd.")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "adduser, init-system-helpers (>= 1.54)")  # for postinst
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "ca-certificates")  # for ACME, traces and hooks
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS logrotate)
+set(deploy "${PROJECT_SOURCE_DIR}/deploy")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONTROL_EXTRA "${deploy}/debian/conffiles"
+  "${deploy}/debian/postinst" "${deploy}/debian/prerm" "${deploy}/debian/postrm")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME "libh2server${soversion}")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
@@ -48,6 +56,41 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "For development.
  The headers, the static library, and the packages for CMake and pkg-config.")
+
+# The service.
+install(FILES "${deploy}/systemd/h2server.service" "${deploy}/systemd/h2server.socket"
+  DESTINATION /lib/systemd/system COMPONENT program)
+install(FILES "${deploy}/systemd/h2server.toml" DESTINATION /etc/h2server COMPONENT program)
+install(FILES "${deploy}/logrotate/h2server" DESTINATION /etc/logrotate.d COMPONENT program)
+install(DIRECTORY "${deploy}/systemd/www" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/h2server"
+  COMPONENT program)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples/config"
+  DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/doc/h2server/examples" COMPONENT program)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/manual/"
+  DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/doc/h2server" COMPONENT program
+  FILES_MATCHING PATTERN "*.md")
+
+# What the program prints: its man page and completions.
+# program_output(FILE FOLDER ARGUMENTS…)
+function(program_output file folder)
+  set(path "${PROJECT_BINARY_DIR}/printed/${file}")
+  add_custom_command(OUTPUT "${path}"
+    COMMAND h2server ${ARGN} > "${path}" DEPENDS h2server VERBATIM)
+  if(file MATCHES "\\.1$")
+    add_custom_command(OUTPUT "${path}.gz"
+      COMMAND gzip -9 -n -k -f "${path}" DEPENDS "${path}" VERBATIM)
+    string(APPEND path ".gz")
+  endif()
+  set_property(GLOBAL APPEND PROPERTY printed "${path}")
+  install(FILES "${path}" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/${folder}" COMPONENT program)
+endfunction()
+file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/printed")
+program_output(h2server.1 man/man1 man)
+program_output(h2server bash-completion/completions completion bash)
+program_output(_h2server zsh/vendor-completions completion zsh)
+program_output(h2server.fish fish/vendor_completions.d completion fish)
+get_property(printed GLOBAL PROPERTY printed)
+add_custom_target(printed ALL DEPENDS ${printed})
 
 # Debian Policy, 12.5
 set(docs_program h2server)

@@ -3,7 +3,7 @@
 #
 # Further entries:
 #   system.PAIR.NAME     label system: QUICK_TESTS with each pair of a scheme and an engine
-#   matrix.PAIR.NAME     label matrix: the other tests with each pair; not part of `make test`
+#   matrix.PAIR.NAME     label matrix: the other tests with MATRIX_PAIRS; not part of `make test`
 #   system.nghttp2.NAME  label system: HTTP2_TESTS with --h2 nghttp2
 #   churn.PAIR           label churn: CHURN_CONNECTIONS short connections; not part of `make test`
 
@@ -12,16 +12,23 @@ set(H2SERVER_PAIRS
   "thread-pool blocking" "buffered-pool blocking"
   "thread-per-connection blocking" "process-per-connection blocking")
 set(QUICK_TESTS http1 uploads paths)
-# Tests of the command line or an example, tests that iterate over the pairs themselves, and slow
-# clients whose requests other tests make, too.
+# One of each kind; all tests run with the default one anyway.
+set(MATRIX_PAIRS
+  "acceptor epoll" "reuseport epoll" "thread-pool blocking" "process-per-connection blocking")
+# Tests of the command line, of configuration files or an example, tests that iterate over the pairs
+# themselves, slow clients whose requests other tests make, too, and tests of what handlers, certificates
+# and pages say, which no pair changes.
 set(TESTS_WITHOUT_PAIR
-  capacity churn command_line completion console counters disappearing doctor documentation
-  examples firefox grpc instructions io_uring_refused leaks listeners media middleware redbot schemes
-  start trailers trust workloads)
+  access_log acme admin apt browser capacity churn cluster command_line completion compose config console counters
+  credentials disappearing doctor documentation error_log examples firefox grpc hangups instructions
+  io_uring_refused kubernetes leaks link listeners listing manual media middleware prometheus proxy_protocol
+  put_command redbot reload resets resumable schemes service_manager site sites snapshots start
+  status_page store store_contract store_instructions store_resumable store_uploads tls_python top traces trailers
+  trust tus upgrade upload_access upload_chaos upload_hook upload_page uppy webdav webdav_changes workloads)
 set(CHURN_CONNECTIONS 20000)
-set(HTTP2_TESTS clients h2spec lifecycle uploads static large)
+set(HTTP2_TESTS clients h2spec large lifecycle put static uploads)
 
-set(HEAVY_TESTS load churn)  # each counts as two parallel tests
+set(HEAVY_TESTS load churn cluster)  # each counts as two parallel tests
 set(SERIAL_TESTS h2spec)     # runs alone: each case has a timeout of 2 s
 
 # Debian's interpreter first: another one (pyenv, a virtual environment) would not find
@@ -77,7 +84,7 @@ foreach(pair IN LISTS H2SERVER_PAIRS)
   foreach(name IN LISTS system_tests)
     if(name IN_LIST QUICK_TESTS)
       add_system_test(system.${suffix}.${name} ${name} system "H2SERVER_TEST_PAIR=${pair}")
-    elseif(NOT name IN_LIST TESTS_WITHOUT_PAIR)
+    elseif(pair IN_LIST MATRIX_PAIRS AND NOT name IN_LIST TESTS_WITHOUT_PAIR)
       add_system_test(matrix.${suffix}.${name} ${name} matrix
         "H2SERVER_TEST_PAIR=${pair}" "H2SERVER_LOAD_SECONDS=3")
     endif()

@@ -53,7 +53,7 @@ bool apply(std::string_view argument, ServerOptions& options) {
   if (kind == "tls") options.listeners.push_back({.port = port});
   else if (kind == "http") options.listeners.push_back({.port = port, .cleartext = true});
   else if (kind == "unix") options.listeners.push_back({.unix_path = value, .cleartext = true});
-  else if (kind == "fd") options.listeners.push_back({.descriptor = number, .cleartext = true});
+  else if (kind == "fd") options.listeners.push_back({.descriptors = {number}, .cleartext = true});
   else if (kind == "cert") options.certificate_file = value;
   else if (kind == "key") options.key_file = value;
   else if (kind == "scheme") options.scheme = static_cast<ServerScheme>(number);

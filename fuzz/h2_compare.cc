@@ -23,6 +23,8 @@ using http::h2::ErrorCode;
 using http::h2::H2Exchange;
 using http::h2::SessionEvent;
 
+constexpr Field continue_status{":status", "100"};
+
 // High enough never to be reached: the sessions differ there, and floods have their own tests.
 Limits make_limits() {
   Limits limits;
@@ -143,7 +145,7 @@ class Server {
         respond(exchange, false);
         return;
       case Answer::informed:
-        session_->inform_continue(exchange);
+        session_->inform(exchange, {&continue_status, 1});
         [[fallthrough]];
       case Answer::small:
       case Answer::late:

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Installs the packages of `make deb` in a bare Debian 12 and tries them: `make deb-test`.
 #   1. the program alone serves a file
-#   2. programs that find_package() finds the library for are built and serve requests
-#   3. without the development package, the one with the shared library still does
+#   2. the service is installed, serves, rotates its logs, is upgraded, removed and purged (service.sh)
+#   3. programs that find_package() finds the library for are built and serve requests
+#   4. without the development package, the one with the shared library still does
 # Needs root and debootstrap. Like scripts/newcomer, it runs in mount and PID namespaces of its own.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . scripts/lib/debian_root.sh
+. deploy/debian/service.sh
 
 work=$PWD/build/deb-test
 root=$work/root
@@ -93,8 +95,9 @@ inside() {
   mount -t proc proc "$root/proc"
   mount --rbind /dev "$root/dev"
   in_root apt-get update -qq >"$work/log" 2>&1 || fail 'apt-get update'
-  install "$(in_root sh -c 'ls /srv/deb/h2server_*.deb')"
+  install logrotate "$(in_root sh -c 'ls /srv/deb/h2server_*.deb')"
   try_program
+  try_service "$(ls "$root"/srv/deb/h2server_*.deb)"
   mapfile -t libraries < <(in_root sh -c 'ls /srv/deb/lib*.deb')
   install "${libraries[@]}" g++ cmake
   for kind in static shared; do

@@ -1,5 +1,6 @@
 #!/bin/sh
 # entrypoint.sh [OPTIONS…]   checks RUN_MODE, PORT and THREADS, then executes h2server
+#                            with --config FILE, the file says it all
 # entrypoint.sh health       exits with status 0 if the server of this container answers
 set -eu
 
@@ -39,6 +40,9 @@ if [ "${1:-}" = health ]; then
   exec curl --silent --insecure --max-time 4 --output /dev/null "$origin/"
 fi
 
+case "$*" in
+  *--config*) exec h2server "$@" ;;
+esac
 if [ "${RUN_MODE:-h2}" = h2c ]; then
   set -- --h2c "$@"
 else

@@ -7,6 +7,8 @@ cd "$(dirname "$0")/../.."
 
 work=$PWD/build/docker
 image=localhost/h2server-test
+size_max_mb=40
+user=10001:0    # of the container
 container=''    # the running container's name
 driver=''       # buildah: the storage driver
 server_job=''   # buildah: the background job that runs the server
@@ -29,8 +31,13 @@ docker_build() { docker build --quiet --file deploy/docker/Dockerfile --tag "$im
 docker_start() {
   local options=() setting
   for setting in "$@"; do options+=(--env "$setting"); done
-  container=$(docker run --detach --init --network host "${options[@]}" "$image")
+  container=$(docker run --detach --init --network host --read-only --cap-drop ALL \
+    --user "$user" "${options[@]}" "$image")
 }
+
+docker_size() { docker image inspect --format '{{.Size}}' "$image" | awk '{ print $1 / 1e6, "MB" }'; }
+
+docker_check_untouched() { :; }  # it is read-only
 
 docker_exec() { docker exec "$container" "$@"; }
 
@@ -114,7 +121,19 @@ buildah_config() {
 }
 
 # buildah_exec COMMAND…: runs it in the container, with the image's user and environment.
-buildah_exec() { buildah_here run --isolation chroot "$container" -- "$@"; }
+buildah_exec() { buildah_here run --isolation chroot --user "$user" "$container" -- "$@"; }
+
+buildah_size() { buildah_here images --format '{{.Size}}' "$image"; }
+
+# Its root can't be read-only: checks that nothing but the volumes was written to.
+buildah_check_untouched() {
+  local root written
+  root=$(buildah_here mount "$container")
+  written=$(find "$root/" -newer "$work/started" -type f ! -path "$root/srv/uploads/*" \
+    ! -path "$root/srv/cert/*" ! -path "$root/etc/host*" ! -path "$root/etc/resolv.conf" \
+    ! -path "$root/run/*")
+  [[ -z $written ]] || fail "files outside of the volumes were written: $written"
+}
 
 buildah_create() {
   container=$(buildah_here from --pull-never "$image")
@@ -191,6 +210,7 @@ wait_until_it_answers() {
 # try_mode RUN_MODE ORIGIN VERSION CURL_OPTION
 try_mode() {
   local mode=$1 origin=$2 version=$3 option=$4 uid answer
+  touch "$work/started"
   "${tool}_start" "RUN_MODE=$mode" "PORT=$port" THREADS=2
   wait_until_it_answers "$origin"
 
@@ -204,18 +224,18 @@ try_mode() {
   "${curl[@]}" "$option" --output "$work/download.bin" "$origin/files/upload.bin" ||
     fail "$mode: the upload cannot be fetched"
   cmp -s "$work/upload.bin" "$work/download.bin" || fail "$mode: the upload came back changed"
-  "${tool}_exec" sha256sum /srv/uploads/upload.bin |
-    grep -q "$(sha256sum <"$work/upload.bin" | cut -d' ' -f1)" ||
+  "${tool}_exec" curl --silent file:///srv/uploads/upload.bin | cmp -s - "$work/upload.bin" ||
     fail "$mode: the upload is not in the volume /srv/uploads"
 
   "${tool}_health" || fail "$mode: the health check fails while the server answers"
   uid=$("${tool}_user_of_server")
   [[ -n $uid ]] || fail "$mode: no process h2server found"
-  [[ $uid -ne 0 ]] || fail "$mode: the server runs as root"
+  [[ $uid -eq ${user%:*} ]] || fail "$mode: the server runs as $uid, not as ${user%:*}"
   if [[ $mode == h2 ]]; then
-    "${tool}_exec" test -s /srv/cert/server.crt || fail "$mode: no certificate in /srv/cert"
+    "${tool}_exec" sh -c 'test -s /srv/cert/server.crt' || fail "$mode: no certificate in /srv/cert"
   fi
 
+  "${tool}_check_untouched"
   "${tool}_stop" || fail "$mode: SIGTERM ended the server with status $?"
   say "$mode: page, upload, health check, uid $(tr -d ' ' <<<"$uid"), stop: ok"
 }
@@ -228,6 +248,14 @@ try_refused() {
     fail "$1 was accepted (status $status): $output"
   fi
   say "$1: refused: ok"
+}
+
+try_size() {
+  local size
+  size=$("${tool}_size")
+  awk -v max="$size_max_mb" '{ exit !($1 < max && ($2 == "MB" || $2 == "kB")) }' <<<"$size" ||
+    fail "the image has $size; at most $size_max_mb MB are wanted"
+  say "size: $size: ok"
 }
 
 # Checks that the health check fails if nothing listens.
@@ -267,6 +295,7 @@ trap clean_up EXIT
 port=$(free_port)
 say "building the image with $tool"
 "${tool}_build"
+try_size
 try_unhealthy
 try_refused RUN_MODE=spdy
 try_refused PORT=http
@@ -274,5 +303,7 @@ try_refused PORT=65536
 try_refused THREADS=0
 try_mode h2 "https://127.0.0.1:$port" 2 --http2
 try_mode h2c "http://127.0.0.1:$port" 2 --http2-prior-knowledge
+user=54321:0  # one that the image does not know
+try_mode h2 "https://127.0.0.1:$port" 2 --http2
 try_mode h2c "http://127.0.0.1:$port" 1.1 --http1.1
 say 'all passed'

@@ -42,6 +42,11 @@ class ConnectionInfo {
   // A system call each. The client's address is empty once the client has reset the connection.
   [[nodiscard]] virtual Address client() const { return {}; }
   [[nodiscard]] virtual Address server() const { return {}; }
+  // Returns true if it is one of a Unix socket. A client of TCP that has reset its connection has
+  // no address either. A system call.
+  [[nodiscard]] virtual bool is_unix_socket() const { return false; }
+  // The listener that accepted it, by its index in ServerOptions::listeners.
+  [[nodiscard]] virtual unsigned listener() const noexcept { return 0; }
   // Returns nullopt in cleartext.
   [[nodiscard]] virtual std::optional<TlsInfo> tls() const { return std::nullopt; }
 };

@@ -1,6 +1,8 @@
 // The whole public interface.
 #pragma once
 
+#include "h2server/access_log.h"
+#include "h2server/access_record.h"
 #include "h2server/authentication.h"
 #include "h2server/authorization.h"
 #include "h2server/blocking.h"
@@ -15,6 +17,7 @@
 #include "h2server/failure.h"
 #include "h2server/file.h"
 #include "h2server/files.h"
+#include "h2server/forwarded.h"
 #include "h2server/handler.h"
 #include "h2server/header_rules.h"
 #include "h2server/json.h"
@@ -25,6 +28,7 @@
 #include "h2server/negotiation.h"
 #include "h2server/options.h"
 #include "h2server/password_file.h"
+#include "h2server/path_rules.h"
 #include "h2server/problem.h"
 #include "h2server/query.h"
 #include "h2server/rate_limit.h"
@@ -33,7 +37,9 @@
 #include "h2server/routes.h"
 #include "h2server/server.h"
 #include "h2server/standard_middleware.h"
+#include "h2server/status.h"
 #include "h2server/stop.h"
+#include "h2server/store.h"
 #include "h2server/task.h"
 #include "h2server/task_group.h"
 #include "h2server/test_client.h"

@@ -51,10 +51,12 @@ struct Limits {
   // RFC 9113, 6.9.2 starts at 64 KiB, which limits an upload to 64 KiB per round trip.
   std::int32_t stream_window_bytes = 1024 * 1024;
   std::int32_t connection_window_bytes = 2 * 1024 * 1024;  // bounds the unread data of all streams
-  // Upper bound of an auto-tuned stream window: 1 Gbit/s over 120 ms. The connection's window grows
-  // by twice as much.
-  std::int32_t stream_window_bytes_max = 16 * 1024 * 1024;
-  // Upper bound of the total growth of the windows of all connections of a server.
+  // Upper bound of a stream window that grows for an upload: 7 Gbit/s over 150 ms. The connection's
+  // window grows by as much.
+  std::int32_t stream_window_bytes_max = 128 * 1024 * 1024;
+  // Upper bound of the total growth of the windows of all connections of a server. Half of it may
+  // be given in advance, when an upload begins; the rest goes to clients that have shown their
+  // speed.
   std::int64_t windows_gain_bytes_max = 512 * 1024 * 1024;
   // Maximum unsent output per connection, in bytes and, for libnghttp2, in frames. A request that
   // is refused costs the peer 12 bytes.

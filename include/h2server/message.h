@@ -19,6 +19,13 @@ enum class Method : std::uint8_t {
   DELETE,
   PATCH,
   OPTIONS,
+  MOVE,  // this and the next: RFC 4918
+  COPY,
+  MKCOL,
+  PROPFIND,
+  PROPPATCH,
+  LOCK,
+  UNLOCK,
   unknown,  // answered with 501 (RFC 9110, 9.1)
 };
 using enum Method;

@@ -2,13 +2,21 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "h2server/access_log.h"
+#include "h2server/access_record.h"
 #include "h2server/limits.h"
 #include "h2server/result.h"
+
+namespace h2server::net {
+class TlsChallenges;
+}
 
 #pragma GCC visibility push(default)
 namespace h2server {
@@ -52,10 +60,36 @@ struct ListenerOptions {
   // of another kind are errors. The server removes its socket when it ends.
   std::string unix_path = {};
   unsigned unix_mode = 0;  // permissions of the socket, such as 0660; 0: as the umask allows
-  // A TCP or Unix stream socket that listens already, for example from systemd; -1: none. It stays
-  // open, and its backlog goes on filling when the server has ended. It becomes non-blocking.
-  int descriptor = -1;
+  // TCP or Unix stream sockets that listen already, for example one from systemd, or several of one
+  // port (SO_REUSEPORT), which workers share out. They stay open, and their backlogs go on filling
+  // when the server has ended. They become non-blocking.
+  std::vector<int> descriptors = {};
   bool cleartext = false;  // as in ServerOptions
+  // Each connection begins with a header of the PROXY protocol, version 1 or 2, which tells the
+  // client's address (see ConnectionInfo); others are closed. On TCP, only from trusted_proxies.
+  bool proxy_protocol = false;
+};
+
+// A certificate and its key.
+struct CertificateFiles {
+  std::string certificate_file;  // PEM; the chain may follow
+  std::string key_file;          // PEM
+  // What the authority says about the certificate (OCSP, RFC 6960), DER. Sent to clients that ask
+  // for it, while it is valid. Empty: nothing is sent.
+  std::string ocsp_file = {};
+
+  auto operator<=>(const CertificateFiles&) const = default;
+};
+
+// The certificate of some hosts; clients name the host they want (SNI, RFC 6066, 3).
+struct HostCertificate {
+  std::vector<std::string> hosts;  // names as of Server::host()
+  std::string certificate_file;    // as in CertificateFiles
+  std::string key_file;
+  std::string ocsp_file = {};
+  // Others of the same hosts, each with a key of another type, such as RSA beside ECDSA. A client
+  // gets the one that it supports; ECDSA comes before RSA.
+  std::vector<CertificateFiles> more = {};
 };
 
 struct ServerOptions {
@@ -67,17 +101,31 @@ struct ServerOptions {
   std::vector<ListenerOptions> listeners = {};
   std::string certificate_file = "./cert/server.crt";  // PEM; unused in cleartext
   std::string key_file = "./cert/server.key";
-  // Called once by start() for the passphrase of an encrypted key file. If it fails, start() fails
+  std::string ocsp_file = {};                            // as in CertificateFiles
+  std::vector<CertificateFiles> more_certificates = {};  // as HostCertificate::more
+  // For clients that name one of these hosts; the one above is for all others. The passphrase of an
+  // encrypted key is asked for, too.
+  std::vector<HostCertificate> host_certificates = {};
+  // Called by start() for the passphrase of an encrypted key file. If it fails, start() fails
   // for that reason. Empty: an encrypted key is an error.
   std::function<Result<std::string, std::string>(const std::string& key_file)> key_passphrase = {};
+  // Answers ACME's challenges tls-alpn-01 (RFC 8737). For this program; null: none are answered.
+  std::shared_ptr<const net::TlsChallenges> tls_challenges = {};
   // The authorities that sign the certificates of clients, PEM; see ConnectionInfo::tls() and
   // ClientCertificates. For clients that use TLS only.
   std::string client_ca_file = {};
   ClientCertificates client_certificates = ClientCertificates::none;
   TlsRecordLayer tls_record_layer = TlsRecordLayer::own;
+  // Files of 32 to 4096 random bytes, the same for every server whose session tickets (RFC 8446,
+  // 4.6.1) this one is to accept. The first makes new tickets. Read again by
+  // Server::reload_certificates(). Empty: a key of this server alone, gone with the process.
+  std::vector<std::string> ticket_key_files = {};
   // Workers; 0: the scheme's default, which is 1, or 64 in a pool; see processors_allowed().
   // Ignored by schemes with a thread or a process per connection.
   unsigned threads = 0;
+  // Addresses and networks ("192.0.2.7", "10.0.0.0/8", "2001:db8::/32") of proxies whose headers of
+  // the PROXY protocol are believed, and of forwarded_client(). Clients of Unix sockets always are.
+  std::vector<std::string> trusted_proxies = {};
   ServerScheme scheme = ServerScheme::reuseport;
   IoEngine io = IoEngine::automatic;
   Http2Implementation http2 = Http2Implementation::native;
@@ -96,6 +144,9 @@ struct ServerOptions {
   unsigned queue_size = 128;      // buffered-pool: connections that wait for a thread
   bool refuse_when_full = false;  // buffered-pool: otherwise accepting waits for room
   Limits limits = {};
+  AccessLogOptions access_log = {};
+  bool metrics = false;  // counts requests, for Server::metrics() and Server::status()
+  ExchangeHook exchange_hook = {};
   std::string root = {};  // of load_file_from_filecache(); may be empty
   // Threads of run_blocking(), started as they are needed, and how many calls may wait for one.
   unsigned blocking_threads_max = 16;

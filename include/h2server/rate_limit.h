@@ -16,7 +16,8 @@
 namespace h2server {
 
 // Returns the client's address; of an IPv6 address, the network of 64 bits, all of whose addresses
-// may be one client's: "2001:db8:0:1::/64". Behind a proxy, that is the proxy. Empty for clients of
+// may be one client's: "2001:db8:0:1::/64". Behind a proxy, that is the proxy, unless
+// forwarded_client() has found its client (h2server/forwarded.h). Empty for clients of
 // Unix sockets, and for one that has reset its connection. A system call.
 [[nodiscard]] std::string client_network(const Request& request);
 

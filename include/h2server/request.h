@@ -66,6 +66,13 @@ class Request {
   // Returns the rest of the body, or EMSGSIZE if that is longer than `bytes_max`.
   [[nodiscard]] Task<Result<std::string>> read_all(std::size_t bytes_max);
 
+  // Sends an interim response (RFC 9110, 15.2) before the final one, such as 104 with the place of
+  // a resumable upload. It leaves at the latest when the next read() waits. Nothing is sent if the
+  // request has no content, if the client speaks HTTP/1.0, and once the final response has begun.
+  // `status` is 102 to 199. Throws std::invalid_argument for others and for fields that
+  // Response::add() refuses.
+  void send_interim(int status, std::span<const Field> fields = {});
+
   // Returns the trailer fields once the body has been read to its end, without fields that are not
   // allowed there (RFC 9110, 6.5.1). Names are in lower case.
   [[nodiscard]] std::span<const Field> trailers() const noexcept {
@@ -92,8 +99,12 @@ class Request {
   // Returns the value of that type, or null.
   template <class T>
   [[nodiscard]] T* attached() noexcept {
+    return const_cast<T*>(std::as_const(*this).template attached<T>());
+  }
+  template <class T>
+  [[nodiscard]] const T* attached() const noexcept {
     for (const auto& one : attachments_) {
-      if (T* const value = std::any_cast<T>(one.get())) return value;
+      if (const T* const value = std::any_cast<T>(one.get())) return value;
     }
     return nullptr;
   }

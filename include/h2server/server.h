@@ -20,12 +20,17 @@
 #include "h2server/message.h"
 #include "h2server/middleware.h"
 #include "h2server/options.h"
+#include "h2server/path_rules.h"
 #include "h2server/result.h"
 #include "h2server/routes.h"
+#include "h2server/status.h"
 #include "h2server/task.h"
 
 #pragma GCC visibility push(default)
 namespace h2server {
+
+inline constexpr std::string_view open_metrics_media_type =
+    "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 class Server {
  public:
@@ -71,8 +76,19 @@ class Server {
   [[nodiscard]] Routes group(std::string_view prefix) { return routes().group(prefix); }
   [[nodiscard]] Routes with(Middleware middleware) { return routes().with(std::move(middleware)); }
   // Returns the routes of one host, as named by Host or :authority without a port; requests for it
-  // see no others. They begin with the middleware that use() has added so far.
+  // see no others. They begin with the middleware that use() has added so far. "*.example.com"
+  // stands for all names below example.com that have no closer match. A client that names another
+  // host when it begins TLS (SNI) gets 421 (RFC 9110, 15.5.20). Throws std::invalid_argument for
+  // what is no name.
   [[nodiscard]] Routes host(std::string_view name);
+  // The same for a host with several names. Those of different hosts are invalid.
+  [[nodiscard]] Routes hosts(const std::vector<std::string>& names);
+
+  // Changes paths before routes and middleware see them, by the first rule that matches: of hosts
+  // without routes of their own, or of one host. Replaces earlier rules. Throws
+  // std::invalid_argument for rules that make no sense.
+  void rewrite(const std::vector<Rewrite>& rules);
+  void rewrite(std::string_view host, const std::vector<Rewrite>& rules);
 
   // Adds a middleware to requests without a route, and to routes that are added from now on, by
   // this object or by Routes objects made from now on. Those made before do not get it.
@@ -112,8 +128,32 @@ class Server {
   [[nodiscard]] const std::vector<Address>& addresses() const noexcept;
   // The I/O engine in use. Valid once started.
   [[nodiscard]] const Engine& engine() const noexcept;
+  // Returns the numbers of ServerOptions::metrics as text in the format OpenMetrics 1.0, whose
+  // media type is open_metrics_media_type; empty while the server does not run. Any thread.
+  [[nodiscard]] std::string metrics() const;
+  // Describes what the server does; empty while it does not run. For `all`, asks the workers and
+  // waits for them, 200 ms at most, so not on a worker's thread: use run_blocking(). `numbers`
+  // leaves out connections, uploads and paths. Any other thread.
+  enum class Detail : std::uint8_t { numbers, all };
+  [[nodiscard]] ServerStatus status(Detail detail = Detail::all) const;
+  // Loads certificates, keys and OCSP responses anew, for connections that are accepted from now
+  // on; sessions that began before can be resumed. If one can't be used, all stay as they were; the
+  // error is a line for the operator. Asks for no passphrase: an encrypted key has to be the one
+  // that was loaded before. Any thread, once started; it waits for the disk.
+  [[nodiscard]] Result<void, std::string> reload_certificates();
+  // Lets clients resume the TLS sessions that began with `other`, as long as the options trust the
+  // same clients. start() then asks for no passphrase, see above. Call it before start().
+  void resume_sessions_of(const Server& other);
+  // Opens the files of the logs anew, after they were renamed. Any thread.
+  void reopen_logs() noexcept;
   // Returns the load in lines; empty while the server does not run. Any thread.
   [[nodiscard]] std::string report() const;
+  // Stops accepting, for a server whose successor listens on the same sockets (see
+  // ListenerOptions::descriptors). Requests in flight have all the time that limits and paces
+  // allow. A connection that pauses for a second is ended; one that is never idle is told after a
+  // minute (GOAWAY, Connection: close). Ends as after stop(), which may follow. Schemes without
+  // event loops stop() instead. Any thread.
+  void retire() noexcept;
   // Stops accepting and drains; a second call cancels what is in flight. Any thread, but not in a
   // signal handler.
   void stop() noexcept;
@@ -122,8 +162,13 @@ class Server {
   // Such a server can't be started again, and its program should end by std::_Exit().
   bool wait();
 
+  // Returns true if connections can't be accepted any more; to be asked after SIGCHLD, by the
+  // thread that called start().
+  [[nodiscard]] bool failed() noexcept;
+
   // Calls start() and serves until SIGINT or SIGTERM; a second one cancels what is in flight.
-  // SIGUSR1 prints the report on standard error. The program must not handle these, nor SIGCHLD.
+  // SIGUSR1 prints the report on standard error, SIGHUP opens the logs anew. The program must not
+  // handle these, nor SIGCHLD.
   // `started` is called once the server listens. Also fails if something was left behind, see
   // wait(). Throws what start() and `started` throw; the server has ended then. Always restores the
   // caller's signal mask.

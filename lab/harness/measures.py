@@ -4,6 +4,7 @@ from harness.results import UNITS
 
 TITLES = {
     "cpu_us": "CPU a request",
+    "cpu_ns_byte": "CPU a byte",
     "rps": "requests a second",
     "p50_ms": "p50",
     "p90_ms": "p90",
@@ -27,6 +28,7 @@ TITLES = {
 # (verb, object) in "h2server VERB 0.71 × OBJECT of nginx".
 _WORDS = {
     "cpu_us": ("needs", "the CPU per request"),
+    "cpu_ns_byte": ("needs", "the CPU per byte"),
     "rps": ("answers", "the requests per second"),
     "p50_ms": ("has", "the median latency"),
     "p90_ms": ("has", "the p90 latency"),

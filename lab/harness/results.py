@@ -28,6 +28,7 @@ FORMAT = 1
 
 UNITS = {
     "cpu_us": "µs",
+    "cpu_ns_byte": "ns",
     "rps": "1/s",
     "p50_ms": "ms",
     "p90_ms": "ms",

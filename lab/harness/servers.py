@@ -144,8 +144,8 @@ def floor(build, engine):
 def _configured(template, setting, **values):
     """Writes lab/peers/TEMPLATE with its $names substituted. Returns the path.
 
-    Options that change it: "dav" (nginx takes uploads), "precompressed" (nginx and H2O serve
-    FILE.gz in place of FILE).
+    Options that change it: "uploads" (nginx stores them, H2O and Caddy read them and throw them
+    away), "precompressed" (nginx and H2O serve FILE.gz in place of FILE).
     """
     text = (PEERS / template).read_text()
     names = {
@@ -184,9 +184,17 @@ def _nginx(binary, setting):
     upload = _NGINX_UPLOAD.replace("$work", str(setting.work))
     config = _configured("nginx.conf", setting, listen=listen, tls=tls if setting.tls else "",
                          user=_as_root("user root;"), **_nginx_sending(setting),
-                         upload=upload if "dav" in setting.options else "",
+                         upload=upload if "uploads" in setting.options else "",
                          precompressed="on" if "precompressed" in setting.options else "off")
     return [binary, "-p", setting.work, "-e", setting.work / "error.log", "-c", config]
+
+
+# H2O calls a handler when it has the whole body, in a file without a name if it is large.
+_H2O_UPLOAD = """\
+      /upload:
+        mruby.handler: |
+          Proc.new { |env| [201, {}, []] }
+"""
 
 
 def _h2o(binary, setting):
@@ -197,6 +205,7 @@ def _h2o(binary, setting):
     )
     config = _configured("h2o.conf", setting, tls=tls if setting.tls else "",
                          user=_as_root("user: root"),
+                         upload=_H2O_UPLOAD if "uploads" in setting.options else "",
                          precompressed="ON" if "precompressed" in setting.options else "OFF")
     return [binary, "--mode", "worker", "--conf", config]
 
@@ -215,12 +224,22 @@ def _lighttpd(binary, setting):
     return [binary, "-D", "-f", config]
 
 
+# The placeholder reads the body, into memory.
+_CADDY_UPLOAD = """\
+	handle /upload/* {
+		vars body {http.request.body}
+		respond 201
+	}
+"""
+
+
 def _caddy(binary, setting):
     scheme = "https" if setting.tls else "http"
     config = _configured(
         "Caddyfile", setting,
         address=f"{scheme}://127.0.0.1:{setting.port}",
         tls=f"tls {setting.certificate} {setting.key}" if setting.tls else "",
+        upload=_CADDY_UPLOAD if "uploads" in setting.options else "",
     )
     return [binary, "run", "--adapter", "caddyfile", "--config", config]
 

@@ -144,9 +144,10 @@ bool Console::flush() {
   }
 }
 
-void Console::start(const Server& server, std::string url) {
-  server_ = &server;
+void Console::start(std::string url, std::function<std::string()> report) {
   url_ = std::move(url);
+  report_ = std::move(report);
+  stopped_.store(false);
   termios settings{};
   if (owns_terminal() && ::tcgetattr(STDIN_FILENO, &settings) == 0) {
     before_ = settings;
@@ -195,7 +196,7 @@ void Console::handle_key(char key) {
       break;
     }
     case 's':
-      print("\n" + server_->report() + "\n");
+      print("\n" + report_() + "\n");
       break;
     case 'u':
       if (!options_.uploads) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,7 +15,6 @@
 
 #include "base/fd.h"
 #include "h2server/middleware.h"
-#include "h2server/server.h"
 
 namespace h2server::app {
 
@@ -38,8 +38,9 @@ class Console {
   // For uploads: answers 403 while they are switched off. Lives no longer than this.
   [[nodiscard]] Middleware upload_switch();
 
-  // Begins to print and to read keys. `server` runs until stop(); `url` is for the QR code.
-  void start(const Server& server, std::string url);
+  // Begins to print and to read keys. `url` is for the QR code, `report` returns the load in lines;
+  // it is called by a thread of this object, until stop(). Also again, after that.
+  void start(std::string url, std::function<std::string()> report);
   void stop() noexcept;
 
  private:
@@ -51,7 +52,7 @@ class Console {
   void note(const Request& request, const Response& response);
 
   const ConsoleOptions options_;
-  const Server* server_ = nullptr;
+  std::function<std::string()> report_;
   std::string url_;
   base::Fd wake_;                  // an eventfd
   base::Fd out_;                   // the terminal; writes do not block

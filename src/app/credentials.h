@@ -17,11 +17,16 @@ struct Credentials {
   std::string temporary_directory = {};
 };
 
-// Fills in where the program keeps a pair of its own, which need not exist; nothing if the user has
-// no place for it.
-void name_own_credentials(ServerOptions& server);
+struct CertificatePair {
+  std::string certificate_file = {};
+  std::string key_file = {};
+};
 
-// Makes certificate and key if the options want that, and fills in where they are.
-Result<Credentials, Stop> prepare_credentials(Options& options);
+// Returns where the program keeps a pair of its own, which need not exist; empty names if the user
+// has no place for it.
+CertificatePair own_pair();
+
+// Makes the certificates and keys that the sites want, and fills in `server` with where they are.
+Result<Credentials, Stop> prepare_credentials(config::Configuration& configuration);
 
 }  // namespace h2server::app

@@ -201,7 +201,7 @@ std::vector<Finding> diagnose(const DoctorInput& input) {
     findings.push_back(check_certificate(input, std::time(nullptr)));
     findings.push_back(check_key(input));
   }
-  findings.push_back(check_root(input));
+  if (!input.root.empty()) findings.push_back(check_root(input));
   if (!input.upload_directory.empty()) findings.push_back(check_uploads(input));
   return findings;
 }

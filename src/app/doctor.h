@@ -28,7 +28,7 @@ struct Finding {
 
 // What the server would be started with.
 struct DoctorInput {
-  std::string root;
+  std::string root;              // empty: none
   std::string upload_directory;  // empty: no uploads
   // Bytes that uploads leave free, as in UploadOptions.
   std::optional<std::uint64_t> reserve_bytes = {};

@@ -1,86 +1,35 @@
 #include "app/option_checks.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
-#include <string>
+#include <map>
 #include <string_view>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "app/options.h"
 #include "app/state_directory.h"
-#include "content/static_files.h"
-#include "server/scheme.h"
+#include "content/file_requests.h"
 
 namespace h2server::app {
 
 namespace fs = std::filesystem;
 
+using config::CertificateSource;
+using config::Configuration;
+using config::Site;
+
 namespace {
 
-// Checks that upload options are given only with --upload-dir.
-Result<void, Stop> check_uploads(const IsGiven& given, const Options& options) {
-  if (!options.upload_directory.empty()) return {};
-  for (const char* const option :
-       {overwrite_option, file_size_option, total_size_option, reserve_option}) {
-    if (!given(option)) continue;
-    return std::unexpected(wrong(fmt::format("{} needs --upload-dir", option)));
-  }
-  return {};
-}
-
-// Checks that the scheme supports the engine and the given options.
-Result<void, Stop> check_scheme(const IsGiven& given, const ServerOptions& server) {
-  const server::SchemeKind& kind = server::kind_of(server.scheme);
-  if (!server::runs_on(kind, server.io)) {
-    return std::unexpected(
-        wrong(fmt::format("{} {} does not run on {} {}; see h2server --scheme help", scheme_option,
-                          kind.name, engine_option, server::name_of(server.io))));
-  }
-  if (given(threads_option) && kind.per_connection) {
-    return std::unexpected(wrong(fmt::format("{} has no effect beside --scheme {}, where "
-                                             "--connections-max limits the connections; leave it "
-                                             "out",
-                                             threads_option, kind.name)));
-  }
-  if (given(auth_option) && server.scheme == ServerScheme::process_per_connection) {
-    return std::unexpected(wrong(fmt::format(
-        "{} does not work with {} {}: each process would count a client's wrong guesses anew",
-        auth_option, scheme_option, kind.name)));
-  }
-  for (const char* const option : {queue_option, when_full_option}) {
-    if (!given(option) || kind.queues) continue;
-    return std::unexpected(
-        wrong(fmt::format("{} is for buffered-pool, not for {}", option, kind.name)));
-  }
-  return {};
-}
-
-// Checks that the given options have an effect with, or without, TLS.
-Result<void, Stop> check_tls(const IsGiven& given, const Options& options) {
-  const bool named = given(certificate_option) || given(key_option) || given(self_signed_option);
-  if (given(local_authority_option) && named) {
-    return std::unexpected(
-        wrong("--local-ca makes its own certificate; leave out --cert, --key and "
-              "--self-signed"));
-  }
-  if (!options.server.cleartext) {
-    if (!given(sendfile_option)) return {};
-    return std::unexpected(wrong("--sendfile has no effect without --h2c, since TLS encrypts what "
-                                 "it sends; leave it out"));
-  }
-  const char* idle = nullptr;
-  if (given(certificate_option)) idle = certificate_option;
-  if (given(key_option)) idle = key_option;
-  for (const char* const option : {self_signed_option, local_authority_option, hsts_option}) {
-    if (given(option)) idle = option;
-  }
-  if (idle == nullptr) return {};
-  return std::unexpected(wrong(
-      fmt::format("{} has no effect beside --h2c, which serves without TLS; leave one out", idle)));
-}
+constexpr int wrong_use = 2;                            // exit status
+constexpr const char* usual_key = "./cert/server.key";  // worth a look even if it is not in use
 
 fs::path full_path(const std::string& path) {
   std::error_code failure;
@@ -103,73 +52,136 @@ struct Secret {
   std::string_view what;
   std::string path;         // a file, or a directory with all that is in it
   std::string_view remedy;  // empty: that of where it would be served
+  bool is_directory = false;
 };
 
-// Returns what must stay secret and exists, or will exist when the server runs.
-std::vector<Secret> secrets_of(const Options& options) {
-  std::vector<Secret> secrets;
-  for (const ProtectedPath& area : options.site.protected_paths) {
-    secrets.push_back({"the file of users", area.user_file, "move it"});
+// Returns what must stay secret and exists, or will exist when the server runs. No path twice.
+class Secrets {
+ public:
+  Secrets(const Configuration& configuration, std::span<const std::string> files) {
+    const bool tls = !std::ranges::all_of(configuration.listeners, &config::Listener::cleartext);
+    for (const Site& site : configuration.sites) add_site(site, tls);
+    if (exists(usual_key)) add_key(usual_key, tls);
+    for (const std::string& file : configuration.server.ticket_key_files) {
+      add({"the ticket key", file, "move it"});
+    }
+    add_log(configuration.log.usual);
+    if (!configuration.log.error_log.empty()) {
+      add({"the error log", configuration.log.error_log, "move it"});
+    }
+    for (const std::string& file : files) add({"the configuration", file, "move it"});
+    add_state((tls && own_keys_) || has_tokens_);
   }
-  const bool tls = !options.server.cleartext;
-  const bool key_named = options.certificate == CertificateSource::files ||
-                         options.certificate == CertificateSource::self_signed;
-  // The usual key is worth a look even if it is not the one in use.
-  if ((tls && key_named) || exists(options.server.key_file)) {
-    secrets.push_back({"the private key", options.server.key_file,
-                       tls ? "move it, or name another with --key" : "move it"});
+
+  [[nodiscard]] const std::vector<Secret>& all() const noexcept { return all_; }
+
+ private:
+  void add(Secret secret) {
+    if (known_.insert(secret.path).second) all_.push_back(std::move(secret));
   }
+  void add_log(const std::string& log) {
+    const bool is_file = !log.empty() && log != "-" && log != "syslog";
+    if (is_file) add({"the access log", log, "move it"});
+  }
+  void add_key(const std::string& file, bool tls) {
+    add({"the private key", file, tls ? "move it, or name another with --key" : "move it"});
+  }
+  void add_site(const Site& site, bool tls);
+  void add_state(bool used);
+
+  std::vector<Secret> all_;
+  std::unordered_set<std::string> known_;
+  bool own_keys_ = false;    // a site uses keys of the state directory
+  bool has_tokens_ = false;  // a site has the key of links there
+};
+
+void Secrets::add_site(const Site& site, bool tls) {
+  for (const config::ProtectedPath& area : site.protected_paths) {
+    add({"the file of users", area.user_file, "move it"});
+  }
+  if (!site.upload_token_file.empty()) {
+    add({"the file of upload tokens", site.upload_token_file, "move it"});
+  }
+  has_tokens_ = has_tokens_ || site.upload_access != config::UploadAccess::open;
+  const bool key_named = site.certificate == CertificateSource::files ||
+                         site.certificate == CertificateSource::self_signed;
+  own_keys_ = own_keys_ || !key_named;
+  if (tls && key_named) add_key(site.key_file, tls);
+  for (const CertificateFiles& one : site.more_certificates) {
+    if (tls) add_key(one.key_file, tls);
+  }
+  add_log(site.access_log);
+}
+
+void Secrets::add_state(bool used) {
   const auto state = state_directory_name();
-  if (!state || (!exists(*state) && (!tls || key_named))) return secrets;
-  secrets.push_back({"the private keys in", *state, ""});
+  if (!state || (!exists(*state) && !used)) return;
+  add({"the private keys in", *state, "", true});
   // They may be links to another place.
   for (const char* const key : {"self-signed/server.key", "ca/server.key", "ca/ca.key"}) {
-    secrets.push_back({"the private key", fmt::format("{}/{}", *state, key), ""});
+    add({"the private key", fmt::format("{}/{}", *state, key), ""});
   }
-  return secrets;
 }
 
+// A directory that visitors see.
 struct Served {
+  const Site* site;
   std::string_view what;
-  const std::string& directory;
+  std::string given;  // as the configuration names it
   std::string_view remedy;
-  bool (*shows)(const fs::path& file, const fs::path& directory, const Options& options);
+  bool is_root;  // otherwise uploads, of which only those directly in the directory are served
 };
 
-bool root_shows(const fs::path& file, const fs::path& root, const Options& options) {
-  if (!is_within(file, root)) return false;
-  return options.files.hidden || !content::is_hidden(file.lexically_relative(root).string());
+class PlaceCheck {
+ public:
+  PlaceCheck(const Configuration& configuration, std::span<const std::string> files,
+             config::Problems& problems)
+      : configuration_(configuration), secrets_(configuration, files), problems_(problems) {}
+
+  void run();
+
+ private:
+  void add(const Site& site, const std::string& text) { add(site, site.place, text); }
+  void add(const Site& site, const config::Place& place, const std::string& text);
+  bool check_root(const Site& site);
+  void check_uploads(const Site& site);
+  void check_secret(const Secret& secret);
+  void check_path(const Secret& secret, const fs::path& file);
+  void check_overlaps();
+  void refuse(const Secret& secret, const Served& served);
+
+  const Configuration& configuration_;
+  const Secrets secrets_;
+  config::Problems& problems_;
+  std::map<std::string, std::vector<Served>> served_;  // by full path
+  std::unordered_set<const Site*> refused_;
+};
+
+void PlaceCheck::add(const Site& site, const config::Place& place, const std::string& text) {
+  if (refused_.insert(&site).second) problems_.add(place, text);
 }
 
-// Only files directly in it are served.
-bool uploads_show(const fs::path& file, const fs::path& directory, const Options& /*options*/) {
-  return file.parent_path() == directory;
-}
-
-// Refuses to serve what must stay secret.
-Result<void, Stop> check_secrets(const Options& options) {
-  std::vector<Served> all{{"root", options.server.root, "name another root", root_shows}};
-  if (!options.upload_directory.empty()) {
-    all.push_back({"upload directory", options.upload_directory, "name another with --upload-dir",
-                   uploads_show});
-  }
-  for (const Secret& secret : secrets_of(options)) {
-    const fs::path target = full_path(secret.path);
-    // A link to it shows it as well.
-    const fs::path given = "." / fs::path(secret.path);
-    const fs::path name = full_path(given.parent_path().string()) / given.filename();
-    for (const Served& served : all) {
-      const fs::path directory = full_path(served.directory);
-      if (!served.shows(target, directory, options) && !served.shows(name, directory, options) &&
-          !is_within(directory, target)) {
-        continue;
+void PlaceCheck::run() {
+  for (const Site& site : configuration_.sites) {
+    if (!site.root.empty() && check_root(site)) {
+      std::vector<Served>& there = served_[full_path(site.root).string()];
+      // Of sites with the same root, one that hides files and one that does not are enough.
+      const auto same = [&site](const Served& one) {
+        return one.is_root && one.site->files.hidden == site.files.hidden;
+      };
+      if (std::ranges::none_of(there, same)) {
+        there.push_back({&site, "root", site.root, "name another root", true});
       }
-      return std::unexpected(wrong(
-          fmt::format("the {} {} would show {} {}; {}", served.what, served.directory, secret.what,
-                      secret.path, secret.remedy.empty() ? served.remedy : secret.remedy)));
     }
+    if (site.upload_directory.empty()) continue;
+    check_uploads(site);
+    std::vector<Served>& there = served_[full_path(site.upload_directory).string()];
+    if (std::ranges::any_of(there, [](const Served& one) { return !one.is_root; })) continue;
+    there.push_back({&site, "upload directory", site.upload_directory,
+                     "name another with --upload-dir", false});
   }
-  return {};
+  for (const Secret& secret : secrets_.all()) check_secret(secret);
+  check_overlaps();
 }
 
 // Returns what the root would offer if nobody shares that much on purpose, else an empty string.
@@ -181,28 +193,98 @@ std::string describe_wide_root(const std::string& root) {
   return is_home ? "all files of " + home : std::string();
 }
 
-Result<void, Stop> check_root(const Options& options) {
-  const ServerOptions& server = options.server;
+bool PlaceCheck::check_root(const Site& site) {
+  const auto given = site.places.find("root");
+  const config::Place& place = given != site.places.end() ? given->second : site.place;
   std::error_code failure;
-  if (!fs::is_directory(server.root, failure)) {
+  if (!fs::is_directory(site.root, failure)) {
     const bool missing = !failure || failure == std::errc::no_such_file_or_directory;
     const std::string reason = missing ? "it is not a directory" : failure.message();
-    return std::unexpected(wrong(
-        fmt::format("can't serve the root {}: {}; name another with --root", server.root, reason)));
+    add(site, place,
+        fmt::format("can't serve the root {}: {}; name another with --root", site.root, reason));
+    return false;
   }
-  if (const std::string all = describe_wide_root(server.root); !all.empty() && !options.serve_all) {
-    return std::unexpected(wrong(fmt::format(
-        "the root {} would offer {} to everyone who reaches this port; name a folder in it, or add "
-        "{} if that is what you want",
-        server.root, all, all_option)));
+  if (configuration_.serve_all) return true;
+  const std::string all = describe_wide_root(site.root);
+  if (all.empty()) return true;
+  add(site, place,
+      fmt::format("the root {} would offer {} to everyone who reaches this port; name a "
+                  "folder in it, or add --yes if that is what you want",
+                  site.root, all));
+  return false;
+}
+
+// A directory that is missing is made later.
+void PlaceCheck::check_uploads(const Site& site) {
+  std::error_code failure;
+  const fs::file_status status = fs::status(site.upload_directory, failure);
+  if (!fs::exists(status)) return;
+  const char* reason = "it is not a directory";
+  if (fs::is_directory(status)) {
+    if (::access(site.upload_directory.c_str(), W_OK | X_OK) == 0) return;
+    reason = std::strerror(errno);
   }
-  if (Result<void, Stop> secrets = check_secrets(options); !secrets) return secrets;
-  if (options.upload_directory.empty()) return {};
-  if (lies_below(options.upload_directory, server.root) ||
-      lies_below(server.root, options.upload_directory)) {
-    return std::unexpected(overlapping(options));
+  add(site, fmt::format("can't write to the upload directory {}: {}; name another with "
+                        "--upload-dir",
+                        site.upload_directory, reason));
+}
+
+void PlaceCheck::refuse(const Secret& secret, const Served& served) {
+  add(*served.site,
+      fmt::format("the {} {} would show {} {}; {}", served.what, served.given, secret.what,
+                  secret.path, secret.remedy.empty() ? served.remedy : secret.remedy));
+}
+
+void PlaceCheck::check_secret(const Secret& secret) {
+  const fs::path target = full_path(secret.path);
+  check_path(secret, target);
+  // A link to it shows it as well.
+  const fs::path given = "." / fs::path(secret.path);
+  const fs::path name = full_path(given.parent_path().string()) / given.filename();
+  if (name != target) check_path(secret, name);
+  std::error_code failure;
+  if (!secret.is_directory && !fs::is_directory(target, failure)) return;
+  const std::string above = target.string() + "/";
+  for (const auto& [directory, all] : served_) {
+    if (directory != target.string() && !directory.starts_with(above)) continue;
+    for (const Served& one : all) refuse(secret, one);
   }
-  return {};
+}
+
+// Looks at the directories above the file: are they served, and would the file be?
+void PlaceCheck::check_path(const Secret& secret, const fs::path& file) {
+  for (fs::path directory = file;; directory = directory.parent_path()) {
+    const auto found = served_.find(directory.string());
+    if (found != served_.end() && directory != file) {
+      const std::string inner = file.lexically_relative(directory).string();
+      for (const Served& one : found->second) {
+        const bool shown = one.is_root ? one.site->files.hidden || !content::is_hidden(inner)
+                                       : inner.find('/') == std::string::npos;
+        if (shown) refuse(secret, one);
+      }
+    }
+    if (directory == directory.parent_path()) return;
+  }
+}
+
+// Uploads must not be served as pages of any site, and no site must lie among uploads.
+void PlaceCheck::check_overlaps() {
+  for (const auto& [path, all] : served_) {
+    for (const Served& inner : all) {
+      for (fs::path above = path;; above = above.parent_path()) {
+        const auto found = served_.find(above.string());
+        if (found != served_.end()) {
+          for (const Served& outer : found->second) {
+            if (outer.is_root == inner.is_root) continue;
+            const Served& root = inner.is_root ? inner : outer;
+            const Served& uploads = inner.is_root ? outer : inner;
+            add(*uploads.site, overlapping(root.given, uploads.given).text);
+          }
+        }
+        if (above == above.parent_path()) break;
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -211,30 +293,16 @@ bool lies_below(const std::string& file, const std::string& directory) {
   return is_within(full_path(file), full_path(directory));
 }
 
-Stop wrong(std::string text) { return {2, std::move(text)}; }
-
-void settle(Options& options, const IsGiven& given) {
-  ServerOptions& server = options.server;
-  options.port_given = given("--port");
-  if (!options.port_given) server.port = server.cleartext ? 8080 : 8443;
-  if (options.certificate != CertificateSource::own) return;
-  if (given(certificate_option) || given(key_option))
-    options.certificate = CertificateSource::files;
+Stop overlapping(const std::string& root, const std::string& upload_directory) {
+  return {wrong_use, fmt::format("the root {} and the upload directory {} overlap, so that uploads "
+                                 "would be served as pages of the site; name another with "
+                                 "--upload-dir",
+                                 root, upload_directory)};
 }
 
-Result<void, Stop> check(const Options& options, const IsGiven& given, Places places) {
-  Result<void, Stop> checked = check_scheme(given, options.server);
-  if (checked) checked = check_tls(given, options);
-  if (checked) checked = check_uploads(given, options);
-  if (checked && places == Places::must_fit) checked = check_root(options);
-  return checked;
-}
-
-Stop overlapping(const Options& options) {
-  return wrong(fmt::format("the root {} and the upload directory {} overlap, so that "
-                           "uploads would be served as pages of the site; name another with "
-                           "--upload-dir",
-                           options.server.root, options.upload_directory));
+void check_places(const Configuration& configuration, std::span<const std::string> files,
+                  config::Problems& problems) {
+  PlaceCheck(configuration, files, problems).run();
 }
 
 }  // namespace h2server::app

@@ -8,13 +8,20 @@
 #include <string_view>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace h2server::app {
 
-enum class CommandKind : std::uint8_t { doctor, trust, completion, man };
+enum class CommandKind : std::uint8_t {
+  doctor,
+  check,
+  config,
+  top,
+  put,
+  link,
+  upgrade,
+  trust,
+  completion,
+  man,
+};
 
 // A first argument that makes the program do something else than serve.
 struct Command {
@@ -33,24 +40,24 @@ const Command* find_command(std::string_view name) noexcept;
 enum class ValueKind : std::uint8_t { none, file, directory, choice, other };
 
 struct OptionText {
-  std::vector<std::string> names;    // "-p", "--port"; of a positional, "root"
-  bool positional = false;           // named options may be positional, too: then there are two
-  ValueKind kind = ValueKind::none;  // none: a flag
-  std::string value;                 // "NUM"; empty for a flag
-  std::string range;                 // "0 - 65535", or empty
-  std::string usual;                 // the default, or empty
-  std::vector<std::string> choices;  // only of ValueKind::choice
-  std::string description;
+  std::vector<std::string> names = {};  // "-p", "--port"; of a positional, "root"
+  bool positional = false;              // named options may be positional, too: then there are two
+  ValueKind kind = ValueKind::none;     // none: a flag
+  std::string value = {};               // "NUM"; empty for a flag
+  std::string range = {};               // "0 - 65535", or empty
+  std::string usual = {};               // the default, or empty
+  std::vector<std::string> choices = {};  // only of ValueKind::choice
+  std::string description = {};
 };
 
 struct ProgramText {
   std::string name;
   std::string description;
   std::string footer;
-  std::vector<OptionText> options;  // in the order of --help; not those that it hides
+  std::vector<OptionText> options;  // in the order of --help
 };
 
-// Not const, since CLI11 gives out an option's validators only so. Changes nothing.
-ProgramText describe(CLI::App& app);
+// Returns the kind that follows from the word for the value and from the choices.
+ValueKind kind_of(const OptionText& option) noexcept;
 
 }  // namespace h2server::app

@@ -42,31 +42,6 @@ Wording wording_of(ServerScheme scheme) {
 
 }  // namespace
 
-std::map<std::string, ServerScheme> scheme_names() {
-  std::map<std::string, ServerScheme> names;
-  for (const server::SchemeKind& kind : server::scheme_kinds()) {
-    names.emplace(kind.name, kind.scheme);
-  }
-  return names;
-}
-
-std::map<std::string, IoEngine> engine_names() {
-  std::map<std::string, IoEngine> names;
-  for (const IoEngine engine :
-       {IoEngine::automatic, IoEngine::epoll, IoEngine::io_uring, IoEngine::blocking}) {
-    names.emplace(server::name_of(engine), engine);
-  }
-  return names;
-}
-
-std::map<std::string, Http2Implementation> http2_names() {
-  return {{"native", Http2Implementation::native}, {"nghttp2", Http2Implementation::nghttp2}};
-}
-
-std::map<std::string, TlsRecordLayer> tls_record_layer_names() {
-  return {{"own", TlsRecordLayer::own}, {"openssl", TlsRecordLayer::openssl}};
-}
-
 std::string scheme_table() {
   std::string table = fmt::format("{:24}{:17}{:21}{}\n", "--scheme", "--io", "who accepts",
                                   "how a connection is handed over");

@@ -12,31 +12,38 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "app/acme_setup.h"
 #include "app/mime_types.h"
-#include "content/overlap.h"
+#include "app/upload_site.h"
+#include "base/host_map.h"
 #include "content/static_files.h"
-#include "content/upload_routes.h"
+#include "content/store_files.h"
 #include "file/folder.h"
 #include "h2server/authentication.h"
 #include "h2server/cors.h"
 #include "h2server/files.h"
+#include "h2server/forwarded.h"
 #include "h2server/header_rules.h"
 #include "h2server/password_file.h"
+#include "h2server/path_rules.h"
+#include "h2server/rate_limit.h"
 #include "h2server/standard_middleware.h"
-#include "http/file_head.h"
 #include "http/media_type.h"
+#include "http/message.h"
 
 namespace h2server::app {
 
 namespace {
 
 constexpr int wrong_use = 2;  // exit statuses
-constexpr int failed = 1;
 
 // --- middleware -------------------------------------------------------------------------------
 
@@ -57,10 +64,16 @@ bool lies_at_or_below(std::string_view path, std::string_view top) {
   }
 }
 
-Middleware protection(const ProtectedPath& area, const PasswordFile& users) {
+// Resumable uploads of a site with an upload directory become files below /files, so they are
+// protected with these.
+Middleware protection(const config::ProtectedPath& area, const PasswordFile& users,
+                      bool has_uploads) {
   const Middleware inner = basic_authentication(area.path, users);
-  return [path = area.path, around = inner.around()](Request& request, Next next) {
-    return lies_at_or_below(request.path(), path) ? around(request, next) : next(request);
+  const bool stores = has_uploads && lies_at_or_below(area.path, "/files");
+  return [path = area.path, stores, around = inner.around()](Request& request, Next next) {
+    const bool covered = lies_at_or_below(request.path(), path) ||
+                         (stores && lies_at_or_below(request.path(), "/uploads"));
+    return covered ? around(request, next) : next(request);
   };
 }
 
@@ -98,6 +111,22 @@ Result<std::map<int, std::string>, std::string> read_error_pages(const std::stri
                                      directory));
 }
 
+std::vector<Redirect> redirects_of(const config::Site& site) {
+  std::vector<Redirect> rules;
+  for (const config::PathRule& rule : site.redirects) {
+    rules.push_back({.from = rule.from, .to = rule.to, .status = rule.status});
+  }
+  return rules;
+}
+
+std::vector<Rewrite> rewrites_of(const config::Site& site) {
+  std::vector<Rewrite> rules;
+  for (const config::PathRule& rule : site.rewrites) {
+    rules.push_back({.from = rule.from, .to = rule.to});
+  }
+  return rules;
+}
+
 Middleware strict_transport_security() {
   return [](Request& request, Response& response) {
     // RFC 6797, 7.2: over TLS only.
@@ -105,102 +134,282 @@ Middleware strict_transport_security() {
   };
 }
 
+// Returns true if there is a file at that path, or if a store may have an object there that is
+// served at other paths, too.
+bool names_file(const config::Site& site, const std::string& path) {
+  std::error_code failure;
+  if (!site.root.empty()) return std::filesystem::is_regular_file(site.root + path, failure);
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const bool served_elsewhere =
+      std::ranges::find(site.files.index, name) != site.files.index.end() ||
+      name == site.files.fallback;
+  return !site.store.place.empty() && !name.empty() && served_elsewhere;
+}
+
 // A file is also served at its folder's path, as index or readme.
-void check_protected_paths(const Options& options) {
-  for (const ProtectedPath& area : options.site.protected_paths) {
-    std::error_code failure;
-    if (!std::filesystem::is_regular_file(options.server.root + area.path, failure)) continue;
+void check_protected_paths(const config::Site& site) {
+  for (const config::ProtectedPath& area : site.protected_paths) {
+    std::string_view rest = area.path;
+    const bool folders = site.uploads.folders || site.webdav;  // its clients make some
+    if (folders && take_segment(rest) == "files" && !take_segment(rest).empty()) {
+      throw std::invalid_argument(fmt::format(
+          "--auth {} protects a folder of uploads, and forms store files of all folders at /files; "
+          "protect that, or leave out --upload-folders and --webdav",
+          area.path));
+    }
+    if (!names_file(site, area.path)) continue;
     throw std::invalid_argument(fmt::format(
         "--auth {} names a file; name its folder, at whose path it may be served, too", area.path));
   }
 }
 
-// Outermost first. Throws for what the options' values do not allow.
-void add_middleware(const SiteOptions& site, Console* console, Server& server) {
-  if (console != nullptr) server.use(console->request_lines());
-  if (site.hsts) server.use(strict_transport_security());
-  if (!site.headers.empty()) server.use(header_rules(site.headers));
-  if (!site.cors_origins.empty()) server.use(cors({.origins = site.cors_origins}));
-  std::map<std::string, PasswordFile> users;  // one per file: its paths share the count of guesses
-  for (const ProtectedPath& area : site.protected_paths) {
+// One for each file: sites and paths that use it share the count of guesses.
+using Users = std::map<std::string, PasswordFile>;
+
+// Calls `use` with each middleware of the site, the outermost first. Throws for what the options'
+// values do not allow.
+template <class Use>
+void add_middleware(const config::Site& site, Users& users, Use use) {
+  if (site.requests_per_s > 0) {
+    const double burst = site.request_burst > 0 ? site.request_burst : 2 * site.requests_per_s;
+    use(rate_limit({.requests_per_s = site.requests_per_s,
+                    .burst_max = static_cast<std::uint32_t>(std::max(burst, 1.0))}));
+  }
+  if (site.hsts) use(strict_transport_security());
+  if (!site.headers.empty()) use(header_rules(site.headers));
+  if (!site.redirects.empty()) use(redirects(redirects_of(site)));
+  if (!site.cors_origins.empty()) use(cors({.origins = site.cors_origins}));
+  for (const config::ProtectedPath& area : site.protected_paths) {
     const auto file = users.try_emplace(area.user_file, area.user_file).first;
-    server.use(protection(area, file->second));
+    use(protection(area, file->second, site.has_uploads()));
+  }
+}
+
+// For listeners that lead to https. The port is that of the first listener with TLS.
+// Hosts without a site get 421, as they do there.
+Middleware redirect_to_tls(const config::Configuration& configuration) {
+  base::HostMap<bool> hosts;
+  bool any_host = false;
+  for (const config::Site& site : configuration.sites) {
+    any_host |= site.hosts.empty();
+    for (const std::string& host : site.hosts) hosts.set(host, true);
+  }
+  std::vector<bool> leads;
+  std::string port;
+  for (const config::Listener& listener : configuration.listeners) {
+    leads.push_back(listener.redirect);
+    const bool is_target = port.empty() && !listener.cleartext && listener.unix_path.empty();
+    if (is_target) port = listener.port == 443 ? ":" : fmt::format(":{}", listener.port);
+  }
+  if (port == ":" || port.empty()) port.clear();
+  return [leads = std::move(leads), port, hosts = std::move(hosts),
+          any_host](Request& request) -> std::optional<Response> {
+    const unsigned listener = request.connection().listener();
+    if (listener >= leads.size() || !leads[listener]) return std::nullopt;
+    const RequestHead& head = request.head();
+    if (head.authority.empty()) return http::error_response(400);
+    if (!any_host && hosts.find(head.authority) == nullptr) return http::error_response(421);
+    const std::string_view target = head.target.starts_with('/') ? head.target : "/";
+    // RFC 9110, 15.4.9: 308 keeps the method.
+    return Response::redirect(
+        fmt::format("https://{}{}{}", base::host_of(head.authority), port, target), 308);
+  };
+}
+
+// For the whole server, the outermost first.
+void add_middleware(const SiteParts& parts, Server& server) {
+  const config::Configuration& configuration = parts.configuration;
+  if (parts.console != nullptr) server.use(parts.console->request_lines());
+  // Before redirects and passwords, which are not for the authority.
+  if (configuration.acme.http_challenge) server.use(acme_answers(parts.acme_challenges));
+  // Clients of a Unix socket are believed in any case.
+  const bool behind_proxy = !configuration.trusted_proxies.empty() ||
+                            std::ranges::any_of(configuration.listeners, [](const auto& listener) {
+                              return !listener.unix_path.empty();
+                            });
+  if (behind_proxy) {
+    server.use(forwarded_client(configuration.trusted_proxies));
+  }
+  if (std::ranges::any_of(configuration.listeners, &config::Listener::redirect)) {
+    server.use(redirect_to_tls(configuration));
   }
 }
 
 // An archive of a folder would hold the protected ones below it.
-bool is_whole_site(const ProtectedPath& area) { return lies_at_or_below("/", area.path); }
+bool is_whole_site(const config::ProtectedPath& area) { return lies_at_or_below("/", area.path); }
 
 // --- routes -----------------------------------------------------------------------------------
 
-// Returns the options with the media types of the system behind those that the user gave.
-FilesOptions with_system_types(FilesOptions files) {
-  std::map<std::string, std::string> system = read_mime_types(system_mime_types);
-  files.types.merge(system);
-  return files;
+// The media types of sites. Those of the system come behind those that the user gave; their file is
+// read once, and sites that give the same ones share a table.
+class MediaTypesOfSites {
+ public:
+  http::MediaTypesRef of(const FilesOptions& files) {
+    http::MediaTypesRef& known = known_[files.types];
+    if (known == nullptr) {
+      FilesOptions all;
+      all.types = files.types;
+      all.types.insert(system_.begin(), system_.end());
+      known = content::media_types(all);
+    }
+    return known;
+  }
+
+ private:
+  const std::map<std::string, std::string> system_ = read_mime_types(system_mime_types);
+  std::map<std::map<std::string, std::string>, http::MediaTypesRef> known_;
+};
+
+// What sites are added with.
+struct Adding {
+  Server& server;
+  const SiteParts& parts;
+  MediaTypesOfSites types = {};
+  Users users = {};
+  std::vector<ShownToken> tokens = {};
+};
+
+Stop unusable(std::string_view what, const std::string& directory, int error,
+              std::string_view option) {
+  return {wrong_use, fmt::format("can't {} {}: {}; name another with {}", what, directory,
+                                 std::strerror(error), option)};
 }
 
-// Each request checks uploaded files again, so that a new upload is visible at once.
-file::FolderOptions upload_folder(http::MediaTypesRef types) {
-  return {.make_file = http::file_maker(std::move(types)), .fresh_ms = 0};
+UploadParts upload_parts(Adding& adding) {
+  const SiteParts& parts = adding.parts;
+  return {parts.console, parts.hooks, parts.run_tokens, adding.tokens};
 }
 
-Result<void, Stop> add_routes(const Options& options, Console* console, Server& server) {
-  FilesOptions files = with_system_types(options.files);
-  const http::MediaTypesRef types = content::media_types(files);
-  files.types.clear();  // they are in `types`
-  const auto root = file::Folder::open(options.server.root, content::folder_options(files, types));
-  if (!root || ::access(options.server.root.c_str(), X_OK) != 0) {
-    return std::unexpected(Stop{
-        wrong_use, fmt::format("can't open the root {}: {}; name another with --root",
-                               options.server.root, std::strerror(root ? errno : root.error()))});
-  }
-  files.archives =
-      files.listing && std::ranges::all_of(options.site.protected_paths, is_whole_site);
-  server.add_handler(GET, "/{path...}", Files(*root, files, types));
-  if (options.upload_directory.empty()) return {};
-  std::error_code failure;
-  std::filesystem::create_directories(options.upload_directory, failure);
-  const auto uploads = file::Folder::open(options.upload_directory, upload_folder(types));
-  if (!uploads || ::access(options.upload_directory.c_str(), W_OK | X_OK) != 0) {
-    return std::unexpected(Stop{
-        wrong_use,
-        fmt::format("can't write to the upload directory {}: {}; name another with "
-                    "--upload-dir",
-                    options.upload_directory, std::strerror(uploads ? errno : uploads.error()))});
-  }
-  if (content::overlap((*root)->fd(), (*uploads)->fd())) {
-    return std::unexpected(overlapping(options));
-  }
-  const auto directory = content::UploadDirectory::open((*uploads)->fd());
-  if (!directory) {
+Result<void, Stop> add_uploads_of(const config::Site& site, const file::Folder* root,
+                                  const http::MediaTypesRef& types, Adding& adding,
+                                  const Routes& routes) {
+  if (site.upload_directory.empty()) return {};
+  return add_uploads(site, root, types, upload_parts(adding), routes);
+}
+
+Result<void, Stop> add_store(const config::Site& site, Adding& adding, Routes& routes) {
+  Result<std::shared_ptr<Store>, std::string> store = adding.parts.stores.open(site.store);
+  if (!store) {
     return std::unexpected(
-        Stop{failed, fmt::format("can't open the upload directory {}: {}", options.upload_directory,
-                                 std::strerror(directory.error()))});
+        Stop{wrong_use, fmt::format("can't use --store {}: {}", site.store.place, store.error())});
   }
-  server.add_handler(GET, "/files", content::upload_listing(*uploads, "/files", types));
-  server.add_handler(GET, "/files/{file_name}", content::upload_download(*uploads));
-  Routes receiving = server.routes();
-  if (console != nullptr) receiving = receiving.with(console->upload_switch());
-  receiving.post("/files", content::upload_receiver(*directory, "/files", options.uploads));
+  const http::MediaTypesRef types = adding.types.of(site.files);
+  routes.get("/{path...}", content::store_files(*std::move(store), site.files, types));
+  if (!site.uploads_to_store) return add_uploads_of(site, nullptr, types, adding, routes);
+  // So that a file has the same path in the area and in the store, and never comes without what
+  // keeps browsers from running it as a part of the site.
+  config::StoreSettings below = site.store;
+  below.place = store_upload_place(site);
+  store = adding.parts.stores.open(below);
+  if (!store) {
+    return std::unexpected(
+        Stop{wrong_use, fmt::format("can't use --store {}: {}", below.place, store.error())});
+  }
+  return add_store_uploads(site, *std::move(store), types, upload_parts(adding), routes);
+}
+
+Result<void, Stop> add_routes(const config::Site& site, Adding& adding, Routes routes) {
+  if (!site.store.place.empty()) return add_store(site, adding, routes);
+  if (site.root.empty()) {  // it has redirects only
+    routes.any("/{path...}", [](Request&) { return http::error_response(404); });
+    return {};
+  }
+  const http::MediaTypesRef types = adding.types.of(site.files);
+  FilesOptions files = site.files;
+  files.types.clear();  // they are in `types`
+  const auto root = file::Folder::open(site.root, content::folder_options(files, types));
+  if (!root || ::access(site.root.c_str(), X_OK) != 0) {
+    return std::unexpected(
+        unusable("open the root", site.root, root ? errno : root.error(), "--root"));
+  }
+  files.archives = files.listing && std::ranges::all_of(site.protected_paths, is_whole_site);
+  routes.get("/{path...}", Files(*root, files, types));
+  return add_uploads_of(site, root->get(), types, adding, routes);
+}
+
+// --- sites ------------------------------------------------------------------------------------
+
+// Error pages by host.
+class ErrorPages {
+ public:
+  Result<void, Stop> add(const config::Site& site) {
+    if (site.error_pages.empty()) return {};
+    auto pages = read_error_pages(site.error_pages);
+    if (!pages) return std::unexpected(Stop{wrong_use, std::move(pages.error())});
+    const ErrorHandler handler = error_pages(*std::move(pages));
+    if (site.hosts.empty()) usual_ = handler;
+    for (const std::string& host : site.hosts) by_host_.set(host, handler);
+    any_ = true;
+    return {};
+  }
+
+  void install(Server& server) && {
+    if (!any_) return;
+    if (usual_ == nullptr) usual_ = error_pages();
+    server.set_error_handler([pages = std::make_shared<const ErrorPages>(std::move(*this))](
+                                 const Request& request, const Failure& failure) {
+      const ErrorHandler* const own = pages->by_host_.find(request.head().authority);
+      return (own != nullptr ? *own : pages->usual_)(request, failure);
+    });
+  }
+
+ private:
+  base::HostMap<ErrorHandler> by_host_;
+  ErrorHandler usual_;
+  bool any_ = false;
+};
+
+// A site of single hosts. Its routes begin with the middleware of the whole server.
+Result<void, Stop> add_hosts(const config::Site& site, Adding& adding) {
+  Server& server = adding.server;
+  Routes routes = server.hosts(site.hosts);
+  add_middleware(site, adding.users,
+                 [&routes](Middleware middleware) { routes.use(std::move(middleware)); });
+  if (!site.rewrites.empty()) server.rewrite(site.hosts.front(), rewrites_of(site));
+  return add_routes(site, adding, std::move(routes));
+}
+
+// The site of all other hosts.
+Result<void, Stop> add_usual(const config::Site& site, Adding& adding) {
+  Server& server = adding.server;
+  add_middleware(site, adding.users,
+                 [&server](Middleware middleware) { server.use(std::move(middleware)); });
+  if (!site.rewrites.empty()) server.rewrite(rewrites_of(site));
+  return add_routes(site, adding, server.routes());
+}
+
+Result<void, Stop> add_all(Adding& adding) {
+  Server& server = adding.server;
+  const config::Configuration& configuration = adding.parts.configuration;
+  add_middleware(adding.parts, server);
+  ErrorPages pages;
+  const config::Site* usual = nullptr;
+  for (const config::Site& site : configuration.sites) {
+    check_protected_paths(site);
+    Result<void, Stop> added = pages.add(site);
+    if (site.hosts.empty()) usual = &site;
+    if (added && !site.hosts.empty()) added = add_hosts(site, adding);
+    if (!added) return added;
+  }
+  std::move(pages).install(server);
+  // Last, since its middleware would be that of all routes of hosts that are added later.
+  if (usual != nullptr) return add_usual(*usual, adding);
+  // RFC 9110, 15.5.20: no site here has that name.
+  server.routes().any("/{path...}", [](Request&) { return http::error_response(421); });
   return {};
 }
 
 }  // namespace
 
-Result<void, Stop> add_site(const Options& options, Console* console, Server& server) {
+Result<std::vector<ShownToken>, Stop> add_sites(const SiteParts& parts, Server& server) {
   try {
-    check_protected_paths(options);
-    add_middleware(options.site, console, server);
+    Adding adding{.server = server, .parts = parts};
+    const Result<void, Stop> added = add_all(adding);
+    if (!added) return std::unexpected(added.error());
+    return std::move(adding.tokens);
   } catch (const std::exception& error) {
     return std::unexpected(Stop{wrong_use, error.what()});
   }
-  if (!options.site.error_pages.empty()) {
-    auto pages = read_error_pages(options.site.error_pages);
-    if (!pages) return std::unexpected(Stop{wrong_use, std::move(pages.error())});
-    server.set_error_handler(error_pages(*std::move(pages)));
-  }
-  return add_routes(options, console, server);
 }
 
 }  // namespace h2server::app

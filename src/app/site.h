@@ -1,15 +1,31 @@
-// The site that the program serves: its routes and middleware.
+// The sites that the program serves: their routes and middleware.
 #pragma once
 
+#include <vector>
+
+#include "app/acme_challenges.h"
 #include "app/console.h"
 #include "app/options.h"
+#include "app/stores.h"
+#include "app/upload_hooks.h"
+#include "app/upload_tokens.h"
 #include "h2server/result.h"
 #include "h2server/server.h"
 
 namespace h2server::app {
 
-// Adds all to a server that does not run yet. `console` may be null; otherwise it must outlive the
-// server.
-Result<void, Stop> add_site(const Options& options, Console* console, Server& server);
+// What sites are added with. All must outlive the server.
+struct SiteParts {
+  const config::Configuration& configuration;
+  Console* console;  // may be null
+  UploadHooks& hooks;
+  Stores& stores;
+  const std::vector<ShownToken>& run_tokens;  // made before
+  const AcmeChallenges& acme_challenges;
+};
+
+// Adds all to a server that does not run yet. Returns the tokens that nobody knows yet, and those
+// of the run.
+Result<std::vector<ShownToken>, Stop> add_sites(const SiteParts& parts, Server& server);
 
 }  // namespace h2server::app

@@ -3,23 +3,29 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "app/credentials.h"
 #include "app/options.h"
+#include "app/upload_tokens.h"
 #include "h2server/server.h"
 
 namespace h2server::app {
 
 struct StartScreenFacts {
-  const Options& options;
+  const config::Configuration& configuration;
   const Credentials& credentials;
   std::uint16_t wanted_port;  // it would have been taken if it had been free
   bool terminal;              // standard output is one: room for keys and a QR code
+  std::string admin_url;      // of the admin listener, or empty
+  const std::vector<ShownToken>& tokens;
 };
 
 struct StartScreen {
   std::string text;
-  std::string url_for_others;  // the first one, or that of this machine if there is no other
+  // The first one, or that of this machine if there is no other. With a site's token that nobody
+  // knows yet, the URL of its uploads.
+  std::string url_for_others;
 };
 
 // URLs come first, and those for this machine before those for others.

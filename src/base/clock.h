@@ -9,6 +9,11 @@ namespace h2server::base {
 // Returns milliseconds since a fixed point. Never goes back. Precise to a kernel tick (1 to 10 ms).
 std::int64_t monotonic_ms() noexcept;
 
+// Return microseconds: since a fixed point, and since 1970-01-01 UTC. For what is measured, not for
+// deadlines.
+std::int64_t monotonic_us() noexcept;
+std::int64_t unix_us() noexcept;
+
 // Returns seconds since 1970-01-01 UTC.
 std::int64_t unix_seconds() noexcept;
 

@@ -20,13 +20,13 @@
 
 namespace h2server::content {
 
-// Bytes that encoded copies occupy, of all servers of the process. Any thread.
+// Bytes that copies occupy, of all servers of the process. Any thread.
 class CopyBudget {
  public:
   explicit CopyBudget(std::size_t bytes_max) noexcept : bytes_max_(bytes_max) {}
   CopyBudget(const CopyBudget&) = delete;
   CopyBudget& operator=(const CopyBudget&) = delete;
-  // 64 MiB: a quarter of what the file cache holds, as text shrinks to that.
+  // Of encoded copies. 64 MiB: a quarter of what the file cache holds, as text shrinks to that.
   static CopyBudget& of_process();
 
   // Returns true if so many more bytes may be used at this moment.

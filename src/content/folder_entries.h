@@ -12,6 +12,8 @@
 namespace h2server::content {
 
 struct FolderEntry {
+  static constexpr std::int64_t time_unknown = INT64_MIN;  // of the folders of a store
+
   std::string name;
   std::uint64_t size = 0;  // bytes; 0 for folders
   std::int64_t modified_s = 0;

@@ -143,10 +143,12 @@ class JsonList final : public ListingSource {
     if (at > 0) out += ",\n";
     out += "{\"name\":";
     append_json(out, entry.name);
-    out += entry.is_folder ? ",\"type\":\"directory\",\"mtime\":\""
-                           : ",\"type\":\"file\",\"mtime\":\"";
-    append_time(out, entry.modified_s);
-    out += '"';
+    out += entry.is_folder ? ",\"type\":\"directory\"" : ",\"type\":\"file\"";
+    if (entry.modified_s != FolderEntry::time_unknown) {
+      out += ",\"mtime\":\"";
+      append_time(out, entry.modified_s);
+      out += '"';
+    }
     if (!entry.is_folder) {
       out += ",\"size\":";
       append_number(out, entry.size);
@@ -170,7 +172,7 @@ class HtmlPage final : public ListingSource {
 
   void append_breadcrumbs(std::string& out) const;
   void append_tools(std::string& out) const;
-  void append_upload_form(std::string& out) const;
+  void append_notes(std::string& out) const;
   void append_columns(std::string& out) const;
 
   const ListingPage page_;
@@ -195,10 +197,14 @@ void HtmlPage::append_head(std::string& out) const {
   append_html(out, base::to_valid_utf8(segments.empty() ? page_.root_name : segments.back()));
   out += "</title>\n<link rel=\"icon\" href=\"data:,\">\n";
   out.append("<style nonce=\"").append(nonce_).append("\">\n").append(listing_style);
+  if (has_script(page_.uploads)) out += upload_style;
   out += "</style>\n</head>\n<body>\n<header>\n";
   append_breadcrumbs(out);
-  out += "</header>\n<main>\n";
-  append_upload_form(out);
+  out += "</header>\n<main";
+  append_attributes(out, page_.uploads);
+  out += ">\n";
+  append_form(out, page_.uploads);
+  if (!page_.uploads.list) return;
   append_tools(out);
   append_columns(out);
   if (segments.empty()) return;
@@ -212,8 +218,9 @@ void HtmlPage::append_breadcrumbs(std::string& out) const {
     const std::string name =
         base::to_valid_utf8(i == 0 ? std::string_view(page_.root_name) : segments[i - 1]);
     if (i == segments.size()) {
-      out += "<li aria-current=\"page\">";
+      out += "<li aria-current=\"page\"><h1>";
       append_html(out, name);
+      out += "</h1>";
     } else {
       out += "<li><a href=\"";
       for (std::size_t up = i; up < segments.size(); ++up) out += "../";
@@ -255,15 +262,6 @@ void HtmlPage::append_tools(std::string& out) const {
   out += "</form>\n";
 }
 
-void HtmlPage::append_upload_form(std::string& out) const {
-  if (page_.upload_to.empty()) return;
-  out += "<form class=\"upload\" method=\"post\" enctype=\"multipart/form-data\" action=\"";
-  append_html(out, page_.upload_to);
-  out += "\">\n<input type=\"file\" name=\"file\" multiple required "
-         "aria-label=\"Files to upload\">\n<button class=\"button\">Upload</button>\n"
-         "<p role=\"status\"></p>\n</form>\n";
-}
-
 void HtmlPage::append_columns(std::string& out) const {
   constexpr std::array<std::string_view, 3> titles = {"Name", "Size", "Modified"};
   out += "<table>\n<thead><tr>";
@@ -281,6 +279,7 @@ void HtmlPage::append_columns(std::string& out) const {
 }
 
 void HtmlPage::append_entry(std::string& out, const FolderEntry& entry, std::size_t at) const {
+  if (!page_.uploads.list) return;
   if (at > 0 && at % block_rows == 0) out += "</tbody>\n<tbody>\n";  // see listing.css
   const std::string_view slash = entry.is_folder ? "/" : "";
   const char icon = icon_of(entry, *page_.types);
@@ -305,6 +304,10 @@ void HtmlPage::append_entry(std::string& out, const FolderEntry& entry, std::siz
   } else {
     out += '>';
   }
+  if (entry.modified_s == FolderEntry::time_unknown) {
+    out += "</td><td><time></time></td></tr>\n";
+    return;
+  }
   out += "</td><td><time datetime=\"";
   const std::size_t time = out.size();
   append_time(out, entry.modified_s);  // "2026-01-31T12:00:00Z"
@@ -313,7 +316,8 @@ void HtmlPage::append_entry(std::string& out, const FolderEntry& entry, std::siz
   out += "</time></td></tr>\n";
 }
 
-void HtmlPage::append_tail(std::string& out) const {
+// What stands below the entries.
+void HtmlPage::append_notes(std::string& out) const {
   out += "</tbody>\n</table>\n";
   if (entries().entries.empty()) {
     out += "<p class=\"empty\">Nothing here yet.</p>\n";
@@ -325,21 +329,22 @@ void HtmlPage::append_tail(std::string& out) const {
                    "<p class=\"note\">The folder has more entries; only {} are shown.</p>\n",
                    entries().entries.size());
   }
-  if (!page_.readme_name.empty()) {
-    out += "<section class=\"readme\" aria-labelledby=\"readme\"><h2 id=\"readme\">";
-    append_html(out, base::to_valid_utf8(page_.readme_name));
-    out += "</h2>\n<pre>";
-    append_html(out, base::to_valid_utf8(page_.readme));
-    out += "</pre></section>\n";
-  }
-  out += "</main>\n<dialog aria-labelledby=\"shown\"><header><h2 id=\"shown\"></h2>\n"
-         "<button class=\"button previous\" aria-label=\"Previous\">\u2190</button>\n"
-         "<button class=\"button next\" aria-label=\"Next\">\u2192</button>\n"
-         "<a class=\"button open\" href=\"#\">Open</a>\n"
-         "<a class=\"button download\" href=\"#\">Download</a>\n"
-         "<button class=\"button close\">Close</button></header>\n"
-         "<div class=\"stage\"></div></dialog>\n";
-  out.append("<script nonce=\"").append(nonce_).append("\">\n").append(listing_script);
+  if (page_.readme_name.empty()) return;
+  out += "<section class=\"readme\" aria-labelledby=\"readme\"><h2 id=\"readme\">";
+  append_html(out, base::to_valid_utf8(page_.readme_name));
+  out += "</h2>\n<pre>";
+  append_html(out, base::to_valid_utf8(page_.readme));
+  out += "</pre></section>\n";
+}
+
+void HtmlPage::append_tail(std::string& out) const {
+  if (page_.uploads.list) append_notes(out);
+  out.append("</main>\n").append(listing_dialog);
+  const bool uploads = has_script(page_.uploads);
+  if (uploads) out += upload_parts;
+  out.append("<script nonce=\"").append(nonce_).append("\">\n");
+  if (page_.uploads.list) out += listing_script;
+  if (uploads) out.append(upload_script).append(queue_script).append(manage_script);
   out += "</script>\n</body>\n</html>\n";
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "content/listings.h"
+#include "content/upload_panel.h"
 #include "h2server/request.h"
 #include "h2server/response.h"
 #include "http/media_type.h"
@@ -19,7 +20,7 @@ struct ListingPage {
   // What stands before the names in links: empty if the page's own path ends in a slash.
   std::string link_prefix = {};
   bool archives = false;         // offers the folder as an archive: ?archive=zip or tar
-  std::string upload_to = {};    // the action of an upload form; empty: none
+  UploadPanel uploads = {};      // none by default
   std::string readme_name = {};  // shown below the entries, as plain text; empty: none
   std::string readme = {};
   http::MediaTypesRef types = std::make_shared<const http::MediaTypes>();  // of the icons

@@ -5,46 +5,19 @@
 #include <charconv>
 #include <chrono>
 
-#include "base/text.h"
+#include "base/percent_encoding.h"
 #include "h2server/json.h"
 
 namespace h2server::content {
 
 namespace {
 
-// Bytes that can't stand for themselves.
-using ByteSet = std::array<bool, 256>;
-
-// Of HTML, in text and in double quotes.
-constexpr ByteSet html_special = [] {
-  ByteSet set{};
+// Bytes that can't stand for themselves in HTML, in text and in double quotes.
+constexpr std::array<bool, 256> is_special = [] {
+  std::array<bool, 256> set{};
   for (const unsigned char c : std::string_view("&<>\"")) set[c] = true;
   return set;
 }();
-
-// Of a segment of a path: all but unreserved characters (RFC 3986, 2.3).
-constexpr ByteSet segment_special = [] {
-  ByteSet set{};
-  for (unsigned c = 0; c < set.size(); ++c) {
-    const char byte = static_cast<char>(c);
-    set[c] = !base::is_alphanumeric(byte) && !std::string_view("-._~").contains(byte);
-  }
-  return set;
-}();
-
-// Appends `text`, and for each byte of the set what `append_other` appends.
-template <class AppendOther>
-void append_escaped(std::string& out, std::string_view text, const ByteSet& set,
-                    AppendOther append_other) {
-  std::size_t from = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (!set[static_cast<unsigned char>(text[at])]) continue;
-    out.append(text.substr(from, at - from));
-    append_other(text[at]);
-    from = at + 1;
-  }
-  out.append(text.substr(from));
-}
 
 std::string_view reference(char c) {
   switch (c) {
@@ -69,15 +42,18 @@ char* put_two(char* at, unsigned number) {
 }  // namespace
 
 void append_html(std::string& out, std::string_view text) {
-  append_escaped(out, text, html_special, [&out](char c) { out += reference(c); });
+  std::size_t from = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (!is_special[static_cast<unsigned char>(text[at])]) continue;
+    out.append(text.substr(from, at - from));
+    out += reference(text[at]);
+    from = at + 1;
+  }
+  out.append(text.substr(from));
 }
 
 void append_segment(std::string& out, std::string_view text) {
-  append_escaped(out, text, segment_special, [&out](char c) {
-    constexpr std::string_view digits = "0123456789ABCDEF";
-    const auto byte = static_cast<unsigned char>(c);
-    out += {'%', digits[byte / 16], digits[byte % 16]};
-  });
+  base::append_percent_encoded(out, text, base::Slashes::encoded);
 }
 
 void append_json(std::string& out, std::string_view text) { out += json_string(text); }

@@ -15,6 +15,7 @@
 #include "content/attachment.h"
 #include "content/coding.h"
 #include "content/encoded_files.h"
+#include "content/file_requests.h"
 #include "content/listing_page.h"
 #include "content/listings.h"
 #include "file/content.h"
@@ -31,44 +32,6 @@ namespace h2server::content {
 namespace {
 
 using file::Lookup;
-
-// Removes the empty and "." segments that a path begins with: "//" would name another host
-// (RFC 3986, 4.2), "/.//" would when the client has removed its dot segments.
-void remove_leading_segments(std::string_view& target) {
-  for (bool again = true; again;) {
-    again = false;
-    for (const std::string_view segment : {"/", "/.", "/%2e", "/%2E"}) {
-      if (!target.starts_with(segment) || !target.substr(segment.size()).starts_with('/')) continue;
-      target.remove_prefix(segment.size());
-      again = true;
-    }
-  }
-}
-
-// Relative links of a page need the slash. The rest of the target is kept as it came, so nothing is
-// decoded or encoded twice.
-Response redirect_to_directory(const Request& request) {
-  std::string_view target = request.head().target;
-  const std::size_t scheme = target.find("://");
-  if (!target.starts_with('/') && scheme != std::string_view::npos) {
-    target.remove_prefix(std::min(target.find('/', scheme + 3), target.size()));
-  }
-  target = target.substr(0, target.find('?'));
-  remove_leading_segments(target);
-  std::string location(target);
-  location += '/';
-  if (!request.query().empty()) location.append("?").append(request.query());
-  Response response = http::error_response(301);
-  response.add("Location", location);
-  return response;
-}
-
-bool names_directory(std::string_view path) { return path.empty() || path.ends_with('/'); }
-
-// Most queries are for scripts in the page. They are not taken apart, which would allocate.
-bool may_have(const Request& request, std::string_view parameter) {
-  return request.query().find(parameter) != std::string_view::npos;
-}
 
 // Returns nullopt if the request asks for none.
 std::optional<ArchiveFormat> archive_format(const Request& request) {
@@ -113,13 +76,11 @@ class StaticFiles {
   Task<Response> serve(Request& request) const;
 
  private:
-  // Both set `path` to where it is. `absent` if no index file exists; nullopt if that is not known.
-  std::optional<Lookup> known_index(std::string& path) const;
+  // Sets `path` to where it is. `absent` if no index file exists.
   Task<Lookup> find_index(std::string& path) const;
   [[nodiscard]] bool is_refused(std::string_view path) const {
     return !options_.hidden && is_hidden(path);
   }
-  [[nodiscard]] bool falls_back(const Request& request, const Lookup& found) const;
   Task<Response> list(Request& request) const;
   Task<Response> archive(Request& request, ArchiveFormat format) const;
   Task<void> add_readme(const FolderEntriesRef& entries, ListingPage& page) const;
@@ -133,17 +94,6 @@ class StaticFiles {
   const std::shared_ptr<ArchivePlaces> archive_places_ = std::make_shared<ArchivePlaces>();
 };
 
-std::optional<Lookup> StaticFiles::known_index(std::string& path) const {
-  const std::size_t directory = path.size();
-  for (const std::string& name : options_.index) {
-    path.resize(directory);
-    path += name;
-    std::optional<Lookup> found = folder_->known(path);
-    if (!found || found->kind != Lookup::Kind::absent) return found;
-  }
-  return Lookup();
-}
-
 Task<Lookup> StaticFiles::find_index(std::string& path) const {
   const std::size_t directory = path.size();
   for (const std::string& name : options_.index) {
@@ -155,13 +105,6 @@ Task<Lookup> StaticFiles::find_index(std::string& path) const {
   co_return Lookup();
 }
 
-// A request of a script for data must not get a page.
-bool StaticFiles::falls_back(const Request& request, const Lookup& found) const {
-  if (options_.fallback.empty() || found.kind != Lookup::Kind::absent) return false;
-  const std::string_view accept = request.field("accept").value_or("");
-  return accept.find("text/html") != accept.npos;
-}
-
 // Returns the response if there is no file to send.
 Response without_file(const Request& request, Lookup::Kind kind) {
   const bool directory = kind == Lookup::Kind::directory;
@@ -169,18 +112,10 @@ Response without_file(const Request& request, Lookup::Kind kind) {
   return refusal(kind);
 }
 
-// "?download": browsers save the file.
+// Browsers save the file.
 void add_disposition(const Request& request, std::string_view path, Response& response) {
-  if (!may_have(request, "download") || response.status() >= 300) return;
-  if (!request.query_parameters().find("download")) return;
+  if (response.status() >= 300 || !asks_for_download(request)) return;
   response.add("Content-Disposition", attachment(path.substr(path.rfind('/') + 1)));
-}
-
-// Returns the thread's copy, which keeps its memory.
-std::string& kept_copy(std::string_view path) {
-  thread_local std::string kept;
-  kept.assign(path);
-  return kept;
 }
 
 std::optional<Response> StaticFiles::attempt(Request& request) const {
@@ -189,7 +124,9 @@ std::optional<Response> StaticFiles::attempt(Request& request) const {
   const bool directory = names_directory(target);
   if (directory && options_.archives && archive_format(request)) return std::nullopt;
   std::string* const index = directory ? &kept_copy(target) : nullptr;
-  const std::optional<Lookup> found = directory ? known_index(*index) : folder_->known(target);
+  const auto known = [this](std::string_view path) { return folder_->known(path); };
+  const std::optional<Lookup> found =
+      directory ? known_index(options_.index, *index, known) : known(target);
   if (!found) return std::nullopt;
   const std::string_view path = directory ? std::string_view(*index) : target;
   if (found->kind == Lookup::Kind::absent && !options_.fallback.empty()) return std::nullopt;
@@ -219,7 +156,7 @@ Task<Response> StaticFiles::serve(Request& request) const {
     if (listing.status() != 404) co_return listing;
   }
   const bool varies = !options_.fallback.empty() && found.kind == Lookup::Kind::absent;
-  if (falls_back(request, found)) {
+  if (varies && asks_for_page(request)) {
     path = options_.fallback;
     found = co_await folder_->find(path);
   }
@@ -280,11 +217,6 @@ Task<void> StaticFiles::add_readme(const FolderEntriesRef& entries, ListingPage&
 
 }  // namespace
 
-bool is_hidden(std::string_view path) {
-  if (path.starts_with(".well-known/")) path.remove_prefix(1);
-  return path.starts_with('.') || path.find("/.") != path.npos;
-}
-
 http::MediaTypesRef media_types(const FilesOptions& options) {
   Result<http::MediaTypes, std::string> types = http::MediaTypes::make(options.types);
   if (!types) throw std::invalid_argument(types.error());
@@ -318,6 +250,7 @@ Response refusal(file::Lookup::Kind kind) {
     case Lookup::Kind::absent:
     case Lookup::Kind::directory:
     case Lookup::Kind::file:
+    case Lookup::Kind::unkept:
       break;
   }
   return http::error_response(404);

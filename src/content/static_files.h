@@ -12,10 +12,6 @@
 
 namespace h2server::content {
 
-// Returns true if a segment of the path begins with ".", unless that is the first one and reserved
-// for clients that look for it (RFC 8615).
-bool is_hidden(std::string_view path);
-
 // Returns the types of the options and the built-in ones. Throws std::invalid_argument, with the
 // reason, for one that is malformed.
 http::MediaTypesRef media_types(const FilesOptions& options);

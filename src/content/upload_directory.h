@@ -1,11 +1,12 @@
-// UploadDirectory: an open upload directory and its account of space. Opening it removes the files
-// that killed servers left in it.
+// UploadDirectory: an open upload directory, its account of space and the names that uploads in
+// flight will take. Opening it removes the files that killed servers left in it.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "base/fd.h"
+#include "content/names_in_flight.h"
 #include "content/upload_space.h"
 #include "h2server/result.h"
 
@@ -24,10 +25,12 @@ class UploadDirectory {
 
   [[nodiscard]] int fd() const noexcept { return directory_.get(); }
   [[nodiscard]] UploadSpace& space() noexcept { return space_; }
+  [[nodiscard]] NamesInFlight& names() noexcept { return names_; }
 
  private:
   base::Fd directory_;
   UploadSpace space_{directory_.get()};
+  NamesInFlight names_;
 };
 
 }  // namespace h2server::content

@@ -2,18 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/fs.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
+#include <set>
+#include <utility>
 
 #include "content/directory_entries.h"
 #include "content/file_name.h"
+#include "content/pending_files.h"
 
 namespace h2server::content {
 
@@ -90,6 +91,7 @@ Result<void, int> remove_abandoned(int directory) {
   return for_each_entry(directory, [directory](const char* entry) {
     const std::string name(entry);
     if (!name.starts_with(temporary_file_prefix)) return true;
+    if (name.starts_with(pending_upload_prefix)) return true;  // PendingUploads sweeps them
     base::Fd lock;  // held until the file is removed; see lock_new_file()
     const std::string first = name.substr(0, name.rfind('_')) + "_0";
     if (lock_abandoned(directory, first, lock)) ::unlinkat(directory, entry, 0);
@@ -99,32 +101,63 @@ Result<void, int> remove_abandoned(int directory) {
 
 // --- files ------------------------------------------------------------------------------------
 
-Result<UploadFile, int> UploadFile::open(TemporaryNames& names, std::string name) {
+Result<UploadFile, int> UploadFile::open(TemporaryNames& names, std::string path,
+                                         const UploadFilePlan& plan) {
   Result<TemporaryNames::Created, int> created = names.create();
   if (!created) return std::unexpected(created.error());
-  return UploadFile(names, std::move(name), *std::move(created));
+  return UploadFile(names, std::move(path), plan, *std::move(created));
 }
 
-UploadFile::UploadFile(TemporaryNames& names, std::string name, TemporaryNames::Created created)
+UploadFile::UploadFile(TemporaryNames& names, std::string name, const UploadFilePlan& plan,
+                       TemporaryNames::Created created)
     : names_(names),
       name_(std::move(name)),
       temporary_name_(std::move(created.name)),
-      file_(std::move(created.file)) {}
+      file_(std::move(created.file)),
+      plan_(plan) {
+  if (plan_.sha256) digest_.emplace();
+}
 
 UploadFile::UploadFile(UploadFile&& other) noexcept
     : names_(other.names_),
       name_(std::move(other.name_)),
       temporary_name_(std::exchange(other.temporary_name_, {})),
       file_(std::move(other.file_)),
+      plan_(other.plan_),
+      digest_(std::move(other.digest_)),
+      sha256_(std::move(other.sha256_)),
+      etag_(std::move(other.etag_)),
+      made_(std::move(other.made_)),
       size_(other.size_),
+      allocated_(other.allocated_),
+      behind_(other.behind_),
       replaced_size_(other.replaced_size_),
+      replaced_(other.replaced_),
       final_(other.final_) {}
 
 UploadFile::~UploadFile() {
   if (!temporary_name_.empty()) ::unlinkat(names_.directory(), temporary_name_.c_str(), 0);
 }
 
+// FALLOC_FL_KEEP_SIZE: the size is still what was written. Never more than the known size, since a
+// file keeps what was allocated beyond its end.
+Result<std::uint64_t, int> UploadFile::allocate(std::uint64_t bytes_max) {
+  if (!plan_.size || size_ < allocated_ || *plan_.size <= size_) return 0;
+  const std::uint64_t bytes = std::min({*plan_.size - size_, bytes_max, allocated_bytes_max});
+  if (bytes == 0) return 0;
+  while (::fallocate(file_.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(size_),
+                     static_cast<off_t>(bytes)) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) return std::unexpected(errno);
+    plan_.size.reset();  // EOPNOTSUPP, ENOSYS: this file system can't; EIO: writing will show it
+    return 0;
+  }
+  allocated_ = size_ + bytes;
+  return bytes;
+}
+
 Result<void, int> UploadFile::write(std::string_view bytes) {
+  if (digest_) digest_->update(bytes);
   while (!bytes.empty()) {
     const ssize_t count = ::write(file_.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
@@ -132,20 +165,32 @@ Result<void, int> UploadFile::write(std::string_view bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(count));
     size_ += static_cast<std::uint64_t>(count);
   }
+  if (plan_.durability != Durability::none && size_ - behind_ >= written_behind_bytes) {
+    // Only so that close() has less to wait for; it reports the errors.
+    ::sync_file_range(file_.get(), static_cast<off_t>(behind_), static_cast<off_t>(size_ - behind_),
+                      SYNC_FILE_RANGE_WRITE);
+    behind_ = size_;
+  }
   return {};
 }
 
-Result<void, int> UploadFile::close() noexcept {
+Result<void, int> UploadFile::close() {
+  if (digest_) sha256_ = hex_digits(digest_->finish());
+  digest_.reset();
+  if (plan_.durability != Durability::none) {
+    const Result<void, int> synced = sync_file(file_.get());
+    if (!synced) return synced;
+  }
   if (::close(file_.release()) != 0 && errno != EINTR) return std::unexpected(errno);
   return {};
 }
 
 // Gives the file that is about to be replaced a second name.
-Result<std::string, int> UploadFile::keep_replaced() {
+Result<std::string, int> UploadFile::keep_replaced(const UploadParent& parent) {
   const int directory = names_.directory();
   for (;;) {
     std::string second = names_.next();
-    if (::linkat(directory, name_.c_str(), directory, second.c_str(), 0) == 0) {
+    if (::linkat(parent.directory.get(), parent.name.c_str(), directory, second.c_str(), 0) == 0) {
       struct stat status{};
       const bool known = ::fstatat(directory, second.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
       if (known && S_ISREG(status.st_mode)) {
@@ -157,41 +202,79 @@ Result<std::string, int> UploadFile::keep_replaced() {
   }
 }
 
-Result<void, int> UploadFile::commit(bool overwrite) {
-  const int directory = names_.directory();
-  const char* const from = temporary_name_.c_str();
-  const char* const to = name_.c_str();
-  if (overwrite) {
-    // Kept for revoke(). If the existing file can't be given a second name, revoke() does nothing.
-    Result<std::string, int> kept = keep_replaced();
-    final_ = !kept && kept.error() != ENOENT;
-    std::string replaced = kept.value_or("");
-    if (::renameat(directory, from, directory, to) != 0) {
-      const int error = errno;
-      if (!replaced.empty()) ::unlinkat(directory, replaced.c_str(), 0);
-      return std::unexpected(error);
+Result<void, int> UploadFile::commit(Existing existing) {
+  // Another upload may remove the folder that it made, since it fails, before this one uses it.
+  constexpr int attempts_max = 3;
+  for (int attempt = 1;; ++attempt) {
+    Result<UploadParent, int> parent = open_upload_parent(names_.directory(), name_, true);
+    if (!parent) return std::unexpected(parent.error());
+    const Result<void, int> done = commit_in(*parent, existing);
+    if (done) {
+      made_ = std::move(parent->made);
+      return done;
     }
-    temporary_name_ = std::move(replaced);
-    return {};
+    remove_made_folders(names_.directory(), parent->made);
+    if (done.error() != ENOENT || attempt == attempts_max) return done;
   }
-  if (::syscall(SYS_renameat2, directory, from, directory, to, RENAME_NOREPLACE) != 0) {
-    // Some file systems lack RENAME_NOREPLACE; link() refuses an existing name on all of them.
-    if (errno != EINVAL && errno != ENOSYS) return std::unexpected(errno);
-    if (::linkat(directory, from, directory, to, 0) != 0) return std::unexpected(errno);
-    ::unlinkat(directory, from, 0);
+}
+
+Result<void, int> UploadFile::commit_in(const UploadParent& parent, Existing existing) {
+  const int directory = names_.directory();
+  std::string replaced;
+  if (existing == Existing::replace) {
+    // Kept for revoke(). If the existing file can't be given a second name, revoke() does nothing.
+    Result<std::string, int> kept = keep_replaced(parent);
+    final_ = !kept && kept.error() != ENOENT;
+    replaced_ = kept || final_;
+    replaced = kept.value_or("");
   }
-  temporary_name_.clear();
+  const Result<void, int> renamed =
+      rename_file(directory, temporary_name_, parent.directory.get(), parent.name, existing);
+  if (!renamed) {
+    if (!replaced.empty()) ::unlinkat(directory, replaced.c_str(), 0);
+    return renamed;
+  }
+  temporary_name_ = std::move(replaced);
+  etag_ = etag_of(parent.directory.get(), parent.name);
   return {};
 }
 
 void UploadFile::revoke() noexcept {
-  const int directory = names_.directory();
   if (final_) return;  // the new file is better than none
+  const int directory = names_.directory();
+  const Result<UploadParent, int> parent = open_upload_parent(directory, name_, false);
+  if (!parent) return;  // EMFILE, ENFILE, EACCES; ENOENT: someone removed it with its folder
+  const int folder = parent->directory.get();
+  const char* const name = parent->name.c_str();
   if (temporary_name_.empty()) {
-    ::unlinkat(directory, name_.c_str(), 0);
-  } else if (::renameat(directory, temporary_name_.c_str(), directory, name_.c_str()) == 0) {
+    ::unlinkat(folder, name, 0);
+    remove_made_folders(directory, made_);
+  } else if (::renameat(directory, temporary_name_.c_str(), folder, name) == 0) {
     temporary_name_.clear();
   }
+}
+
+StoredFile UploadFile::stored() const {
+  return {.name = name_, .size = size_, .sha256 = sha256_, .etag = etag_, .replaced = replaced_};
+}
+
+Result<void, int> sync_folders(int directory, std::span<const UploadFile> files) {
+  std::set<std::string> folders;  // each one once
+  const auto note_folder_of = [&folders](std::string_view path) {
+    const std::size_t slash = path.rfind('/');
+    folders.emplace(slash == std::string_view::npos ? "" : path.substr(0, slash + 1));
+  };
+  for (const UploadFile& file : files) {
+    note_folder_of(file.name());
+    for (const std::string& made : file.made()) note_folder_of(made);
+  }
+  for (const std::string& folder : folders) {
+    const Result<UploadParent, int> opened = open_upload_parent(directory, folder, false);
+    if (!opened) return std::unexpected(opened.error());
+    const Result<void, int> synced = sync_directory(opened->directory.get());
+    if (!synced) return synced;
+  }
+  return {};
 }
 
 }  // namespace h2server::content

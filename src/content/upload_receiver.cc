@@ -6,10 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-
-#include "base/log.h"
-#include "content/file_name.h"
+#include <utility>
 
 namespace h2server::content {
 
@@ -20,68 +17,25 @@ std::unexpected<Response> refuse(int status, std::string_view text) {
 }
 
 std::unexpected<Response> refuse_for(int error, std::string_view name) {
-  switch (error) {
-    case EEXIST:
-      return refuse(409, fmt::format("{} exists already", name));
-    case EISDIR:
-    case ENOTDIR:
-      return refuse(409, fmt::format("{} is a directory", name));
-    case ENOSPC:
-    case EDQUOT:
-      return refuse(507, "no space is left for the upload");
-    case EFBIG:
-      return refuse(413, "the file is larger than this file system can hold");
-    default:  // EACCES, EROFS, EMFILE, EIO...: the server's fault
-      base::log_error("upload of {} failed: {}", name, std::strerror(error));
-      return refuse(500, "the upload can't be stored");
-  }
-}
-
-Result<void, Response> answer_for(UploadSpace::Verdict verdict) {
-  switch (verdict) {
-    case UploadSpace::Verdict::granted:
-      break;
-    case UploadSpace::Verdict::directory_full:
-      return refuse(413, "the upload is more than the directory may still take");
-    case UploadSpace::Verdict::disk_full:
-      return refuse(507, "no space is left for the upload");
-  }
-  return {};
+  return std::unexpected(refuse_upload_error(error, name));
 }
 
 }  // namespace
 
-Response refuse_upload(int status, std::string_view text) {
-  return Response(status, fmt::format("{}\n", text));
-}
-
-UploadReceiver::UploadReceiver(std::string boundary, UploadPlace place,
-                               const UploadOptions& options,
-                               std::optional<std::uint64_t> body_bytes)
-    : parser_(std::move(boundary)),
+UploadReceiver::UploadReceiver(FormHead head, UploadPlace place, const UploadOptions& options)
+    : head_(std::move(head)),
+      parser_(head_.boundary),
       place_(std::move(place)),
       options_(options),
-      body_bytes_(body_bytes) {}
+      digests_(head_.digests) {}
 
 Result<void, Response> UploadReceiver::begin() {
   if (claim_) return {};
-  Result<void, Response> opened = open_directory();
+  Result<void, Response> opened = place_.open();
   if (!opened) return opened;
   names_.emplace(place_.directory->fd());
   claim_.emplace(place_.directory->space(), options_);
-  return answer_for(claim_->expect(body_bytes_.value_or(0)));
-}
-
-Result<void, Response> UploadReceiver::open_directory() {
-  if (place_.directory != nullptr) return {};
-  Result<std::shared_ptr<UploadDirectory>, int> found = UploadDirectory::find(place_.path);
-  if (found) {
-    place_.directory = *std::move(found);
-    return {};
-  }
-  base::log_error("can't open the upload directory {}: {}", place_.path,
-                  std::strerror(found.error()));
-  return refuse(500, "the upload can't be stored");
+  return answer_verdict(claim_->expect(head_.body_bytes.value_or(0)));
 }
 
 Result<void, Response> UploadReceiver::take(std::string_view bytes) {
@@ -92,6 +46,7 @@ Result<void, Response> UploadReceiver::take(std::string_view bytes) {
 }
 
 Result<void, Response> UploadReceiver::store(std::string_view bytes) {
+  digests_.update(bytes);
   parser_.feed(bytes);
   for (;;) {
     switch (parser_.next()) {
@@ -126,13 +81,14 @@ Result<void, Response> UploadReceiver::begin_part() {
   const PartHead& part = parser_.part();
   // An empty name: the form was sent without a file.
   if (!part.file_name || part.file_name->empty()) return {};
-  const std::optional<std::string> name = safe_file_name(*part.file_name);
-  if (!name) return refuse(400, "not a file name that can be stored");
+  const std::optional<std::string> path = safe_upload_path(*part.file_name, options_.folders);
+  if (!path) return refuse(400, "not a file name that can be stored");
   if (files_.size() == UploadLimits::files_max) return refuse(413, "too many files");
-  Result<void, Response> free = check_name(*name);
-  if (!free) return free;
-  Result<UploadFile, int> file = UploadFile::open(*names_, *name);
-  if (!file) return refuse_for(file.error(), *name);
+  Result<void, Response> reserved = reserve(*path);
+  if (!reserved) return reserved;
+  const UploadFilePlan plan{.sha256 = options_.sha256, .durability = options_.durability};
+  Result<UploadFile, int> file = UploadFile::open(*names_, *path, plan);
+  if (!file) return refuse_for(file.error(), *path);
   files_.push_back(*std::move(file));
   in_file_ = true;
   return {};
@@ -144,7 +100,7 @@ Result<void, Response> UploadReceiver::write(std::string_view bytes) {
     return refuse(413, fmt::format("{} is larger than a file may be: {} bytes", file.name(),
                                    options_.file_bytes_max));
   }
-  Result<void, Response> covered = answer_for(claim_->cover(bytes.size()));
+  Result<void, Response> covered = answer_verdict(claim_->cover(bytes.size()));
   if (!covered) return covered;
   const Result<void, int> written = file.write(bytes);
   if (!written) return refuse_for(written.error(), file.name());
@@ -153,20 +109,32 @@ Result<void, Response> UploadReceiver::write(std::string_view bytes) {
 }
 
 // Refuses a name before its content is sent in vain. The rename in commit() decides.
-Result<void, Response> UploadReceiver::check_name(const std::string& name) const {
-  if (std::ranges::find(files_, name, &UploadFile::name) != files_.end()) {
-    return refuse(409, fmt::format("{} is sent twice", name));
+Result<void, Response> UploadReceiver::reserve(const std::string& path) {
+  if (std::ranges::find(files_, path, &UploadFile::name) != files_.end()) {
+    return refuse(409, fmt::format("{} is sent twice", path));
   }
+  std::optional<NameReservation> reservation = place_.directory->names().reserve(path);
+  if (!reservation) return refuse(409, fmt::format("{} is being uploaded already", path));
+  reservations_.push_back(*std::move(reservation));
+  const Result<UploadParent, int> parent = open_upload_parent(names_->directory(), path, false);
+  if (!parent && parent.error() == ENOENT) return {};
+  if (!parent) return refuse_for(parent.error(), path);
   struct stat status{};
-  if (::fstatat(names_->directory(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return {};
-  if (S_ISDIR(status.st_mode)) return refuse_for(EISDIR, name);
-  if (!options_.overwrite) return refuse_for(EEXIST, name);
+  if (::fstatat(parent->directory.get(), parent->name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    return {};  // ENOENT; ENAMETOOLONG and others: the rename decides
+  }
+  if (S_ISDIR(status.st_mode)) return refuse_for(EISDIR, path);
+  if (!options_.overwrite) return refuse_for(EEXIST, path);
   return {};
 }
 
 Stored UploadReceiver::commit() {
-  Stored stored = refuse(400, "the body ends before its closing boundary");
-  if (parser_.finished()) stored = rename_all();
+  Stored stored;
+  if (Result<void, Response> complete = check_complete(); complete) {
+    stored = rename_all();
+  } else {
+    stored = std::unexpected(std::move(complete.error()));
+  }
   if (!stored) {
     discard();
     return stored;
@@ -176,21 +144,36 @@ Stored UploadReceiver::commit() {
   claim_->keep(replaced);
   files_.clear();  // removes the replaced files
   names_.reset();
+  reservations_.clear();
   return stored;
+}
+
+Result<void, Response> UploadReceiver::check_complete() {
+  if (!parser_.finished()) return refuse(400, "the body ends before its closing boundary");
+  if (files_.empty()) return refuse(400, "the form holds no file");
+  if (!digests_.matches()) return std::unexpected(refuse_digest());
+  return {};
 }
 
 // Commits the first file last, since it carries the lock for all.
 Stored UploadReceiver::rename_all() {
-  if (files_.empty()) return refuse(400, "the form holds no file");
   std::vector<StoredFile> stored;
+  const Existing existing = options_.overwrite ? Existing::replace : Existing::refuse;
   for (std::size_t i = files_.size(); i-- > 0;) {
     UploadFile& file = files_[i];
-    const Result<void, int> committed = file.commit(options_.overwrite);
+    const Result<void, int> committed = file.commit(existing);
     if (!committed) {
       while (++i < files_.size()) files_[i].revoke();
       return refuse_for(committed.error(), file.name());
     }
-    stored.push_back({file.name(), file.size()});
+    stored.push_back(file.stored());
+  }
+  if (options_.durability == Durability::file_and_directory) {
+    const Result<void, int> synced = sync_folders(names_->directory(), files_);
+    if (!synced) {
+      for (UploadFile& file : files_) file.revoke();
+      return refuse_for(synced.error(), files_.front().name());
+    }
   }
   std::ranges::reverse(stored);
   return stored;
@@ -200,6 +183,7 @@ void UploadReceiver::discard() noexcept {
   while (!files_.empty()) files_.pop_back();
   names_.reset();  // closes the lock's descriptor, the last one of the first file
   claim_.reset();
+  reservations_.clear();
 }
 
 }  // namespace h2server::content

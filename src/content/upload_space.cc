@@ -11,9 +11,11 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/out_of_memory.h"
 #include "content/directory_entries.h"
 #include "content/file_name.h"
+#include "content/pending_files.h"
 
 namespace h2server::content {
 
@@ -67,7 +69,7 @@ UploadSpace::~UploadSpace() { ::munmap(shared_, sizeof(Shared)); }
 
 UploadSpace::Verdict UploadSpace::claim(std::uint64_t bytes, std::uint64_t needed,
                                         const UploadOptions& options) {
-  if (!claim_in_directory(bytes, needed, options.directory_bytes_max)) {
+  if (!claim_in_directory(bytes, needed, options)) {
     return Verdict::directory_full;
   }
   if (claim_on_disk(bytes, needed, options)) return Verdict::granted;
@@ -77,14 +79,15 @@ UploadSpace::Verdict UploadSpace::claim(std::uint64_t bytes, std::uint64_t neede
 
 // Earlier claims count, so of two uploads that compete for the same bytes the first gets them.
 bool UploadSpace::claim_in_directory(std::uint64_t bytes, std::uint64_t needed,
-                                     std::uint64_t total) {
+                                     const UploadOptions& options) {
+  const std::uint64_t total = options.directory_bytes_max;
   const auto fits = [&](std::uint64_t claimed) {
     return total == 0 || !exceeds(shared_->stored, claimed, needed, total);
   };
-  if (total != 0 && shared_->counted_ms < 0) count();
+  if (total != 0 && shared_->counted_ms < 0) count(options.folders);
   if (add_if(shared_->claimed, bytes, fits)) return true;
   if (base::monotonic_ms() - shared_->counted_ms < UploadSpaceLimits::recount_ms_min) return false;
-  count();
+  count(options.folders);
   return add_if(shared_->claimed, bytes, fits);
 }
 
@@ -105,33 +108,47 @@ bool UploadSpace::exhausted(const UploadOptions& options) const {
 
 void UploadSpace::wrote(std::uint64_t bytes) noexcept { shared_->unwritten -= bytes; }
 
-void UploadSpace::give_back(std::uint64_t claimed, std::uint64_t written) noexcept {
-  shared_->unwritten -= claimed - written;
+void UploadSpace::give_back(std::uint64_t claimed, std::uint64_t on_disk) noexcept {
+  shared_->unwritten -= claimed - on_disk;
   shared_->claimed -= claimed;
 }
 
-void UploadSpace::keep(std::uint64_t claimed, std::uint64_t written,
-                       std::uint64_t replaced) noexcept {
+void UploadSpace::keep(std::uint64_t written, std::uint64_t replaced) noexcept {
   shared_->stored += written - replaced;
   ++shared_->changes;
-  give_back(claimed, written);
+}
+
+// Returns the bytes of all files in `directory`, and of those in its folders down to `depth`. The
+// error is an errno value.
+Result<std::uint64_t, int> UploadSpace::sum_files(int directory, unsigned depth) {
+  std::uint64_t sum = 0;
+  const Result<void, int> walked = for_each_entry(directory, [&](const char* entry) {
+    struct stat status{};
+    const std::string_view name(entry);
+    if (name == "." || name == "..") return true;
+    if (name.starts_with(temporary_file_prefix) && !is_pending_bytes(name)) return true;
+    if (::fstatat(directory, entry, &status, AT_SYMLINK_NOFOLLOW) != 0) return true;
+    if (S_ISREG(status.st_mode)) sum += static_cast<std::uint64_t>(status.st_size);
+    if (!S_ISDIR(status.st_mode) || depth == 0) return true;
+    const base::Fd folder(
+        ::openat(directory, entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    // A folder that was removed meanwhile, or that can't be read, has no bytes that count.
+    if (folder.valid()) sum += sum_files(folder.get(), depth - 1).value_or(0);
+    return true;
+  });
+  if (!walked) return std::unexpected(walked.error());
+  return sum;
 }
 
 // Counts again if uploads were committed meanwhile.
-void UploadSpace::count() {
+void UploadSpace::count(bool folders) {
   constexpr int attempts_max = 3;
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
     const std::uint64_t before = shared_->changes;
-    std::uint64_t sum = 0;
-    const Result<void, int> walked = for_each_entry(directory_, [&](const char* name) {
-      struct stat status{};
-      if (std::string_view(name).starts_with(temporary_file_prefix)) return true;
-      if (::fstatat(directory_, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return true;
-      if (S_ISREG(status.st_mode)) sum += static_cast<std::uint64_t>(status.st_size);
-      return true;
-    });
-    if (!walked) break;  // EMFILE, ENOMEM, EIO: keeps the old sum
-    shared_->stored = sum;
+    const Result<std::uint64_t, int> sum =
+        sum_files(directory_, folders ? UploadSpaceLimits::folder_depth_max : 0);
+    if (!sum) break;  // EMFILE, ENOMEM, EIO: keeps the old sum
+    shared_->stored = *sum;
     if (shared_->changes == before) break;
   }
   shared_->counted_ms = base::monotonic_ms();
@@ -139,9 +156,9 @@ void UploadSpace::count() {
 
 // --- claims -----------------------------------------------------------------------------------
 
-UploadSpace::Verdict UploadClaim::expect(std::uint64_t body_bytes) {
+UploadSpace::Verdict UploadClaim::expect(std::uint64_t body_bytes, std::uint64_t form_bytes) {
   // At least this much of it is content. cover() claims the rest.
-  expected_ = body_bytes - std::min(body_bytes, UploadSpaceLimits::form_bytes);
+  expected_ = body_bytes - std::min(body_bytes, form_bytes);
   const std::uint64_t bytes = std::min(expected_, UploadSpaceLimits::ahead_bytes_max);
   const UploadSpace::Verdict verdict = space_.claim(bytes, expected_, options_);
   if (verdict == UploadSpace::Verdict::granted) claimed_ += bytes;
@@ -172,12 +189,22 @@ UploadSpace::Verdict UploadClaim::cover(std::uint64_t bytes) {
 
 void UploadClaim::wrote(std::uint64_t bytes) noexcept {
   written_ += bytes;
-  space_.wrote(bytes);
+  if (written_ > on_disk_) set_on_disk(written_);
+}
+
+void UploadClaim::allocated(std::uint64_t bytes) noexcept {
+  set_on_disk(std::min(claimed_, std::max(on_disk_, written_ + bytes)));
+}
+
+void UploadClaim::set_on_disk(std::uint64_t bytes) noexcept {
+  space_.wrote(bytes - on_disk_);
+  on_disk_ = bytes;
 }
 
 void UploadClaim::keep(std::uint64_t replaced) noexcept {
-  space_.keep(claimed_, written_, replaced);
-  claimed_ = written_ = 0;
+  space_.keep(written_, replaced);
+  space_.give_back(claimed_, on_disk_);
+  claimed_ = written_ = on_disk_ = 0;
 }
 
 }  // namespace h2server::content

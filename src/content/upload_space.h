@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "h2server/result.h"
 #include "h2server/uploads.h"
 
 namespace h2server::content {
@@ -28,6 +29,8 @@ struct UploadSpaceLimits {
   // Minimum time between recounts of the files of a directory that seems full. Files may have been
   // removed.
   static constexpr std::int64_t recount_ms_min = 1000;
+  // Depth of folders whose files count. Each needs a descriptor while it is read.
+  static constexpr unsigned folder_depth_max = 64;
 };
 
 class UploadSpace {
@@ -44,12 +47,12 @@ class UploadSpace {
   Verdict claim(std::uint64_t bytes, std::uint64_t needed, const UploadOptions& options);
   // Returns true if the disk is so full that not even granted bytes may be written.
   [[nodiscard]] bool exhausted(const UploadOptions& options) const;
-  // Records that `bytes` of a claim have been written.
+  // Records that `bytes` of a claim have been written or allocated: the free space shows them.
   void wrote(std::uint64_t bytes) noexcept;
-  // Gives back a claim of which `written` bytes were written.
-  void give_back(std::uint64_t claimed, std::uint64_t written) noexcept;
-  // Turns a claim into files: `written` bytes, in place of `replaced` bytes.
-  void keep(std::uint64_t claimed, std::uint64_t written, std::uint64_t replaced) noexcept;
+  // Gives back a claim of which `on_disk` bytes were written or allocated.
+  void give_back(std::uint64_t claimed, std::uint64_t on_disk) noexcept;
+  // Counts `written` bytes of files that took the place of `replaced` bytes.
+  void keep(std::uint64_t written, std::uint64_t replaced) noexcept;
 
   // For tests.
   [[nodiscard]] std::uint64_t claimed() const noexcept { return shared_->claimed; }
@@ -64,9 +67,10 @@ class UploadSpace {
     std::atomic<std::int64_t> counted_ms{-1};  // when the files were counted; -1: never
   };
 
-  bool claim_in_directory(std::uint64_t bytes, std::uint64_t needed, std::uint64_t total);
+  bool claim_in_directory(std::uint64_t bytes, std::uint64_t needed, const UploadOptions& options);
   bool claim_on_disk(std::uint64_t bytes, std::uint64_t needed, const UploadOptions& options);
-  void count();
+  static Result<std::uint64_t, int> sum_files(int directory, unsigned depth);
+  void count(bool folders);
 
   const int directory_;
   Shared* shared_;
@@ -79,22 +83,33 @@ class UploadClaim {
       : space_(space), options_(options) {}
   UploadClaim(const UploadClaim&) = delete;
   UploadClaim& operator=(const UploadClaim&) = delete;
-  ~UploadClaim() { space_.give_back(claimed_, written_); }
+  ~UploadClaim() { space_.give_back(claimed_, on_disk_); }
 
-  // Checks that there is room for a body of `body_bytes`, and claims the first part of them.
-  UploadSpace::Verdict expect(std::uint64_t body_bytes);
+  // Checks that there is room for a body of `body_bytes`, and claims the first part of them. About
+  // `form_bytes` of them are not content.
+  UploadSpace::Verdict expect(std::uint64_t body_bytes,
+                              std::uint64_t form_bytes = UploadSpaceLimits::form_bytes);
   // Call before writing `bytes`: claims what is missing.
   UploadSpace::Verdict cover(std::uint64_t bytes);
   void wrote(std::uint64_t bytes) noexcept;
+  // Call when `bytes` of the file system were allocated for what will be written next.
+  void allocated(std::uint64_t bytes) noexcept;
+  // Turns the claim into files, which took the place of `replaced` bytes.
   void keep(std::uint64_t replaced) noexcept;
 
+  // Bytes that are claimed and not written yet.
+  [[nodiscard]] std::uint64_t ahead() const noexcept { return claimed_ - written_; }
+
  private:
+  void set_on_disk(std::uint64_t bytes) noexcept;
+
   UploadSpace& space_;
   const UploadOptions& options_;
   std::uint64_t expected_ = 0;  // by the request's Content-Length
   std::uint64_t claimed_ = 0;
   std::uint64_t written_ = 0;
-  std::uint64_t unseen_ = 0;  // written since the disk was checked
+  std::uint64_t on_disk_ = 0;  // of claimed_: written or allocated
+  std::uint64_t unseen_ = 0;   // written since the disk was checked
 };
 
 }  // namespace h2server::content

@@ -140,6 +140,19 @@ void Cache::reset_in_child() noexcept {
   of_process().mutex_.unlock();
 }
 
+Cache::Stats Cache::stats() const {
+  const std::lock_guard lock(mutex_);
+  Stats stats{.entries = entries_.size(),
+              .bytes = bytes_,
+              .bytes_max = limits_.bytes_max,
+              .snapshot_bytes = Content::snapshot_bytes(),
+              .snapshot_bytes_max = limits_.snapshots_bytes_max,
+              .hits = hits_,
+              .loads = loads_};
+  for (const CacheIndex* const index : indexes_) stats.hits += index->hits();
+  return stats;
+}
+
 std::size_t Cache::bytes() const {
   const std::lock_guard lock(mutex_);
   return bytes_;
@@ -161,6 +174,20 @@ Cache::Entry Cache::known(const Folder& folder, std::string_view path, std::int6
   if (entry == nullptr || !entry->is_fresh(now_ms)) return nullptr;
   if (has_descriptor(*entry)) entry->note_use();  // of others, only the order matters
   return entry;
+}
+
+Cache::Entry Cache::kept(const Folder& folder, std::string_view path) {
+  const std::lock_guard lock(mutex_);
+  return find_entry({&folder, path});
+}
+
+Cache::Entry Cache::keep(Entry entry) {
+  std::vector<Entry> dropped;
+  const std::lock_guard lock(mutex_);
+  ++loads_;
+  Entry current = update(std::move(entry));
+  dropped = take_dropped();
+  return current;
 }
 
 Cache::Entry Cache::find_entry(const CacheKey& key) {
@@ -252,6 +279,7 @@ Task<Cache::Entry> Cache::load_entry(io::Engine* engine, const Folder& folder, s
     std::vector<Entry> dropped;
     const std::lock_guard lock(mutex_);
     kept = kept_for({&folder, path}, now_ms);
+    ++loads_;
     dropped = take_dropped();
   }
   Loaded loaded = co_await load(engine, folder, path, std::move(kept));

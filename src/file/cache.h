@@ -1,5 +1,8 @@
 // Cache: files by folder and path, for the whole process. Thread-safe.
 //
+// A folder may have no directory. Its lookups are made elsewhere, as those of a store's objects,
+// and kept here.
+//
 // Small files are held in memory, larger ones are mapped; missing files are remembered too. An
 // entry is compared with the file system when a lookup finds it older than its folder allows. If a
 // mapped file has been asked for again by then, a snapshot takes its place. A FileRef keeps its
@@ -21,6 +24,7 @@
 
 #include "base/keyed_hash.h"
 #include "coro/event.h"
+#include "file/cache_entry.h"
 #include "h2server/file.h"
 #include "h2server/task.h"
 #include "io/engine.h"
@@ -41,60 +45,6 @@ struct CacheLimits {
   std::uint64_t snapshots_bytes_max = 128 * 1024 * 1024;  // of the process
   // Since the file's last change: more than a step of any file system's clock.
   std::int64_t snapshot_age_s_min = 3;
-};
-
-// The result of looking up a path.
-struct Lookup {
-  enum class Kind : std::uint8_t {
-    absent,     // no such file, or no regular file
-    forbidden,  // it may not be read
-    directory,
-    file,
-    failed,  // the system has no descriptor, memory or thread left, or the disk failed
-  };
-  Kind kind = Kind::absent;
-  FileRef file;
-};
-
-// Returns what a failure to open a path means; `error` is an errno value.
-[[nodiscard]] Lookup::Kind kind_of_error(int error) noexcept;
-
-// A lookup that workers share. Only the atomics change.
-struct CacheEntry {
-  // Returns true if the entry may still be used at `now_ms`.
-  [[nodiscard]] bool is_fresh(std::int64_t now_ms) const noexcept {
-    return !dropped.load(std::memory_order_acquire) && is_current(now_ms);
-  }
-  // The same for one who has just been given the entry, which need not be in the cache.
-  [[nodiscard]] bool is_current(std::int64_t now_ms) const noexcept;
-  // Writes once per look of the cache, not per hit.
-  void note_use() const noexcept {
-    if (!used.load(std::memory_order_relaxed)) used.store(true, std::memory_order_relaxed);
-  }
-
-  const Folder& folder;
-  const std::string path;
-  const Lookup lookup;
-  // False if the file changed just before it was read, so that another change may have the same
-  // time. It is then read again at the next check.
-  const bool settled;
-  mutable std::atomic<std::int64_t> checked_ms;
-  mutable std::atomic<bool> dropped{false};  // by the cache; then an index must not use it
-  mutable std::atomic<bool> used{false};     // again, since the cache last looked
-};
-
-// Names an entry. The path belongs to the entry.
-struct CacheKey {
-  const Folder* folder;
-  std::string_view path;
-
-  bool operator==(const CacheKey&) const = default;
-};
-struct CacheKeyHash {
-  // Not noexcept, so that containers keep the hashes instead of computing them again.
-  std::size_t operator()(const CacheKey& key) const {
-    return base::keyed_hash(key.path) + std::hash<const void*>()(key.folder);
-  }
 };
 
 class Cache {
@@ -128,6 +78,11 @@ class Cache {
   // Loads or checks the file unless its entry is fresh. Workers with an index do that once for all.
   // If `engine` is null, blocks on the disk.
   Task<Entry> find(io::Engine* engine, const Folder& folder, std::string path, std::int64_t now_ms);
+  // Returns the entry for `path`, fresh or not, or null.
+  Entry kept(const Folder& folder, std::string_view path);
+  // For folders without a directory, whose lookups others make. Returns the entry to use: that of
+  // the same file or of a later check, if there is one.
+  Entry keep(Entry entry);
   // Makes this thread keep a descriptor with which it can open a file when there is no other left.
   static void take_spare_descriptor();
   // Drops all entries of a folder that is about to be destroyed.
@@ -137,6 +92,16 @@ class Cache {
   void limit_snapshots(std::uint64_t bytes_max);
 
   [[nodiscard]] std::size_t mapped_max() const noexcept { return limits_.mapped_max; }
+  struct Stats {
+    std::size_t entries = 0;
+    std::size_t bytes = 0;
+    std::size_t bytes_max = 0;
+    std::uint64_t snapshot_bytes = 0;
+    std::uint64_t snapshot_bytes_max = 0;
+    std::uint64_t hits = 0;   // of the indexes
+    std::uint64_t loads = 0;  // looks at the file system, and what keep() was given
+  };
+  [[nodiscard]] Stats stats() const;
   [[nodiscard]] std::size_t bytes() const;
   [[nodiscard]] std::size_t entries() const;
 
@@ -194,6 +159,8 @@ class Cache {
   std::int64_t copying_since_ms_ = 0;         // the present second of copies
   std::uint64_t copied_bytes_ = 0;            // in it
   std::vector<CacheIndex*> indexes_;
+  std::uint64_t hits_ = 0;  // of indexes that are no more
+  std::uint64_t loads_ = 0;
   std::vector<Entry> dropped_;  // since take_dropped()
 };
 

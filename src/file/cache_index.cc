@@ -21,6 +21,7 @@ CacheIndex::CacheIndex(io::Engine& engine, Cache& cache) : engine_(engine), cach
 CacheIndex::~CacheIndex() {
   if (cache_ == nullptr) return;
   const std::lock_guard lock(cache_->mutex_);
+  cache_->hits_ += hits();
   std::erase(cache_->indexes_, this);
 }
 
@@ -31,6 +32,7 @@ const Lookup* CacheIndex::known(const Folder& folder, std::string_view path,
   const CacheEntry& entry = *found->second.entry;
   if (!entry.is_fresh(now_ms)) return nullptr;
   entry.note_use();
+  hits_.up();
   return &found->second.lookup;
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/counter.h"
 #include "file/cache.h"
 #include "io/engine.h"
 
@@ -38,6 +39,8 @@ class CacheIndex final : public io::EngineLocal {
   // Makes the engine's thread release these entries soon. Any thread.
   void release(const std::vector<Cache::Entry>& dropped);
   void woken() override;
+  // Lookups that known() has answered. Any thread.
+  [[nodiscard]] std::uint64_t hits() const noexcept { return hits_.get(); }
   // Called when the cache is destroyed, on any thread. No worker may use it any more.
   void detach() noexcept { cache_ = nullptr; }
 
@@ -49,6 +52,7 @@ class CacheIndex final : public io::EngineLocal {
 
   io::Engine& engine_;
   Cache* cache_;
+  mutable base::Counter hits_;
   std::unordered_map<CacheKey, Slot, CacheKeyHash> slots_;  // the keys' paths belong to the entries
   std::mutex mutex_;                                        // for all below
   std::vector<Cache::Waiter*> delivered_;

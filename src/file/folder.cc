@@ -42,6 +42,9 @@ Folder::Folder(std::string path, base::Fd directory, const FolderOptions& option
   ASSERT(options.make_file != nullptr);
 }
 
+Folder::Folder(std::int64_t fresh_ms, Cache& cache)
+    : options_({.fresh_ms = fresh_ms}), cache_(cache) {}
+
 Folder::~Folder() { cache_.forget(*this); }
 
 std::optional<Lookup> Folder::known(std::string_view path) const {
@@ -53,7 +56,26 @@ std::optional<Lookup> Folder::known(std::string_view path) const {
   return entry == nullptr ? std::nullopt : std::optional(entry->lookup);
 }
 
+std::optional<Folder::Kept> Folder::kept(std::string_view path) const {
+  const Cache::Entry entry = cache_.kept(*this, path);
+  if (entry == nullptr) return std::nullopt;
+  if (CacheIndex* const index = own_index(cache_)) index->keep(entry);
+  const std::int64_t checked_ms = entry->checked_ms.load(std::memory_order_relaxed);
+  return Kept{entry->lookup, base::monotonic_ms() - checked_ms};
+}
+
+Lookup Folder::keep(std::string path, Lookup lookup, std::int64_t checked_ms) const {
+  ASSERT(!directory_.valid());
+  constexpr bool settled = true;
+  constexpr bool dropped = false;
+  const Cache::Entry entry = cache_.keep(std::make_shared<const CacheEntry>(
+      *this, std::move(path), std::move(lookup), settled, checked_ms, dropped));
+  if (CacheIndex* const index = own_index(cache_)) index->keep(entry);
+  return entry->lookup;
+}
+
 Task<Lookup> Folder::find(std::string path) const {
+  ASSERT(directory_.valid());
   const Cache::Entry entry =
       co_await cache_.find(io::Engine::current(), *this, std::move(path), base::monotonic_ms());
   CacheIndex* const index = own_index(cache_);
@@ -61,6 +83,7 @@ Task<Lookup> Folder::find(std::string path) const {
 }
 
 Lookup Folder::find_now(std::string_view path) const {
+  ASSERT(directory_.valid());
   const std::int64_t now_ms = base::monotonic_ms();  // the caller may have blocked the engine
   CacheIndex* const index = own_index(cache_);
   if (index != nullptr) {

@@ -31,6 +31,8 @@ class Folder {
   // RESOLVE_BENEATH). `cache` must outlive the folder.
   Folder(std::string path, base::Fd directory, const FolderOptions& options,
          Cache& cache = Cache::of_process());
+  // A folder without a directory: it has what keep() is given, and finds nothing else.
+  explicit Folder(std::int64_t fresh_ms, Cache& cache = Cache::of_process());
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   ~Folder();
@@ -46,6 +48,19 @@ class Folder {
   // Returns the cached lookup of a path relative to the folder; nullopt if there is no fresh one.
   // Does not look at the file system.
   [[nodiscard]] std::optional<Lookup> known(std::string_view path) const;
+
+  struct Kept {
+    Lookup lookup;
+    std::int64_t age_ms = 0;  // since it was known to be true
+  };
+  // Returns what the cache has of the path, fresh or not. Without a directory only.
+  [[nodiscard]] std::optional<Kept> kept(std::string_view path) const;
+  // Keeps a lookup that was true at `checked_ms`, of base::monotonic_ms(). Returns the one to use,
+  // which is that of a later check if there is one. Without a directory only.
+  Lookup keep(std::string path, Lookup lookup, std::int64_t checked_ms) const;
+
+  // These need a directory.
+
   // Looks the path up in the cache, and in the file system if there is no fresh lookup. Other
   // connections go on while it waits for the disk.
   [[nodiscard]] Task<Lookup> find(std::string path) const;

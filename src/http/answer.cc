@@ -69,6 +69,30 @@ bool is_bodiless_error(const Response& response) noexcept {
   return response.status() >= 400 && std::holds_alternative<std::monostate>(response.body());
 }
 
+std::string_view name_of(Reach reach) noexcept {
+  switch (reach) {
+    case Reach::exchange:
+      return "exchange";
+    case Reach::connection:
+      return "connection";
+    case Reach::process:
+      break;
+  }
+  return "process";
+}
+
+std::string_view name_of(Culprit culprit) noexcept {
+  switch (culprit) {
+    case Culprit::client:
+      return "client";
+    case Culprit::server:
+      return "server";
+    case Culprit::system:
+      break;
+  }
+  return "system";
+}
+
 // A client's mistake is not logged: any client could fill the log.
 void report(const ExchangeState& exchange, const Failure& failure, const char* when = "") {
   if (exchange.composition != nullptr && exchange.composition->failure_hook) {
@@ -81,8 +105,9 @@ void report(const ExchangeState& exchange, const Failure& failure, const char* w
   }
   const bool stopped = exchange.stop.stopped();  // nobody waits for the response
   if (failure.culprit == Culprit::client || stopped) return;
-  base::log_error("handler of {} {} failed{}: {}", exchange.head.method_name, exchange.head.target,
-                  when, failure.what);
+  base::log_error("{}, {}: handler of {} {} failed{}: {}", name_of(failure.reach),
+                  name_of(failure.culprit), exchange.head.method_name, exchange.head.target, when,
+                  failure.what);
 }
 
 // Keeps the fields that the response of an error handler does not have.
@@ -218,25 +243,6 @@ Task<Response> call_around(ExchangeState& exchange, std::size_t index) {
 }
 
 }  // namespace
-
-Router& Composition::make_router(std::string_view name) {
-  for (const Host& host : hosts) {
-    if (equals_ignoring_case(name, host.name)) return *host.router;
-  }
-  return *hosts.emplace_back(std::string(name), std::make_unique<Router>()).router;
-}
-
-const Router* Composition::router_of(std::string_view authority) const noexcept {
-  // RFC 3986, 3.2: [IPv6]:port or name:port.
-  const std::size_t end = authority.find(':', std::min(authority.find(']'), authority.size()));
-  const std::string_view name = authority.starts_with('[')
-                                    ? authority.substr(0, end)
-                                    : authority.substr(0, authority.find(':'));
-  for (const Host& host : hosts) {
-    if (equals_ignoring_case(name, host.name)) return host.router.get();
-  }
-  return nullptr;
-}
 
 std::string text_of(const std::exception_ptr& exception) {
   try {

@@ -12,25 +12,18 @@
 #include "h2server/failure.h"
 #include "h2server/middleware.h"
 #include "http/exchange.h"
+#include "http/hosts.h"
 #include "http/router.h"
 
 namespace h2server::http {
 
 // What a server has beside routes. Immutable while it runs.
 struct Composition {
-  struct Host {
-    std::string name;  // lower case, without a port
-    std::unique_ptr<Router> router;
-  };
-  std::vector<Host> hosts;   // with routes of their own
+  HostTable hosts;           // with routes of their own
+  PathRewrites rewrites;     // of all other hosts
   MiddlewareChainRef chain;  // also around requests without a route; may be null
   ErrorHandler error_handler;
   FailureHook failure_hook;
-
-  // Returns the router of that host, which is made if it is new.
-  Router& make_router(std::string_view name);
-  // Returns the router of the host that `authority` names, or null.
-  [[nodiscard]] const Router* router_of(std::string_view authority) const noexcept;
 };
 
 // What answer_at_once() may call: with `coroutines`, also a coroutine, which runs up to its first

@@ -117,4 +117,9 @@ bool range_applies(const Preconditions& preconditions, const Validators& validat
   return date && *date == validators.modified && validators.modified < now;
 }
 
+bool is_strong_tag(std::string_view text) noexcept {
+  const auto tag = whole_tag(text);
+  return tag && !tag->weak;
+}
+
 }  // namespace h2server::http

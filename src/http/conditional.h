@@ -44,4 +44,7 @@ PreconditionResult evaluate(const Preconditions& preconditions, const Validators
 bool range_applies(const Preconditions& preconditions, const Validators& validators,
                    std::int64_t now) noexcept;
 
+// Returns true for one strong entity tag with its quotes (RFC 9110, 8.8.3).
+bool is_strong_tag(std::string_view text) noexcept;
+
 }  // namespace h2server::http

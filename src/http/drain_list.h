@@ -2,24 +2,36 @@
 // close the longest idle one when connections run out. Does not own them. One thread.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/assert.h"
 
 namespace h2server::http {
 
+class ConnectionObserver;
+struct ExchangeState;
+
 // A connection as its worker sees it.
 class Drainable {
  public:
-  // The server stops: requests in flight are completed, no new ones begin.
+  // The server stops: requests in flight are completed, no new ones begin. May be called again.
   virtual void drain() = 0;
+  // Another server accepts the clients' next connections: ends as drain() does, but in such a way
+  // that no request is lost that is on its way.
+  virtual void retire() { drain(); }
   // The drain limit has passed: stops the tokens of its exchanges.
   virtual void cancel() = 0;
   // There are too many connections: ends this idle one at once.
   virtual void shed() = 0;
   // Appends a line for each request whose response has not ended.
   virtual void name_unfinished(std::vector<std::string>& names) const = 0;
+  // Calls `visit` with each exchange whose response has not ended.
+  virtual void each_exchange(const std::function<void(const ExchangeState&)>& /*visit*/) const {}
+  // Returns what observes it, or null.
+  [[nodiscard]] virtual ConnectionObserver* observer() const noexcept { return nullptr; }
 
  protected:
   Drainable() = default;
@@ -31,6 +43,7 @@ class Drainable {
   friend class DrainList;
   Drainable* next_ = nullptr;
   Drainable** link_ = nullptr;  // the pointer that points here
+  bool pauses_ = false;         // it was idle at the last drain_paused(), and is since
 };
 
 class DrainList {
@@ -40,6 +53,8 @@ class DrainList {
   DrainList& operator=(const DrainList&) = delete;
 
   [[nodiscard]] bool draining() const noexcept { return draining_; }
+  // Returns true from drain() on: connections need not wait for a request any more.
+  [[nodiscard]] bool hurries() const noexcept { return hurries_; }
 
   // Members may be removed in any order, also within their drain() and shed().
   void add(Drainable& member) noexcept {
@@ -56,6 +71,7 @@ class DrainList {
   void set_idle(Drainable& member) noexcept {
     if (draining_) return;
     unlink(member);
+    member.pauses_ = false;
     member.next_ = nullptr;
     member.link_ = idle_end_;
     *idle_end_ = &member;
@@ -76,10 +92,33 @@ class DrainList {
     return true;
   }
 
-  void drain() {
+  // Drains those that have been idle since the last call. The others go on.
+  void drain_paused() {
+    Drainable* paused = nullptr;
+    for (Drainable* next = idle_; next != nullptr;) {
+      Drainable& member = *std::exchange(next, next->next_);
+      if (!std::exchange(member.pauses_, true)) continue;
+      unlink(member);
+      insert(paused, member);
+    }
+    notify(paused, &Drainable::drain);
+  }
+
+  void retire() {
     draining_ = true;
-    drain(busy_);
-    drain(idle_);
+    notify(busy_, &Drainable::retire);
+    notify(idle_, &Drainable::retire);
+  }
+
+  // Also after retire().
+  void drain() {
+    // Those that have retired do not know yet.
+    Drainable* retired = hurries_ ? nullptr : std::exchange(notified_, nullptr);
+    draining_ = hurries_ = true;
+    if (retired != nullptr) retired->link_ = &retired;
+    notify(busy_, &Drainable::drain);
+    notify(idle_, &Drainable::drain);
+    notify(retired, &Drainable::drain);
   }
 
   // Call after drain().
@@ -89,6 +128,15 @@ class DrainList {
       unlink(member);
       insert(cancelled_, member);
       member.cancel();
+    }
+  }
+
+  // Calls `visit` with each member, until it returns false.
+  void each(const std::function<bool(const Drainable&, bool idle)>& visit) const {
+    for (const Drainable* first : {busy_, idle_, notified_, cancelled_}) {
+      for (const bool idle = first == idle_; first != nullptr; first = first->next_) {
+        if (!visit(*first, idle)) return;
+      }
     }
   }
 
@@ -114,22 +162,23 @@ class DrainList {
     if (idle_end_ == &member.next_) idle_end_ = member.link_;
   }
 
-  // Moves each member to notified_ before its drain(), which may destroy it and other members.
-  void drain(Drainable*& first) {
+  // Moves each member to notified_ before the call, which may destroy it and other members.
+  void notify(Drainable*& first, void (Drainable::*call)()) {
     while (first != nullptr) {
       Drainable& member = *first;
       unlink(member);
       insert(notified_, member);
-      member.drain();
+      (member.*call)();
     }
   }
 
   Drainable* busy_ = nullptr;
   Drainable* idle_ = nullptr;  // the longest idle first
   Drainable** idle_end_ = &idle_;
-  Drainable* notified_ = nullptr;   // drain() was called
+  Drainable* notified_ = nullptr;   // drain() or retire() was called
   Drainable* cancelled_ = nullptr;  // cancel() was called
   bool draining_ = false;
+  bool hurries_ = false;
 };
 
 }  // namespace h2server::http

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "base/arena.h"
 #include "base/pool.h"
+#include "h2server/access_record.h"
 #include "h2server/handler.h"
 #include "h2server/middleware.h"
 #include "h2server/request.h"
@@ -22,6 +24,16 @@
 namespace h2server::http {
 
 struct Composition;
+struct HostRoutes;
+
+// What a ConnectionObserver may want to know beside the request and its response.
+struct Observed {
+  std::int64_t begun_us = 0;       // when the head was complete; 0: nobody observes
+  std::int64_t first_byte_us = 0;  // when the response began; 0: at once, or never
+  std::uint64_t received = 0;      // content of the request, bytes
+  CutOff cut_off = CutOff::none;
+  bool responded = false;  // the response has begun
+};
 
 struct ExchangeState {
   base::Arena arena;
@@ -31,6 +43,7 @@ struct ExchangeState {
   const Handler* handler = nullptr;    // null: the server answers itself; `response` is the answer
   const MiddlewareChain* chain = nullptr;    // around the handler; null: none
   const Composition* composition = nullptr;  // the server's; null: nothing to do
+  const HostRoutes* host = nullptr;          // whose route it is; null: one for all hosts
   std::size_t entered = 0;                   // plain middlewares that have let the request pass
   coro::StopState stop;                      // of the handler and of the body's source
   std::optional<Request> request;            // set when a handler or a middleware is to be called
@@ -39,6 +52,7 @@ struct ExchangeState {
   std::optional<Task<Response>> begun;  // the handler's coroutine, which has begun and waits
   Response response;
   OutgoingBody outgoing;  // of response
+  Observed observed;
 
   void clear() noexcept {
     outgoing.clear();
@@ -51,6 +65,8 @@ struct ExchangeState {
     handler = nullptr;
     chain = nullptr;
     composition = nullptr;
+    host = nullptr;
+    observed = Observed();
     entered = 0;
     params.clear();
     head.clear();

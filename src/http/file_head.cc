@@ -62,6 +62,28 @@ FileHead::FileHead(const file::FileVersion& version, std::string_view type, std:
     fields.push_back({"Content-Encoding", representation.coding, false});
   }
   if (representation.negotiated) fields.push_back({"Vary", "Accept-Encoding", true});
+  encode();
+}
+
+FileHead::FileHead(const ObjectHead& object, std::int64_t now_s)
+    : content_type(object.type),
+      etag(object.etag),
+      stored_(object.fields.begin(), object.fields.end()),
+      size_(fmt::format("{}", object.size)) {
+  if (object.modified_s > 0) last_modified = imf_fixdate(std::min(object.modified_s, now_s));
+  fields.push_back({"Content-Type", content_type, false});
+  if (!last_modified.empty()) fields.push_back({"Last-Modified", last_modified, true});
+  if (!etag.empty()) fields.push_back({"ETag", etag, true});
+  fields.push_back({"Accept-Ranges", "bytes", false});
+  for (const Response::Line& line : stored_) {
+    const bool in_304 = base::equals_ignoring_case(line.name, "Cache-Control") ||
+                        base::equals_ignoring_case(line.name, "Expires");
+    fields.push_back({line.name, line.value, in_304});
+  }
+  encode();
+}
+
+void FileHead::encode() {
   h1 = fmt::format("HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Length: {}\r\n", size_);
   std::vector<http::h2::hpack::HashedField> shared;
   std::vector<Field> own = {{"content-length", size_}};

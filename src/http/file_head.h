@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "file/folder.h"
 #include "h2server/file.h"
 #include "h2server/message.h"
+#include "h2server/response.h"
 #include "http/h2/prepared_head.h"
 #include "http/media_type.h"
 
@@ -32,17 +34,27 @@ struct Representation {
   bool negotiated = false;  // the coding depends on Accept-Encoding, which Vary must say
 };
 
+// What a store has with an object. Views of what can be sent in fields.
+struct ObjectHead {
+  std::uint64_t size = 0;                       // bytes
+  std::string_view etag = {};                   // strong, with its quotes; empty: none
+  std::int64_t modified_s = 0;                  // since 1970; 0: unknown
+  std::string_view type = {};                   // the value of Content-Type
+  std::span<const Response::Line> fields = {};  // all others
+};
+
 // Immutable. All views refer to the strings.
 struct FileHead {
   // `type` is the value of Content-Type. `now_s` is in seconds since 1970.
   FileHead(const file::FileVersion& version, std::string_view type, std::int64_t now_s,
            const Representation& representation = {});
+  FileHead(const ObjectHead& object, std::int64_t now_s);
   FileHead(const FileHead&) = delete;
   FileHead& operator=(const FileHead&) = delete;
 
   std::string content_type;
-  std::string etag;           // strong, with its quotes
-  std::string last_modified;  // IMF-fixdate
+  std::string etag;           // strong, with its quotes; empty if an object has none
+  std::string last_modified;  // IMF-fixdate; empty if an object has none
   // Fields of every 200, 206 and, if they say so, 304 response with the file.
   std::vector<FileField> fields;
 
@@ -51,6 +63,10 @@ struct FileHead {
   http::h2::PreparedHead h2;
 
  private:
+  // Encodes the head from what is in the fields.
+  void encode();
+
+  std::vector<Response::Line> stored_;  // of an object
   std::string size_;
   std::string names_;  // in lower case, as HTTP/2 wants them
 };

@@ -71,7 +71,7 @@ std::string problem_of(const Limits& limits) {
   for (const Window& bound : {
            Window{"stream_window_bytes", limits.stream_window_bytes, 1},
            Window{"connection_window_bytes", limits.connection_window_bytes, 65535},
-           // The connection's window grows to twice as much, in 31 bits.
+           // The connection's window grows by as much, in 31 bits.
            Window{"stream_window_bytes_max", limits.stream_window_bytes_max,
                   limits.stream_window_bytes, std::numeric_limits<std::int32_t>::max() / 2},
        }) {

@@ -30,7 +30,8 @@ namespace h2server::http {
 namespace {
 
 constexpr std::array<std::string_view, method_count> method_names = {
-    "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"};
+    "GET",  "HEAD", "POST",  "PUT",      "DELETE",    "PATCH", "OPTIONS",
+    "MOVE", "COPY", "MKCOL", "PROPFIND", "PROPPATCH", "LOCK",  "UNLOCK"};
 
 struct Phrase {
   int status;
@@ -39,12 +40,15 @@ struct Phrase {
 // RFC 9110, 15, unless another RFC is named. Sorted by status.
 constexpr std::array phrases = std::to_array<Phrase>({
     {100, "Continue"},
+    {103, "Early Hints"},                  // RFC 8297
+    {104, "Upload Resumption Supported"},  // draft-ietf-httpbis-resumable-upload
     {200, "OK"},
     {201, "Created"},
     {202, "Accepted"},
     {204, "No Content"},
     {205, "Reset Content"},
     {206, "Partial Content"},
+    {207, "Multi-Status"},  // RFC 4918
     {301, "Moved Permanently"},
     {302, "Found"},
     {303, "See Other"},
@@ -69,6 +73,8 @@ constexpr std::array phrases = std::to_array<Phrase>({
     {417, "Expectation Failed"},
     {421, "Misdirected Request"},
     {422, "Unprocessable Content"},
+    {423, "Locked"},                           // RFC 4918
+    {424, "Failed Dependency"},                // RFC 4918
     {429, "Too Many Requests"},                // RFC 6585
     {431, "Request Header Fields Too Large"},  // RFC 6585
     {500, "Internal Server Error"},

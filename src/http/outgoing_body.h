@@ -26,7 +26,10 @@ class OutgoingBody {
     if (has_part_) return part_.whole(bytes_max);
     return source_ == nullptr && memory_.size() <= bytes_max ? memory_ : std::string_view();
   }
-  void finish() noexcept { finished_ = true; }
+  void finish() noexcept {
+    appended_ += has_part_ ? part_.whole(no_limit).size() : memory_.size();
+    finished_ = true;
+  }
   // The body's source, or null. Pass its pieces to offer() when next_size() is 0.
   [[nodiscard]] BodySource* source() const noexcept { return source_; }
   // `piece` must stay valid until next_size() is 0 again. An empty piece ends the body. Fails if
@@ -76,6 +79,8 @@ class OutgoingBody {
   Result<void> append(base::BufferChain& out, std::string_view prefix, std::size_t size);
 
  private:
+  static constexpr std::size_t no_limit = static_cast<std::size_t>(-1);
+
   std::string_view memory_;  // rest of the string or of the offered piece
   BodySource* source_ = nullptr;
   file::PartSender part_;

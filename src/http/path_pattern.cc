@@ -22,6 +22,7 @@ std::size_t character_size(std::string_view text) noexcept {
 struct PathPattern::Resume {
   const Token* next = nullptr;  // behind the wildcard; null: there was none
   Kind kind = Kind::any;
+  std::uint8_t capture = no_capture;
   std::size_t position = 0;  // in the path, behind what the wildcard has taken
 
   // Returns false if it can't take more.
@@ -35,6 +36,28 @@ struct PathPattern::Resume {
     ++position;
     return true;
   }
+};
+
+// Notes where what wildcards take begins and ends. A later wildcard begins anew whenever an earlier
+// one takes more.
+class PathPattern::Taken {
+ public:
+  Taken(std::string_view path, Captures* captures) noexcept : path_(path), captures_(captures) {}
+
+  void begin(std::uint8_t capture, std::size_t position) noexcept {
+    if (captures_ == nullptr || capture == no_capture) return;
+    (*captures_)[capture] = path_.substr(position, 0);
+  }
+  void end(const Resume& wildcard) noexcept {
+    if (captures_ == nullptr || wildcard.capture == no_capture) return;
+    std::string_view& captured = (*captures_)[wildcard.capture];
+    captured = {captured.data(),
+                wildcard.position - static_cast<std::size_t>(captured.data() - path_.data())};
+  }
+
+ private:
+  std::string_view path_;
+  Captures* captures_;
 };
 
 PathPattern::PathPattern(std::string_view pattern) {
@@ -54,6 +77,9 @@ PathPattern::PathPattern(std::string_view pattern) {
     } else {
       tokens_.push_back({.kind = Kind::literal, .literal = rest.front()});
     }
+    Token& token = tokens_.back();
+    const bool wild = token.kind != Kind::literal && token.kind != Kind::one;
+    if (wild && captures_ < no_capture) token.capture = captures_++;
   }
 }
 
@@ -71,7 +97,8 @@ bool PathPattern::take(const Token& token, std::string_view path, std::size_t& p
 // can take whatever it would. For the same reason, when all has failed behind the first '*' after a
 // "**", the "**" need not try again to begin it in the same segment. So a client's path can't make
 // this take quadratic time.
-bool PathPattern::matches(std::string_view path) const noexcept {
+bool PathPattern::matches(std::string_view path, Captures* captures) const noexcept {
+  Taken taken(path, captures);
   const Token* token = tokens_.data();
   const Token* const end = token + tokens_.size();
   std::size_t position = 0;
@@ -88,7 +115,9 @@ bool PathPattern::matches(std::string_view path) const noexcept {
         first = token;
         segment_end = std::min(path.find('/', position), path.size());
       }
-      within = {.next = token + 1, .kind = token->kind, .position = position};
+      within = {
+          .next = token + 1, .kind = token->kind, .capture = token->capture, .position = position};
+      taken.begin(token->capture, position);
       const bool hopeless = first == token && segment_end == failed_until;
       if (!hopeless) {
         ++token;
@@ -96,7 +125,9 @@ bool PathPattern::matches(std::string_view path) const noexcept {
       }
       within = {};
     } else if (wild) {
-      across = {.next = token + 1, .kind = token->kind, .position = position};
+      across = {
+          .next = token + 1, .kind = token->kind, .capture = token->capture, .position = position};
+      taken.begin(token->capture, position);
       within = {};
       first = nullptr;
       failed_until = 0;
@@ -107,11 +138,13 @@ bool PathPattern::matches(std::string_view path) const noexcept {
       continue;
     }
     if (within.take_more(path)) {
+      taken.end(within);
       token = within.next;
       position = within.position;
       continue;
     }
     if (!across.take_more(path)) return false;
+    taken.end(across);
     if (first != nullptr) failed_until = segment_end;
     first = nullptr;
     within = {};

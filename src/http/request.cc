@@ -7,9 +7,11 @@
 #include <stdexcept>
 #include <string>
 
+#include "h2server/response.h"
 #include "h2server/timing.h"
 #include "http/byteranges.h"
 #include "http/conditional.h"
+#include "http/conditional_fields.h"
 #include "http/file_head.h"
 #include "http/message.h"
 #include "http/ranges.h"
@@ -19,80 +21,6 @@
 namespace h2server {
 
 namespace {
-
-struct FileFields {
-  http::Preconditions preconditions;
-  std::optional<std::string_view> range;
-  bool any = false;
-  bool lists_go_on = false;  // If-Match or If-None-Match has several lines; only the first is kept
-};
-
-// RFC 9110, 5.3: several lines of a list field form one list. Any other field must not be repeated;
-// a repeated one is treated as empty: dates (13.1.3, 13.1.4) and Range (14.2) are ignored, and
-// If-Range does not match.
-FileFields find_fields(const Fields& fields) {
-  FileFields found;
-  const auto is_repeated = [&](const Field& line, std::string_view name,
-                               std::optional<std::string_view>& place) {
-    if (!http::equals_ignoring_case(line.name, name)) return false;
-    if (place) return true;
-    place = line.value;
-    found.any = true;
-    return false;
-  };
-  const auto take = [&](const Field& line, std::string_view name,
-                        std::optional<std::string_view>& place) {
-    if (is_repeated(line, name, place)) place = std::string_view();
-  };
-  const auto take_list = [&](const Field& line, std::string_view name,
-                             std::optional<std::string_view>& place) {
-    found.lists_go_on |= is_repeated(line, name, place);
-  };
-  for (const Field& line : fields) {
-    switch (line.name.size()) {
-      case 5:
-        take(line, "range", found.range);
-        break;
-      case 8:
-        take_list(line, "if-match", found.preconditions.if_match);
-        take(line, "if-range", found.preconditions.if_range);
-        break;
-      case 13:
-        take_list(line, "if-none-match", found.preconditions.if_none_match);
-        break;
-      case 17:
-        take(line, "if-modified-since", found.preconditions.if_modified_since);
-        break;
-      case 19:
-        take(line, "if-unmodified-since", found.preconditions.if_unmodified_since);
-        break;
-      default:
-        continue;
-    }
-  }
-  return found;
-}
-
-std::string join_lines(const Fields& fields, std::string_view name) {
-  std::string list;
-  for (const Field& line : fields) {
-    if (http::equals_ignoring_case(line.name, name)) list.append(line.value).append(",");
-  }
-  return list;
-}
-
-http::PreconditionResult evaluate_fields(const RequestHead& head, const FileFields& fields,
-                                         const http::Validators& validators) {
-  const bool safe = head.method == Method::GET || head.method == Method::HEAD;
-  if (!fields.lists_go_on)
-    return http::evaluate(fields.preconditions, validators, safe, head.received_s);
-  const std::string if_match = join_lines(head.fields, "if-match");
-  const std::string if_none_match = join_lines(head.fields, "if-none-match");
-  http::Preconditions joined = fields.preconditions;
-  if (joined.if_match) joined.if_match = if_match;
-  if (joined.if_none_match) joined.if_none_match = if_none_match;
-  return http::evaluate(joined, validators, safe, head.received_s);
-}
 
 // RFC 9110, 15.4.5.
 Response not_modified(const File& file) {
@@ -166,16 +94,27 @@ Task<Result<std::string_view>> Request::read() {
   co_return piece;
 }
 
+void Request::send_interim(int status, std::span<const Field> fields) {
+  if (status < 102 || status > 199) throw std::invalid_argument("not an interim status");
+  Response checked;
+  for (const Field& field : fields) checked.add(field.name, field.value);
+  if (body_ != nullptr) body_->inform(status, fields);
+}
+
 Task<Result<std::string>> Request::read_all(std::size_t bytes_max) {
   return http::read_all(*this, bytes_max, "request body");
 }
 
 Response Request::reply_ok_with_file(FileRef file) const {
   if (file == nullptr) throw std::invalid_argument("a response without its file");
-  const FileFields fields = find_fields(head_.fields);
+  http::ConditionalFields fields = http::find_conditional_fields(head_.fields);
   if (!fields.any) return Response(std::move(file));
+  if (file->last_modified().empty()) {  // RFC 9110, 13.1.3: there is nothing to compare
+    fields.preconditions.if_modified_since.reset();
+    fields.preconditions.if_unmodified_since.reset();
+  }
   const http::Validators validators{file->etag(), file->content().version().modified_s};
-  switch (evaluate_fields(head_, fields, validators)) {
+  switch (http::evaluate(head_, fields, validators)) {
     case http::PreconditionResult::failed:
       return http::error_response(412);
     case http::PreconditionResult::not_modified:

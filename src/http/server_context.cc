@@ -7,6 +7,7 @@
 #include "file/calls.h"
 #include "http/answer.h"
 #include "http/message.h"
+#include "http/observer.h"
 #include "http/target.h"
 
 namespace h2server::http {
@@ -19,8 +20,22 @@ Response refusal(const ServerContext& context, int status) {
   return replaced ? Response(status) : error_response(status);
 }
 
+// Finds the routes of the host that the request names, and applies its rewrites.
+const Router* choose_router(const ServerContext& context, ExchangeState& exchange) {
+  const Composition& composition = *context.composition;
+  RequestHead& head = exchange.head;
+  if (!composition.hosts.empty()) exchange.host = composition.hosts.find(head.authority);
+  const bool is_general = exchange.host == nullptr;
+  const PathRewrites& rewrites = is_general ? composition.rewrites : exchange.host->rewrites;
+  if (!rewrites.empty()) {
+    if (const auto path = rewrites.apply(head.path, exchange.arena)) head.path = *path;
+  }
+  return is_general ? &context.router : &exchange.host->router;
+}
+
 // Returns the server's own answer if there is no handler.
-std::optional<Response> find_route(const ServerContext& context, ExchangeState& exchange) {
+std::optional<Response> find_route(const ServerContext& context, const ConnectionTraits& traits,
+                                   ExchangeState& exchange) {
   RequestHead& head = exchange.head;
   // Checked before the target, whose form depends on the method: CONNECT has one of its own.
   if (head.method == Method::unknown) return refusal(context, 501);
@@ -33,9 +48,12 @@ std::optional<Response> find_route(const ServerContext& context, ExchangeState& 
   if (head.path == "*") {  // RFC 9110, 9.3.7: about the server as a whole
     return head.method == Method::OPTIONS ? Response(204) : refusal(context, 400);
   }
-  const Router* router = nullptr;
-  if (context.composition != nullptr) router = context.composition->router_of(head.authority);
-  if (router == nullptr) router = &context.router;
+  const Router* router = &context.router;
+  if (context.composition != nullptr) {
+    router = choose_router(context, exchange);
+    // RFC 9110, 15.5.20: the connection is one of another host.
+    if (traits.names_host && traits.named != exchange.host) return refusal(context, 421);
+  }
   const Router::Match match = router->find(head.method, head.path, exchange.params);
   if (match.handler != nullptr) {
     exchange.handler = match.handler;
@@ -57,10 +75,11 @@ std::optional<Response> find_route(const ServerContext& context, ExchangeState& 
 
 }  // namespace
 
-bool find_handler(const ServerContext& context, ExchangeState& exchange) {
+bool find_handler(const ServerContext& context, const ConnectionTraits& traits,
+                  ExchangeState& exchange) {
   exchange.composition = context.composition;
   if (exchange.composition != nullptr) exchange.chain = exchange.composition->chain.get();
-  std::optional<Response> response = find_route(context, exchange);
+  std::optional<Response> response = find_route(context, traits, exchange);
   if (!response) return true;
   exchange.response = *std::move(response);
   return exchange.composition != nullptr || exchange.chain != nullptr;

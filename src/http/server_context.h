@@ -22,6 +22,7 @@ namespace h2server::http {
 
 class WindowBudget;
 struct Composition;
+struct ConnectionTraits;
 
 struct ServerContext {
   const Router& router;
@@ -37,7 +38,8 @@ struct ServerContext {
 
 // Parses the target of `exchange.head` and looks for the handler. Returns true if answer_at_once()
 // has to be called (http/answer.h). Otherwise `exchange.response` is the answer.
-bool find_handler(const ServerContext& context, ExchangeState& exchange);
+bool find_handler(const ServerContext& context, const ConnectionTraits& traits,
+                  ExchangeState& exchange);
 
 // Describes a request for the operator: "GET /slow/1 (route /slow/{n})".
 std::string describe(const ExchangeState& exchange);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/counter.h"
 #include "io/lease.h"
 #include "io/op.h"
 
@@ -53,6 +54,10 @@ class Engine : public Lender {
   }
   virtual void disarm_timer(base::Timer& /*timer*/) noexcept {}
 
+  // Accepts no more from a listener. Returns true if connections may have been accepted that no
+  // operation has taken: AcceptOps then yield them, and at last ECANCELED.
+  [[nodiscard]] virtual bool end_accepting(Socket& /*listener*/) { return false; }
+
   // Returns the engine whose event loop this thread runs: this one, or, for a BlockingEngine, one
   // beside it for waits that have no descriptor. Null if the system lacks descriptors for that.
   [[nodiscard]] virtual Engine* loop() { return this; }
@@ -68,6 +73,9 @@ class Engine : public Lender {
   // The clocks of this turn; see base/clock.h.
   [[nodiscard]] virtual std::int64_t now_ms() const noexcept = 0;
   [[nodiscard]] virtual std::int64_t unix_seconds() const noexcept = 0;
+
+  // Counts the turns of the loop, if there is one, in `counter`, which must outlive the engine.
+  void count_turns(base::Counter& counter) noexcept { turns_ = &counter; }
 
   // Passes a descriptor to another thread's engine through the kernel, at the end of the turn. That
   // engine wakes and takes it by take_passed(). Returns false, without effect, if not supported.
@@ -95,6 +103,10 @@ class Engine : public Lender {
   static void set_current(Engine* engine) noexcept;
 
  protected:
+  void count_turn() noexcept {
+    if (turns_ != nullptr) turns_->up();
+  }
+
   // Destroys the objects. The destructor of a final class calls it first: until an object's
   // destructor has ended, other threads may call wake().
   void drop_locals() noexcept { locals_.clear(); }
@@ -103,6 +115,7 @@ class Engine : public Lender {
   }
 
  private:
+  base::Counter* turns_ = nullptr;
   friend class Socket;
   // Called when `socket` is destroyed or moved to another engine. It has no pending operation.
   virtual void forget(Socket& socket) noexcept = 0;

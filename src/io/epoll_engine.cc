@@ -1,5 +1,6 @@
 #include "io/epoll_engine.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -19,6 +20,11 @@ constexpr std::uint64_t event_key = ~std::uint64_t{0};  // key of the eventfd
 
 std::uint64_t key_of(int fd, std::uint32_t generation) {
   return std::uint64_t{generation} << 32 | static_cast<std::uint32_t>(fd);
+}
+
+// A listener that was given or inherited may be in another mode.
+void make_nonblocking(int listener) noexcept {
+  ::fcntl(listener, F_SETFL, ::fcntl(listener, F_GETFL) | O_NONBLOCK);
 }
 
 }  // namespace
@@ -52,6 +58,8 @@ bool EpollEngine::begin(Op& op) {
     begin_on_thread(static_cast<FileOp&>(op));
     return false;
   }
+  const bool first = op.kind == Op::Kind::accept && !op.socket->state.watched;
+  if (first) make_nonblocking(op.socket->fd());
   const bool may_try = spend_inline(*op.socket);
   if (may_try && attempt(op)) return true;
   if (const int error = watch(*op.socket, op.kind == Op::Kind::send)) {

@@ -34,6 +34,11 @@ class JobPool {
 
   // Returns 0, or EAGAIN if too many jobs wait or no thread can be started.
   int submit(coro::BlockingJob& job);
+  // Jobs that wait for a thread. Any thread.
+  [[nodiscard]] std::size_t waiting() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_.size();
+  }
   // Returns false if a thread has begun the job: it will complete.
   bool withdraw(coro::BlockingJob& job) noexcept;
 
@@ -45,7 +50,7 @@ class JobPool {
   bool start_thread();
   [[nodiscard]] bool full() const noexcept;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable summons_;
   JobPoolLimits limits_;
   std::deque<coro::BlockingJob*> waiting_;

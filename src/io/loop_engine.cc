@@ -274,6 +274,7 @@ int LoopEngine::turn() {
 
 void LoopEngine::run_once(int ms) {
   wait(ms);
+  count_turn();
   if (files_out_ > 0) {
     for (FileThreads* const threads : {&file_threads_, &call_threads_}) {
       if (threads->lacks_threads()) threads->retry();

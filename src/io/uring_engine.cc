@@ -36,6 +36,7 @@ struct UringSlot {
   bool stopping = false;  // the kernel has been asked to end it
   bool starved = false;   // the kernel had no buffer
   bool slow = false;      // more arrived than was read: no multishot any more
+  bool last = false;      // of a listener: not armed again
 
   [[nodiscard]] std::size_t unread() const noexcept { return arrived.size() - first; }
 };
@@ -267,6 +268,7 @@ bool UringEngine::begin_multishot(Op& op) {
   UringSlot& slot = slot_of(*op.socket, op.kind);
   if (take_arrived(slot, op)) return true;
   if (slot.armed || slot.starved) return false;
+  ASSERT(!slot.last);
   if (slot.slow && receive_directly(static_cast<ReceiveOp&>(op))) return true;
   arm(slot);
   return false;
@@ -288,6 +290,7 @@ bool UringEngine::receive_directly(ReceiveOp& op) {
 // Sets the result of `op` from what has arrived. Returns false if nothing has.
 bool UringEngine::take_arrived(UringSlot& slot, Op& op) {
   if (slot.unread() == 0) {
+    if (slot.last && !slot.armed) slot.ending = -ECANCELED;
     if (slot.ending == UringSlot::open) return false;
     op.state.result = slot.ending;
     // An accept may be retried once descriptors are free.
@@ -378,6 +381,18 @@ void UringEngine::deliver(UringSlot& slot) {
   } else if (!slot.armed && !slot.starved) {
     arm(slot);
   }
+}
+
+bool UringEngine::end_accepting(Socket& listener) {
+  UringSlot* const slot = listener.state.slot;
+  if (slot == nullptr) return false;
+  slot->last = true;
+  if (slot->armed && !std::exchange(slot->stopping, true)) {
+    cancel_in_kernel(key_of(slot, Tag::slot));
+  }
+  // Else the end of the multishot operation delivers.
+  if (!slot->armed) deliver(*slot);
+  return true;
 }
 
 void UringEngine::forget(Socket& socket) noexcept {

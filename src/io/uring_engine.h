@@ -44,6 +44,7 @@ class UringEngine final : public LoopEngine {
   ~UringEngine() override;
 
   void run() override;
+  [[nodiscard]] bool end_accepting(Socket& listener) override;
   bool pass(Engine& to, base::Fd& descriptor) override;
   base::Fd take_passed() override;
   int ring_descriptor() const noexcept override;

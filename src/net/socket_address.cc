@@ -70,4 +70,10 @@ Address local_address(int socket) { return ask(::getsockname, socket); }
 
 Address peer_address(int socket) { return ask(::getpeername, socket); }
 
+bool is_unix_socket(int socket) noexcept {
+  int domain = 0;
+  socklen_t size = sizeof domain;
+  return ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
+}
+
 }  // namespace h2server::net

@@ -10,4 +10,7 @@ namespace h2server::net {
 Address local_address(int socket);
 Address peer_address(int socket);
 
+// Also once the peer has reset the connection.
+bool is_unix_socket(int socket) noexcept;
+
 }  // namespace h2server::net

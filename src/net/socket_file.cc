@@ -94,9 +94,7 @@ Result<SocketFile, std::string> SocketFile::listen(int socket, const std::string
     error = bind_to(socket, *address);
   }
   if (error != 0) return failure(path, error);
-  std::error_code ignored;  // without a working directory the file stays when the server ends
-  made.path_ = std::filesystem::absolute(path, ignored).string();
-  made.file_ = base::Fd(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  made.hold(path);
   if (!made.file_.valid()) {
     error = errno;
     ::unlink(path.c_str());
@@ -105,6 +103,18 @@ Result<SocketFile, std::string> SocketFile::listen(int socket, const std::string
   if (mode != 0 && ::chmod(path.c_str(), mode) != 0) return failure(path, errno);
   if (::listen(socket, backlog) != 0) return failure(path, errno);
   return made;
+}
+
+SocketFile SocketFile::take_over(const std::string& path) {
+  SocketFile file;
+  file.hold(path);
+  return file;
+}
+
+void SocketFile::hold(const std::string& path) {
+  std::error_code ignored;  // without a working directory the file stays when the server ends
+  path_ = std::filesystem::absolute(path, ignored).string();
+  file_ = base::Fd(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
 }
 
 SocketFile::~SocketFile() {

@@ -18,13 +18,21 @@ class SocketFile {
   static Result<SocketFile, std::string> listen(int socket, const std::string& path, unsigned mode,
                                                 int backlog);
 
+  // Takes over the file of a socket that listens at `path`.
+  static SocketFile take_over(const std::string& path);
+
   SocketFile() = default;
   SocketFile(SocketFile&& other) noexcept = default;
   SocketFile& operator=(SocketFile&& other) = delete;
   // Removes the file, unless another server has replaced it.
   ~SocketFile();
 
+  // Leaves the file to another program, which listens on its socket.
+  void leave() noexcept { file_.close(); }
+
  private:
+  void hold(const std::string& path);
+
   std::string path_;  // absolute
   base::Fd file_;     // keeps the inode's number from being reused, so that a new file differs
 };

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -71,7 +72,39 @@ Task<bool> TcpTransport::acknowledged(std::size_t bytes_left, std::uint32_t time
   }
 }
 
+Task<Result<void>> TcpTransport::read_proxy_header(std::uint32_t timeout_ms) {
+  const std::int64_t until_ms = engine().now_ms() + timeout_ms;
+  std::string received;
+  for (;;) {
+    const std::int64_t left_ms = until_ms - engine().now_ms();
+    if (left_ms <= 0) co_return std::unexpected(Error{ETIMEDOUT, "PROXY protocol"});
+    Result<io::Lease> lease = co_await read(static_cast<std::uint32_t>(left_ms));
+    if (!lease) co_return std::unexpected(lease.error());
+    if (lease->empty()) co_return std::unexpected(Error{ECONNRESET, "PROXY protocol"});
+    received += lease->bytes();
+    ProxyHeader header = parse_proxy_header(received);
+    if (header.verdict == ProxyHeader::Verdict::malformed) {
+      co_return std::unexpected(Error{EPROTO, "PROXY protocol"});
+    }
+    if (header.verdict == ProxyHeader::Verdict::need_more) continue;
+    opening_ = std::make_unique<Opening>(received.substr(header.size), std::move(header.addresses));
+    co_return {};
+  }
+}
+
+// A lease has room for what one receive brings, which may be less than came with a header.
+Task<Result<io::Lease>> TcpTransport::take_early() {
+  io::Lease lease = engine().borrow();
+  std::string& early = opening_->early;
+  const std::size_t size = std::min(lease.room().size(), early.size());
+  early.copy(lease.room().data(), size);
+  lease.set_size(size);
+  early = early.substr(size);
+  co_return std::move(lease);
+}
+
 bool TcpTransport::has_unread() const noexcept {
+  if (opening_ != nullptr && !opening_->early.empty()) return true;
   int bytes = 0;
   return ::ioctl(socket_.fd(), FIONREAD, &bytes) == 0 && bytes > 0;
 }

@@ -40,6 +40,7 @@ TlsSession::TlsSession(const ssl_st& ssl)
     : version_(SSL_get_version(&ssl)),
       cipher_(SSL_get_current_cipher(&ssl)),
       server_name_(text_of(SSL_get_servername(&ssl, TLSEXT_NAMETYPE_host_name))),
+      resumed_(SSL_session_reused(&ssl) == 1),
       client_certificate_(SSL_get1_peer_certificate(&ssl)) {}
 
 TlsInfo TlsSession::info() const {

@@ -17,11 +17,15 @@ class TlsSession {
   explicit TlsSession(const ssl_st& ssl);
 
   [[nodiscard]] TlsInfo info() const;
+  [[nodiscard]] const std::string& server_name() const noexcept { return server_name_; }
+  [[nodiscard]] const char* version() const noexcept { return version_; }
+  [[nodiscard]] bool resumed() const noexcept { return resumed_; }
 
  private:
   const char* version_;
   const ssl_cipher_st* cipher_;  // OpenSSL's, never freed
   std::string server_name_;
+  bool resumed_;
   Certificate client_certificate_;  // null: none
 };
 

@@ -17,8 +17,11 @@ struct FreeBy {
   }
 };
 
+inline void free_chain(STACK_OF(X509) * chain) noexcept { sk_X509_pop_free(chain, X509_free); }
+
 using Key = std::unique_ptr<EVP_PKEY, FreeBy<EVP_PKEY_free>>;
 using Certificate = std::unique_ptr<X509, FreeBy<X509_free>>;
+using Chain = std::unique_ptr<STACK_OF(X509), FreeBy<free_chain>>;
 using Bio = std::unique_ptr<BIO, FreeBy<BIO_free_all>>;
 
 }  // namespace h2server::net

@@ -11,6 +11,7 @@
 
 #include "base/c_callback.h"
 #include "base/out_of_memory.h"
+#include "net/tls_challenges.h"
 
 namespace h2server::net {
 
@@ -43,6 +44,23 @@ int reason_of_failure() {
   ERR_clear_error();
   if (reason == ERR_R_MALLOC_FAILURE) base::out_of_memory();
   return reason;
+}
+
+HandshakeFailure failure_of(int reason) noexcept {
+  if (reason > SSL_AD_REASON_OFFSET) return HandshakeFailure::alert;
+  switch (reason) {
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+    case SSL_R_VERSION_TOO_LOW:
+    case SSL_R_NO_SHARED_CIPHER:
+    case SSL_R_NO_SUITABLE_KEY_SHARE:
+    case SSL_R_NO_SHARED_GROUPS:
+    case SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS:
+    case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+    case SSL_R_NO_APPLICATION_PROTOCOL:
+      return HandshakeFailure::no_common_choice;
+    default:
+      return HandshakeFailure::other;
+  }
 }
 
 }  // namespace
@@ -122,6 +140,7 @@ Task<Result<void>> TlsTransport::shake_hands(std::uint32_t timeout_ms) {
     const int error = verdict == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), verdict);
     const int reason = error == SSL_ERROR_SSL ? reason_of_failure() : 0;
     if (error == SSL_ERROR_NONE) ERR_clear_error();
+    if (reason != 0) failure_ = failure_of(reason);
     if (reason == SSL_R_HTTP_REQUEST) encrypted_.append(answer_to_plain_http);
     if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ) {
       co_await send_alert();
@@ -160,7 +179,8 @@ void TlsTransport::end_handshake(TlsHandover* handover) {
   unsigned size = 0;
   SSL_get0_alpn_selected(ssl_.get(), &name, &size);
   const std::string_view chosen(reinterpret_cast<const char*>(name), size);
-  for (const std::string_view known : {"h2", "http/1.1"}) {
+  for (const std::string_view known :
+       {std::string_view("h2"), std::string_view("http/1.1"), challenge_protocol}) {
     if (chosen == known) protocol_ = known;
   }
   session_.emplace(*ssl_);

@@ -6,6 +6,7 @@
 // of a turn leave together.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -21,6 +22,13 @@ struct ssl_st;
 
 namespace h2server::net {
 
+// Why TLS itself ended a handshake.
+enum class HandshakeFailure : std::uint8_t {
+  other,
+  alert,             // the client's: it does not trust the certificate, for one
+  no_common_choice,  // of versions, ciphers, groups or protocols
+};
+
 class TlsTransport final : public Transport {
  public:
   // `context` must outlive the transport.
@@ -30,7 +38,23 @@ class TlsTransport final : public Transport {
   // Must complete before any other call. After a TLS error, sends the alert and gives the peer up
   // to `linger_ms` to read it. Later reads do the same if they can't decrypt the peer's data.
   Task<Result<void>> handshake(std::uint32_t timeout_ms, std::uint32_t linger_ms);
-  // Returns the ALPN result: "h2", "http/1.1", or empty if the client offered nothing.
+  // Of the connection that it encrypts: to be called before the handshake.
+  [[nodiscard]] TcpTransport& tcp() noexcept { return tcp_; }
+  // Returns the name that the client asked for (SNI, RFC 6066, 3), or an empty text.
+  [[nodiscard]] std::string_view server_name() const noexcept {
+    return session_ ? session_->server_name() : std::string_view();
+  }
+  // Returns true if server_name() is that of the session, which the client may have resumed for
+  // another name against RFC 6066, 3: OpenSSL does not tell the new one with TLS 1.2.
+  [[nodiscard]] bool tells_old_name() const noexcept {
+    return resumed() && std::string_view(session_->version()) == "TLSv1.2";
+  }
+  // Of a handshake that failed with EPROTO.
+  [[nodiscard]] HandshakeFailure handshake_failure() const noexcept { return failure_; }
+  // Returns true if the handshake resumed a session.
+  [[nodiscard]] bool resumed() const noexcept { return session_ && session_->resumed(); }
+  // Returns the ALPN result: "h2", "http/1.1", or empty if the client offered nothing. After
+  // challenge_protocol, the client expects that the connection ends (RFC 8737, 3).
   [[nodiscard]] std::string_view protocol() const noexcept { return protocol_; }
 
   Read read(std::uint32_t timeout_ms) override { return read_plain(timeout_ms); }
@@ -45,6 +69,8 @@ class TlsTransport final : public Transport {
   void move_to(io::Engine& engine) noexcept override { tcp_.move_to(engine); }
   Address client() const override { return tcp_.client(); }
   Address server() const override { return tcp_.server(); }
+  bool is_unix_socket() const override { return tcp_.is_unix_socket(); }
+  unsigned listener() const noexcept override { return tcp_.listener(); }
   std::optional<TlsInfo> tls() const override {
     return session_ ? std::optional(session_->info()) : std::nullopt;
   }
@@ -80,6 +106,7 @@ class TlsTransport final : public Transport {
   coro::Event flushed_;  // set by the reader, awaited by the writer
   bool flushing_ = false;
   Ending ending_ = Ending::none;  // how the input ended
+  HandshakeFailure failure_ = HandshakeFailure::other;
 };
 
 }  // namespace h2server::net

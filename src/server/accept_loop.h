@@ -36,16 +36,23 @@ class AcceptLoop {
   // Runs until stop().
   Task<void> run();
   void stop();
+  // The same while another server accepts from the same socket: takes what waits there now, since
+  // the kernel may have woken this loop alone for it.
+  void retire();
 
  private:
+  Task<void> accept_all();
+  void take_rest();
   Task<bool> pause(std::uint32_t time_ms);  // returns false if stopped
 
   io::Socket listener_;
-  const bool cleartext_;
+  const ListenerKind kind_;
   std::function<bool(Accepted&)> take_;
   std::function<void()> shed_;
   io::Op* waiting_ = nullptr;
   bool stopped_ = false;
+  bool retires_ = false;
+  bool may_hold_ = false;  // stopped, and connections may have been accepted before
   ResourceExhaustion exhaustion_;
 };
 

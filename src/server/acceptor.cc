@@ -17,6 +17,11 @@ Result<void, std::string> Acceptor::start() {
       shared_.engine, [this](io::Engine& engine) { return run(engine); }, shared_.give_up);
 }
 
+void Acceptor::retire() noexcept {
+  retires_.store(true);
+  stop();
+}
+
 void Acceptor::stop() noexcept {
   stop_requested_.store(true);
   thread_.wake();
@@ -37,7 +42,10 @@ Task<void> Acceptor::run(io::Engine& engine) {
     io::WokenOp woken(engine);
     co_await woken;
   }
-  for (AcceptLoop& loop : loops) loop.stop();
+  for (AcceptLoop& loop : loops) {
+    if (retires_.load()) loop.retire();
+    else loop.stop();
+  }
   co_await accepting.join();
 }
 

@@ -23,6 +23,8 @@ class Acceptor {
 
   Result<void, std::string> start();
   void stop() noexcept;
+  // The same while another server accepts from the same sockets.
+  void retire() noexcept;
   void join() { thread_.join(); }
 
   [[nodiscard]] const Balancer& balancer() const noexcept { return balancer_; }
@@ -36,6 +38,7 @@ class Acceptor {
   std::deque<Worker>& workers_;
   Balancer balancer_;
   std::atomic<bool> stop_requested_{false};
+  std::atomic<bool> retires_{false};
   EngineThread thread_;
 };
 

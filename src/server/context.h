@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/networks.h"
 #include "base/pool.h"
 #include "file/folder.h"
 #include "h2server/limits.h"
@@ -18,27 +19,32 @@
 #include "io/choose.h"
 #include "io/engine.h"
 #include "io/job_pool.h"
-#include "net/tls_context.h"
+#include "net/tls_current.h"
+#include "server/accepted.h"
 #include "server/admission.h"
 #include "server/counters.h"
 #include "server/give_up.h"
+#include "server/observation.h"
 
 namespace h2server::server {
 
-// Immutable while the server runs.
+// Immutable while the server runs, but for what is thread-safe.
 struct SharedContext {
   http::Router router;
   std::unique_ptr<http::Composition> composition;  // beside the router; may be null
   Limits limits;
-  mutable http::WindowBudget windows{0};       // thread-safe; filled by start()
-  std::shared_ptr<const net::TlsContext> tls;  // null: no listener has TLS
-  std::shared_ptr<const file::Folder> root;    // of load_file_from_filecache(); may be null
+  mutable http::WindowBudget windows{0};     // thread-safe; filled by start()
+  net::CurrentTls tls;                       // thread-safe; empty: no listener has TLS
+  std::shared_ptr<const file::Folder> root;  // of load_file_from_filecache(); may be null
+  base::Networks trusted_proxies;
   std::uint32_t drain_ms_max = 10'000;
-  mutable Admission admission;         // thread-safe
-  mutable GiveUp give_up;              // thread-safe
-  mutable io::JobPool blocking_calls;  // thread-safe; of run_blocking()
+  mutable Admission admission;               // thread-safe
+  std::unique_ptr<Observation> observation;  // null: nobody observes
+  mutable GiveUp give_up;                    // thread-safe
+  mutable io::JobPool blocking_calls;        // thread-safe; of run_blocking()
   Http2Implementation http2 = Http2Implementation::native;
-  bool foreign_loop = false;  // the worker runs on the thread that calls Server::poll()
+  ListenerKind usual_listener;  // the first one's
+  bool foreign_loop = false;    // the worker runs on the thread that calls Server::poll()
   io::EngineKind engine = io::EngineKind::epoll;  // of workers that have an event loop
 };
 
@@ -48,6 +54,8 @@ struct WorkerContext {
       : shared(all),
         engine(own),
         counters(counted),
+        observation(all.observation != nullptr ? &all.observation->join(counted.requests)
+                                               : nullptr),
         server_context{.router = all.router,
                        .limits = all.limits,
                        .streams = &counted.streams,
@@ -61,6 +69,7 @@ struct WorkerContext {
   // system lacks descriptors. Empty if `engine` has a loop.
   std::function<io::Engine*()> make_loop;
   WorkerCounters& counters;
+  WorkerObservation* observation;  // null: nobody observes
   http::ServerContext server_context;
   base::Pool<http::h1::H1Exchange> h1_exchanges;
   base::Pool<http::h2::H2Exchange> h2_exchanges;

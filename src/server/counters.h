@@ -15,6 +15,8 @@ struct alignas(64) WorkerCounters {
   base::Counter accepted;     // connections since the start
   base::Counter connections;  // open connections
   base::Counter streams;      // open HTTP/2 streams
+  base::Counter turns;        // of its event loop
+  base::Counter requests;     // that have ended, if somebody observes
   // The pattern of the last request's route; null if there was none.
   std::atomic<const std::string*> last_route{nullptr};
 };

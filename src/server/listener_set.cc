@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "io/loop_engine.h"
+#include "net/listener.h"
 
 namespace h2server::server {
 
@@ -36,6 +37,7 @@ ListenerSet::ListenerSet(std::vector<ListeningSocket> listeners, int stop)
     : listeners_(std::move(listeners)), stop_(stop) {
   watched_.push_back({.fd = stop, .events = POLLIN, .revents = 0});
   for (const ListeningSocket& listener : listeners_) {
+    net::bound_accept(listener.socket.get());
     watched_.push_back({.fd = listener.socket.get(), .events = POLLIN, .revents = 0});
   }
 }
@@ -67,7 +69,7 @@ Accepted ListenerSet::try_listeners() {
                 watched_.end());
     const auto accepting = std::ranges::find(
         listeners_, listener, [](const ListeningSocket& one) { return one.socket.get(); });
-    return {base::Fd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)), accepting->cleartext};
+    return {base::Fd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)), accepting->kind};
   }
   return {};
 }

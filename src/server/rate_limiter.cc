@@ -2,12 +2,17 @@
 
 #include <algorithm>
 
+#include "base/out_of_memory.h"
+
 namespace h2server::server {
 
 RateLimiter::RateLimiter(const RateLimiterLimits& limits)
     : ns_per_token_(limits.ns_per_token),
       debt_ns_max_(limits.ns_per_token * (std::int64_t{limits.burst_max} - 1)),
-      groups_((limits.keys_max + group_size - 1) / group_size) {}
+      group_count_((limits.keys_max + group_size - 1) / group_size),
+      groups_(static_cast<Group*>(std::calloc(group_count_, sizeof(Group)))) {
+  if (groups_ == nullptr) base::out_of_memory();
+}
 
 RateLimiter::Bucket& RateLimiter::find(Group& group, std::uint64_t hash) noexcept {
   const auto known = std::ranges::find(group, hash, &Bucket::hash);
@@ -18,7 +23,7 @@ RateLimiter::Bucket& RateLimiter::find(Group& group, std::uint64_t hash) noexcep
 }
 
 std::int64_t RateLimiter::take(std::uint64_t hash, std::int64_t now_ns) noexcept {
-  const std::size_t index = hash % groups_.size();
+  const std::size_t index = hash % group_count_;
   const std::lock_guard lock(mutexes_[index % mutexes_.size()]);
   Bucket& bucket = find(groups_[index], hash);
   const std::int64_t full_at_ns = std::max(bucket.full_at_ns, now_ns);
@@ -29,7 +34,7 @@ std::int64_t RateLimiter::take(std::uint64_t hash, std::int64_t now_ns) noexcept
 }
 
 std::int64_t RateLimiter::wait_ns(std::uint64_t hash, std::int64_t now_ns) noexcept {
-  const std::size_t index = hash % groups_.size();
+  const std::size_t index = hash % group_count_;
   const std::lock_guard lock(mutexes_[index % mutexes_.size()]);
   const auto known = std::ranges::find(groups_[index], hash, &Bucket::hash);
   if (known == groups_[index].end()) return 0;
@@ -37,7 +42,7 @@ std::int64_t RateLimiter::wait_ns(std::uint64_t hash, std::int64_t now_ns) noexc
 }
 
 void RateLimiter::charge(std::uint64_t hash, std::int64_t now_ns) noexcept {
-  const std::size_t index = hash % groups_.size();
+  const std::size_t index = hash % group_count_;
   const std::lock_guard lock(mutexes_[index % mutexes_.size()]);
   Bucket& bucket = find(groups_[index], hash);
   bucket.full_at_ns = std::max(bucket.full_at_ns, now_ns) + ns_per_token_;

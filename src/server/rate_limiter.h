@@ -11,8 +11,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <mutex>
-#include <vector>
 
 namespace h2server::server {
 
@@ -46,7 +47,13 @@ class RateLimiter {
 
   const std::int64_t ns_per_token_;
   const std::int64_t debt_ns_max_;  // of a bucket that has a token left
-  std::vector<Group> groups_;
+  struct Free {
+    void operator()(Group* groups) const noexcept { std::free(groups); }
+  };
+
+  const std::size_t group_count_;
+  // By calloc(): zeros that take no memory before they are used. A thousand sites may have limits.
+  const std::unique_ptr<Group[], Free> groups_;
   std::array<std::mutex, 16> mutexes_;  // of groups, by their index: workers seldom meet
 };
 

@@ -72,23 +72,29 @@ constexpr SchemeKind kinds[] = {
 
 }  // namespace
 
-Scheme::Listening Scheme::listen(const ListenerOptions& listener, bool reuse_port) {
+Scheme::Listening Scheme::listen(const ListenerOptions& listener, std::size_t number,
+                                 bool reuse_port) {
   Result<std::vector<net::Listener>, std::string> opened = open_listeners(listener, reuse_port);
   if (!opened) return std::unexpected(std::move(opened.error()));
   std::vector<ListeningSocket> sockets;
+  const auto first = static_cast<std::ptrdiff_t>(addresses_.size());
   for (net::Listener& one : *opened) {
-    addresses_.push_back(std::move(one.address));
+    // Sockets of one port have one address.
+    if (std::ranges::find(addresses_.begin() + first, addresses_.end(), one.address) ==
+        addresses_.end()) {
+      addresses_.push_back(std::move(one.address));
+    }
     socket_files_.push_back(std::move(one.file));
-    sockets.push_back(
-        {std::move(one.socket), listener.cleartext, /*inherited=*/listener.descriptor != -1});
+    sockets.push_back({std::move(one.socket), kind_of(listener, number),
+                       /*inherited=*/!listener.descriptors.empty()});
   }
   return sockets;
 }
 
 Scheme::Listening Scheme::listen(const std::vector<ListenerOptions>& listeners) {
   std::vector<ListeningSocket> all;
-  for (const ListenerOptions& listener : listeners) {
-    Listening sockets = listen(listener, false);
+  for (std::size_t number = 0; number < listeners.size(); ++number) {
+    Listening sockets = listen(listeners[number], number, false);
     if (!sockets) return sockets;
     std::ranges::move(*sockets, std::back_inserter(all));
   }

@@ -11,6 +11,7 @@
 #include "h2server/connection_info.h"
 #include "h2server/options.h"
 #include "h2server/result.h"
+#include "h2server/status.h"
 #include "net/socket_file.h"
 #include "server/accepted.h"
 #include "server/context.h"
@@ -39,6 +40,9 @@ class Scheme {
   virtual Result<void, std::string> start() = 0;
   // Stops accepting and drains; a second call cancels what still runs. Once started.
   virtual void stop() noexcept = 0;
+  // Stops accepting and lets connections end in their time, see Server::retire(). Before stop().
+  // Returns false if the scheme can't do it.
+  virtual bool retire() noexcept { return false; }
   // Waits until everything has ended after stop(). Returns false if it gave up (see GiveUp) and
   // logged what still runs: the scheme and what it uses must then never be destroyed.
   [[nodiscard]] virtual bool join() = 0;
@@ -56,6 +60,8 @@ class Scheme {
   void remove_socket_files() noexcept { socket_files_.clear(); }
   // Lines for the operator on the load. Any thread, once started.
   [[nodiscard]] virtual std::string report() const = 0;
+  // The numbers of its workers; none if it blocks. Any thread, once started.
+  [[nodiscard]] virtual std::vector<ServerStatus::Worker> workers() const { return {}; }
   // A line for the operator on what was noteworthy, or empty.
   [[nodiscard]] virtual std::string summary() const { return {}; }
 
@@ -66,8 +72,8 @@ class Scheme {
   Listening listen(const std::vector<ListenerOptions>& listeners);
   // The same for a scheme that blocks: opens the signal, too, by which it is stopped.
   Listening listen(const std::vector<ListenerOptions>& listeners, StopSignal& stop);
-  // The same for one of the options. `reuse_port` is for TCP only.
-  Listening listen(const ListenerOptions& listener, bool reuse_port);
+  // The same for one of the options, with its number. `reuse_port` is for TCP only.
+  Listening listen(const ListenerOptions& listener, std::size_t number, bool reuse_port);
 
  private:
   std::vector<Address> addresses_;

@@ -1,10 +1,12 @@
 #include "server/serve_connection.h"
 
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/assert.h"
+#include "http/answer.h"
 #include "http/h1/connection.h"
 #include "http/h2/connection.h"
 #include "net/tcp_transport.h"
@@ -25,6 +27,7 @@ class Undecided final : private http::Drainable {
 
  private:
   void drain() override { transport_.cancel_read(); }
+  void retire() override {}  // its first request may be on its way
   void cancel() override {}  // it has no exchange
   void shed() override { transport_.cancel_read(); }
   void name_unfinished(std::vector<std::string>&) const override {}
@@ -62,60 +65,143 @@ Task<std::unique_ptr<Opening>> read_opening(WorkerContext& worker, net::Transpor
   }
 }
 
+// Takes the header of the PROXY protocol. Returns false if there is none, or one of a peer that is
+// not trusted.
+Task<bool> take_proxy_header(WorkerContext& worker, net::TcpTransport& transport) {
+  const Undecided undecided(transport, worker.server_context.connections);
+  const std::string peer = transport.client().host;  // empty also once it has reset the connection
+  const bool trusted =
+      peer.empty() ? transport.is_unix_socket() : worker.shared.trusted_proxies.contains(peer);
+  if (!trusted) co_return false;
+  const Result<void> read = co_await transport.read_proxy_header(worker.shared.limits.head_ms_max);
+  co_return read.has_value();
+}
+
 Task<void> serve_http1(WorkerContext& worker, net::Transport& transport,
-                       std::unique_ptr<Opening> opening, bool encrypted) {
-  http::h1::Connection connection(transport, worker.server_context, worker.h1_exchanges, encrypted,
+                       std::unique_ptr<Opening> opening, http::ConnectionTraits traits) {
+  http::h1::Connection connection(transport, worker.server_context, worker.h1_exchanges, traits,
                                   std::move(opening->early), std::move(opening->first));
   opening.reset();
   co_await connection.run();
 }
 
 Task<void> serve_http2(WorkerContext& worker, net::Transport& transport,
-                       std::unique_ptr<Opening> opening, bool encrypted) {
+                       std::unique_ptr<Opening> opening, http::ConnectionTraits traits) {
   if (worker.make_loop) {
     io::Engine* const loop = worker.make_loop();
     if (loop == nullptr) co_return;
     transport.move_to(*loop);
   }
   http::h2::Connection connection(transport, worker.server_context, worker.h2_exchanges,
-                                  worker.shared.http2, encrypted);
+                                  worker.shared.http2, traits);
   connection.take(opening->early);
   connection.take(opening->first.bytes());
   opening.reset();
   co_await connection.run();
 }
 
+using Record = std::unique_ptr<ConnectionRecord>;
+
+// Returns the client's address for what observes the connection. It is asked for at the start: a
+// client that resets its connection has none any more.
+Address client_of(const WorkerContext& worker, const net::Transport& transport) {
+  return worker.observation != nullptr ? transport.client() : Address();
+}
+
+// Returns null if nobody observes.
+Record observe(WorkerContext& worker, const net::Transport& transport, Address client, bool http2) {
+  if (worker.observation == nullptr) return nullptr;
+  return worker.observation->observe(
+      transport, std::move(client),
+      http2 ? observe::Protocol::http_2 : observe::Protocol::http_1_1);
+}
+
+void count_handshake(WorkerContext& worker, const net::TlsTransport& transport, int error) {
+  if (worker.observation == nullptr) return;
+  observe::Handshake result =
+      transport.resumed() ? observe::Handshake::resumed : observe::Handshake::full;
+  if (error == ETIMEDOUT) result = observe::Handshake::timed_out;
+  if (error == ECONNRESET) result = observe::Handshake::client_left;
+  if (error != 0 && error != ETIMEDOUT && error != ECONNRESET) {
+    switch (transport.handshake_failure()) {
+      case net::HandshakeFailure::alert:
+        result = observe::Handshake::refused_by_client;
+        break;
+      case net::HandshakeFailure::no_common_choice:
+        result = observe::Handshake::no_common_choice;
+        break;
+      case net::HandshakeFailure::other:
+        result = observe::Handshake::failed;
+        break;
+    }
+  }
+  worker.observation->count(result);
+}
+
+http::ConnectionTraits traits_of(WorkerContext& worker, const net::TlsTransport& transport) {
+  http::ConnectionTraits traits{.encrypted = true};
+  const http::Composition* const composition = worker.server_context.composition;
+  if (composition == nullptr || composition->hosts.empty()) return traits;
+  // A resumed session of TLS 1.2 tells the name of the first handshake.
+  traits.names_host = !transport.server_name().empty() && !transport.tells_old_name();
+  traits.named = composition->hosts.find(transport.server_name());
+  return traits;
+}
+
 // The ticket lives in the coroutine frame, so it is released when the connection ends.
 
-Task<void> serve_tls(WorkerContext& worker, base::Fd connection, Admission::Ticket /*ticket*/) {
+Task<void> serve_tls(WorkerContext& worker, Accepted connection, Admission::Ticket /*ticket*/) {
   const base::Counted open(worker.counters.connections);
-  ASSERT(worker.shared.tls != nullptr);
-  net::TlsTransport transport(worker.engine, std::move(connection), *worker.shared.tls);
+  const std::shared_ptr<const net::TlsContext> tls = worker.shared.tls.get();
+  ASSERT(tls != nullptr);
+  net::TlsTransport transport(worker.engine, std::move(connection.socket), *tls);
+  transport.tcp().set_listener(connection.kind.number);
+  if (connection.kind.proxy_protocol) {
+    const bool begun = co_await take_proxy_header(worker, transport.tcp());
+    if (!begun) co_return;
+  }
+  const Address client = client_of(worker, transport);
   {
     const Undecided undecided(transport, worker.server_context.connections);
     const Limits& limits = worker.shared.limits;
     const Result<void> shaken =
         co_await transport.handshake(limits.handshake_ms_max, limits.linger_ms_max);
+    count_handshake(worker, transport, shaken ? 0 : shaken.error().code);
     if (!shaken) co_return;
+    if (transport.protocol() == net::challenge_protocol) {  // the certificate was the answer
+      co_await transport.finish(limits.linger_ms_max);
+      co_return;
+    }
   }
+  http::ConnectionTraits traits = traits_of(worker, transport);
+  const Record record = observe(worker, transport, client, transport.protocol() == "h2");
+  traits.observer = record.get();
   auto opening = std::make_unique<Opening>();
   if (transport.protocol() == "h2") {
-    co_await serve_http2(worker, transport, std::move(opening), true);
+    co_await serve_http2(worker, transport, std::move(opening), traits);
   } else {
-    co_await serve_http1(worker, transport, std::move(opening), true);
+    co_await serve_http1(worker, transport, std::move(opening), traits);
   }
 }
 
-Task<void> serve_cleartext(WorkerContext& worker, base::Fd connection,
+Task<void> serve_cleartext(WorkerContext& worker, Accepted connection,
                            Admission::Ticket /*ticket*/) {
   const base::Counted open(worker.counters.connections);
-  net::TcpTransport transport(worker.engine, std::move(connection));
+  net::TcpTransport transport(worker.engine, std::move(connection.socket));
+  transport.set_listener(connection.kind.number);
+  if (connection.kind.proxy_protocol) {
+    const bool begun = co_await take_proxy_header(worker, transport);
+    if (!begun) co_return;
+  }
+  const Address client = client_of(worker, transport);
   std::unique_ptr<Opening> opening = co_await read_opening(worker, transport);
   if (opening == nullptr) co_return;
+  const Record record = observe(worker, transport, client, opening->http2);
+  const http::ConnectionTraits traits{.observer = record.get()};
   if (opening->http2) {
-    co_await serve_http2(worker, transport, std::move(opening), false);
+    co_await serve_http2(worker, transport, std::move(opening), traits);
   } else {
-    co_await serve_http1(worker, transport, std::move(opening), false);
+    co_await serve_http1(worker, transport, std::move(opening), traits);
   }
 }
 
@@ -123,9 +209,9 @@ Task<void> serve_cleartext(WorkerContext& worker, base::Fd connection,
 
 Task<void> serve_connection(WorkerContext& worker, Accepted connection, Admission::Ticket ticket) {
   worker.counters.accepted.up();
-  return connection.cleartext
-             ? serve_cleartext(worker, std::move(connection.socket), std::move(ticket))
-             : serve_tls(worker, std::move(connection.socket), std::move(ticket));
+  return connection.kind.cleartext
+             ? serve_cleartext(worker, std::move(connection), std::move(ticket))
+             : serve_tls(worker, std::move(connection), std::move(ticket));
 }
 
 }  // namespace h2server::server

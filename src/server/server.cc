@@ -28,6 +28,7 @@
 #include "server/scheme.h"
 #include "server/server_state.h"
 #include "server/system_limits.h"
+#include "server/ticket_key_file.h"
 
 namespace h2server {
 
@@ -63,9 +64,10 @@ class BlockedSignals {
 
 using Tls = std::shared_ptr<const net::TlsContext>;
 
-// Returns null if the server uses no TLS.
+// Returns null if the server uses no TLS. `previous` may be null, too.
 Result<Tls, std::string> open_tls(const ServerOptions& options,
-                                  const std::vector<ListenerOptions>& listeners) {
+                                  const std::vector<ListenerOptions>& listeners,
+                                  const net::TlsContext* previous) {
   const bool asks = options.client_certificates != ClientCertificates::none;
   if (asks && options.client_ca_file.empty()) {
     return std::unexpected("client_certificates need client_ca_file: the authorities to trust");
@@ -77,15 +79,16 @@ Result<Tls, std::string> open_tls(const ServerOptions& options,
     if (asks) return std::unexpected("client_certificates need TLS, and the server is cleartext");
     return Tls();
   }
-  std::optional<net::TlsClients> clients;
-  if (asks) {
-    clients = {.ca_file = options.client_ca_file,
-               .required = options.client_certificates == ClientCertificates::required};
+  net::TlsOptions wanted = net::tls_options_of(options);
+  for (const std::string& file : options.ticket_key_files) {
+    Result<std::string, std::string> secret = server::read_ticket_key(file);
+    if (!secret) return std::unexpected(std::move(secret.error()));
+    wanted.ticket_secrets.push_back(*std::move(secret));
   }
-  Result<Tls, std::string> tls =
-      net::TlsContext::open(options.certificate_file, options.key_file, options.key_passphrase,
-                            clients, options.tls_record_layer);
-  if (tls && !(*tls)->warning().empty()) base::log_warning("{}", (*tls)->warning());
+  if (previous != nullptr) wanted.passphrase = {};  // nobody waits to be asked
+  Result<Tls, std::string> tls = net::TlsContext::open(wanted, previous);
+  if (!tls) return tls;
+  for (const std::string& warning : (*tls)->warnings()) base::log_warning("{}", warning);
   return tls;
 }
 
@@ -147,6 +150,15 @@ void Server::State::print_report() const {
   for (std::string line; std::getline(lines, line);) base::log_info("{}", line);
 }
 
+// Called by a program that has renamed them.
+void Server::State::reopen_logs() const {
+  if (const int error = base::reopen_log(); error != 0) {
+    base::log_error("can't open the error log anew: {}", std::strerror(error));
+  }
+  const std::lock_guard lock(mutex);
+  if (shared->observation != nullptr) shared->observation->reopen_logs();
+}
+
 // Waits until a signal asks to stop. Returns false if the scheme has failed instead.
 bool Server::State::wait_for_stop(const sigset_t& signals) const {
   for (;;) {
@@ -154,6 +166,8 @@ bool Server::State::wait_for_stop(const sigset_t& signals) const {
     ::sigwait(&signals, &signal);
     if (signal == SIGUSR1) {
       print_report();
+    } else if (signal == SIGHUP) {
+      reopen_logs();
     } else if (signal != SIGCHLD) {
       return true;
     } else if (scheme->failed()) {
@@ -191,6 +205,8 @@ void Server::State::end(bool all_ended) {
   const std::string summary = scheme->summary();
   if (!summary.empty()) base::log_warning("{}", summary);
   scheme->remove_socket_files();
+  if (shared->observation != nullptr) shared->observation->stop();
+  base::flush_log();
   // Destroyed without the lock: what was posted and not called may use the server.
   std::unique_ptr<server::Scheme> ended;
   const std::lock_guard lock(mutex);
@@ -247,9 +263,18 @@ Result<void, std::string> Server::start() {
   if (Result<void, std::string> prepared = state_->prepare(); !prepared) return prepared;
   Result<std::vector<ListenerOptions>, std::string> listeners = server::listeners_of(options);
   if (!listeners) return std::unexpected(std::move(listeners.error()));
-  auto tls = open_tls(options, *listeners);
+  Result<base::Networks, std::string> trusted = base::Networks::parse(options.trusted_proxies);
+  if (!trusted) return std::unexpected("trusted_proxies: " + trusted.error());
+  shared.trusted_proxies = *std::move(trusted);
+  shared.usual_listener = server::kind_of(listeners->front(), 0);
+  auto observation = server::Observation::open(options, shared.composition.get(),
+                                               server::kind_of(options.scheme).blocking);
+  if (!observation) return std::unexpected(std::move(observation.error()));
+  shared.observation = *std::move(observation);
+  auto tls = open_tls(options, *listeners, state_->previous_tls.get());
   if (!tls) return std::unexpected(tls.error());
-  shared.tls = *std::move(tls);
+  shared.tls.set(*std::move(tls));
+  state_->previous_tls.reset();
   if (!http::h2::is_built_in(options.http2)) {
     return std::unexpected("this build has no libnghttp2: it was made without H2SERVER_NGHTTP2");
   }
@@ -273,7 +298,7 @@ Result<void, std::string> Server::start() {
   std::unique_ptr<server::Scheme> scheme =
       kind.make(shared, scheme_options(kind, options, *std::move(listeners)));
   // The new threads leave the operator's signals to the program's own threads.
-  const BlockedSignals blocked(set_of({SIGINT, SIGTERM, SIGUSR1, SIGCHLD}), set_of({}));
+  const BlockedSignals blocked(set_of({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD}), set_of({}));
   Result<void, std::string> started = scheme->start();
   if (!started) return started;
   state_->addresses = scheme->addresses();
@@ -282,6 +307,29 @@ Result<void, std::string> Server::start() {
   state_->scheme = std::move(scheme);
   state_->mailboxes = state_->scheme->mailboxes();
   state_->start_early_tasks();
+  return {};
+}
+
+void Server::resume_sessions_of(const Server& other) {
+  state_->check_not_running();
+  const std::lock_guard lock(other.state_->mutex);
+  state_->previous_tls =
+      other.state_->shared != nullptr ? other.state_->shared->tls.get() : nullptr;
+}
+
+Result<void, std::string> Server::reload_certificates() {
+  const std::lock_guard turn(state_->certificates_mutex);
+  const Tls previous = state_->shared != nullptr ? state_->shared->tls.get() : nullptr;
+  if (previous == nullptr) return {};
+  const ServerOptions& options = state_->options;
+  if (options.scheme == ServerScheme::process_per_connection) {
+    return std::unexpected("a process for each connection can't be told; restart the server");
+  }
+  const Result<std::vector<ListenerOptions>, std::string> listeners = server::listeners_of(options);
+  if (!listeners) return std::unexpected(listeners.error());
+  Result<Tls, std::string> tls = open_tls(options, *listeners, previous.get());
+  if (!tls) return std::unexpected(std::move(tls.error()));
+  state_->shared->tls.set(*std::move(tls));
   return {};
 }
 
@@ -311,6 +359,17 @@ std::string Server::report() const {
   return state_->scheme == nullptr ? std::string() : state_->scheme->report();
 }
 
+bool Server::failed() noexcept { return state_->scheme != nullptr && state_->scheme->failed(); }
+
+void Server::retire() noexcept {
+  {
+    const std::lock_guard lock(state_->mutex);
+    const bool runs = state_->scheme != nullptr && state_->stops == 0;
+    if (!runs || state_->scheme->retire()) return;
+  }
+  stop();
+}
+
 void Server::stop() noexcept {
   const std::lock_guard lock(state_->mutex);
   if (state_->scheme == nullptr) return;
@@ -333,8 +392,8 @@ Result<void, std::string> Server::run(const std::function<void()>& started) {
         std::string("run() has a loop of its own: a foreign loop calls start()"));
   }
   // Blocked before the threads start, so that they inherit the mask and sigwait() gets the signals.
-  const sigset_t signals = set_of({SIGINT, SIGTERM, SIGUSR1, SIGCHLD});
-  const sigset_t while_stopping = set_of({SIGINT, SIGTERM, SIGUSR1});
+  const sigset_t signals = set_of({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD});
+  const sigset_t while_stopping = set_of({SIGINT, SIGTERM, SIGHUP, SIGUSR1});
   const BlockedSignals blocked(signals, while_stopping);
   Result<void, std::string> begun = start();
   if (!begun) return begun;

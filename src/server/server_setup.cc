@@ -56,6 +56,13 @@ bool hand_over(io::Mailbox& mailbox, std::unique_ptr<Posted>& posted) {
   return true;
 }
 
+// Throws std::invalid_argument for rules that make no sense.
+http::PathRewrites rewrites_of(const std::vector<Rewrite>& rules) {
+  auto made = http::PathRewrites::make(rules);
+  if (!made) throw std::invalid_argument("a rewrite makes no sense: " + made.error());
+  return *std::move(made);
+}
+
 }  // namespace
 
 // --- routes -----------------------------------------------------------------------------------
@@ -113,19 +120,41 @@ void Server::State::add_route(const std::string& host, Method method, std::strin
   check_not_running();
   if (handler.empty()) throw std::invalid_argument("the handler has no function");
   http::Router* router = &shared->router;
-  if (!host.empty()) router = &composition().make_router(host);
+  if (!host.empty()) router = &host_routes({&host, 1}).router;
   const Result<void, std::string> added = router->add(method, pattern, handler, chain);
   if (!added) throw std::invalid_argument(added.error());
 }
 
 Routes& Server::routes() noexcept { return state_->routes; }
 
-Routes Server::host(std::string_view name) {
-  if (name.empty() || name.find_first_of("/ ") != std::string_view::npos)
-    throw std::invalid_argument("not a host: " + std::string(name));
-  return Routes(
-      *state_, std::string(name),
-      state_->shared->composition != nullptr ? state_->shared->composition->chain : nullptr);
+// Throws std::invalid_argument for names of different hosts.
+http::HostRoutes& Server::State::host_routes(std::span<const std::string> names) {
+  http::HostRoutes* const host = composition().hosts.add(names);
+  if (host == nullptr) throw std::invalid_argument("names of different hosts: " + names.front());
+  return *host;
+}
+
+Routes Server::host(std::string_view name) { return hosts({std::string(name)}); }
+
+Routes Server::hosts(const std::vector<std::string>& names) {
+  if (names.empty()) throw std::invalid_argument("a host without a name");
+  for (const std::string& name : names) {
+    const std::string_view fixed = std::string_view(name).substr(name.starts_with("*.") ? 2 : 0);
+    if (fixed.empty() || fixed.find_first_of("/ *") != fixed.npos || fixed.starts_with('.')) {
+      throw std::invalid_argument("not a host: " + name);
+    }
+  }
+  state_->host_routes(names);
+  return Routes(*state_, names.front(), state_->shared->composition->chain);
+}
+
+void Server::rewrite(const std::vector<Rewrite>& rules) {
+  state_->composition().rewrites = rewrites_of(rules);
+}
+
+void Server::rewrite(std::string_view host, const std::vector<Rewrite>& rules) {
+  const std::string name(host);
+  state_->host_routes({&name, 1}).rewrites = rewrites_of(rules);
 }
 
 void Server::use(Middleware middleware) {

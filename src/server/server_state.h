@@ -4,6 +4,7 @@
 #include <csignal>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct Server::State final : RouteSink {
   std::unique_ptr<server::Scheme> scheme;  // once started
   unsigned stops = 0;                      // calls of stop()
   mutable std::mutex mutex;                // any thread may call stop(), report(), spawn(), post()
+  std::mutex certificates_mutex;           // one thread at a time loads them
+  std::shared_ptr<const net::TlsContext> previous_tls;  // of resume_sessions_of(), for start()
   std::vector<Address> addresses;
   Engine engine;
   Routes routes{*this, "", nullptr};
@@ -31,6 +34,8 @@ struct Server::State final : RouteSink {
                  const Handler& handler, const MiddlewareChainRef& chain) override;
   // The composition, to be changed.
   http::Composition& composition();
+  // The routes of a host, which is made if it is new.
+  http::HostRoutes& host_routes(std::span<const std::string> names);
   io::Mailbox& next_mailbox() noexcept;
   void start_early_tasks();
 
@@ -38,6 +43,7 @@ struct Server::State final : RouteSink {
   Result<void, std::string> prepare();
 
   void print_report() const;
+  void reopen_logs() const;
   bool wait_for_stop(const sigset_t& signals) const;
   bool join_until_second_signal(Server& server, const sigset_t& signals) const;
   void end(bool all_ended);

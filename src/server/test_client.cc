@@ -180,7 +180,7 @@ Task<void> TestExchange::State::serve() {
   const server::SharedContext& shared = *client.server.shared;
   const http::ServerContext context{
       .router = shared.router, .limits = shared.limits, .composition = shared.composition.get()};
-  if (http::find_handler(context, exchange)) {
+  if (http::find_handler(context, {}, exchange)) {
     exchange.request.emplace(exchange.head, exchange.params, &incoming, &exchange.stop);
     std::optional<Response> at_once = http::answer_at_once(exchange, http::Begin::coroutines);
     if (at_once) {

@@ -27,8 +27,6 @@ std::vector<std::string> in_lines(std::vector<std::string> names) {
   return names;
 }
 
-bool usually_cleartext(const SharedContext& shared) { return shared.tls == nullptr; }
-
 }  // namespace
 
 class Worker::WorkerLoop {
@@ -38,6 +36,8 @@ class Worker::WorkerLoop {
         engine_(engine),
         services_(WorkerServices::add_to(engine, worker.shared_)),
         context_(worker.shared_, engine, worker.counters_) {
+    services_.set_connections(context_.server_context.connections);
+    engine.count_turns(worker.counters_.turns);
     for (ListeningSocket& listener : worker.listeners_) {
       accept_loops_.emplace_back(
           engine, std::move(listener),
@@ -52,9 +52,7 @@ class Worker::WorkerLoop {
   Task<void> run() {
     TaskGroup accepting;
     for (AcceptLoop& loop : accept_loops_) accepting.start(loop.run());
-    // Connections handed over before stop() are served too.
-    while (worker_.stops_requested_.load() == 0 ||
-           (worker_.stops_requested_.load() == 1 && worker_.waiting() > 0)) {
+    while (takes_connections()) {
       io::WokenOp woken(engine_);
       co_await woken;
       take_handed_over();
@@ -62,24 +60,36 @@ class Worker::WorkerLoop {
         context_.server_context.connections.shed_longest_idle();
     }
     take_handed_over();  // after a second stop(): to be cancelled
-    for (AcceptLoop& loop : accept_loops_) loop.stop();
+    const bool retires = worker_.stops_requested_.load() == 0;
+    for (AcceptLoop& loop : accept_loops_) {
+      if (retires) loop.retire();
+      else loop.stop();
+    }
     co_await accepting.join();
     accept_loops_.clear();  // closes the listeners
     TaskGroup watching;
-    watching.start(watch_clock());
+    watching.start(retires ? watch_retirement() : watch_clock());
     watching.start(watch_requests());
     services_.drain();
-    context_.server_context.connections.drain();
+    if (!retires) context_.server_context.connections.drain();
     co_await connections_.join();
     co_await services_.background().join();
     services_.close();
     ended_ = true;
+    stop_asked_.set();
     engine_.cancel_all();
     if (waiting_ != nullptr) waiting_->cancel();
     co_await watching.join();
   }
 
  private:
+  // Connections that were handed over before the end are served too.
+  [[nodiscard]] bool takes_connections() const {
+    const int stops = worker_.stops_requested_.load();
+    if (stops == 0 && !worker_.retires_.load()) return true;
+    return stops <= 1 && worker_.waiting() > 0;
+  }
+
   void serve(Accepted connection) {
     Admission& admission = worker_.shared_.admission;
     std::expected<Admission::Ticket, Admission::Refusal> ticket =
@@ -102,7 +112,7 @@ class Worker::WorkerLoop {
       serve(std::move(connection));
     };
     for (base::Fd passed; (passed = engine_.take_passed()).valid();) {
-      take({std::move(passed), usually_cleartext(worker_.shared_)});
+      take({std::move(passed), worker_.shared_.usual_listener});
     }
     while (std::optional<Accepted> connection = worker_.inbox_.try_pop()) {
       take(*std::move(connection));
@@ -129,6 +139,35 @@ class Worker::WorkerLoop {
     if (over && !ended_) cancel();
   }
 
+  // Another server accepts in place of this one. A connection that pauses for a second is ended:
+  // the client's next one is the other server's. One that is never idle is told after a minute, so
+  // that clients without a way to go on, such as h2load, are seldom cut off. What is in flight has
+  // its time, until a stop.
+  Task<void> watch_retirement() {
+    constexpr std::uint32_t pause_ms = 1000;
+    constexpr int pauses_max = 60;
+    http::DrainList& connections = context_.server_context.connections;
+    for (int pauses = 0; pauses < pauses_max && worker_.stops_requested_.load() == 0; ++pauses) {
+      connections.drain_paused();
+      co_await pause(pause_ms);
+    }
+    if (worker_.stops_requested_.load() == 0) {
+      connections.retire();
+      co_await pause(pause_ms);
+    }
+    connections.drain();
+    co_await stop_asked_.wait();
+    if (!ended_) co_await watch_clock();
+  }
+
+  // Ends early at a stop.
+  Task<void> pause(std::uint32_t time_ms) {
+    io::SleepOp sleep(engine_, time_ms);
+    patience_ = &sleep;
+    co_await sleep;
+    patience_ = nullptr;
+  }
+
   void name_what_runs() const {
     for (const std::string& line :
          in_lines(context_.server_context.connections.name_unfinished())) {
@@ -140,6 +179,10 @@ class Worker::WorkerLoop {
   Task<void> watch_requests() {
     bool cancelled = false;
     while (!ended_) {
+      if (worker_.stops_requested_.load() >= 1) {
+        stop_asked_.set();
+        if (patience_ != nullptr) patience_->cancel();
+      }
       if (!cancelled && worker_.stops_requested_.load() >= 2) {
         cancelled = true;
         cancel();
@@ -162,7 +205,9 @@ class Worker::WorkerLoop {
   std::deque<AcceptLoop> accept_loops_;  // stable addresses
   TaskGroup connections_;
   io::WokenOp* waiting_ = nullptr;
-  bool ended_ = false;  // all connections have ended
+  coro::Event stop_asked_;           // while it retires
+  io::SleepOp* patience_ = nullptr;  // the same: pause() waits
+  bool ended_ = false;               // all connections have ended
 };
 
 Worker::Worker(const SharedContext& shared, std::vector<ListeningSocket> listeners)
@@ -180,6 +225,11 @@ Task<void> Worker::run_loop(Worker& worker, io::Engine& engine) {
   file::CacheIndex::add_to(engine, file::Cache::of_process());
   WorkerLoop loop(worker, engine);
   co_await loop.run();
+}
+
+void Worker::retire() noexcept {
+  retires_.store(true);
+  thread_.wake();
 }
 
 void Worker::stop() noexcept {
@@ -238,9 +288,10 @@ bool Worker::hand_over(Accepted& connection) {
   if (waiting() >= inbox_size) return false;
   handed_over_.up();
   // If both threads have an io_uring, the kernel passes the descriptor and wakes the worker. It
-  // passes nothing else, so cleartext beside TLS takes the inbox.
+  // passes nothing else, so connections of other listeners than
+  // the first take the inbox.
   io::Engine* const ours = io::Engine::current();
-  const bool usual = connection.cleartext == usually_cleartext(shared_);
+  const bool usual = connection.kind == shared_.usual_listener;
   if (ours != nullptr && usual && ours->pass(thread_.engine(), connection.socket)) return true;
   const bool pushed = inbox_.try_push(connection);
   // The counters may be seen ahead of the queue's indices: the queue then has no room yet.
@@ -252,6 +303,21 @@ bool Worker::hand_over(Accepted& connection) {
 std::vector<io::Mailbox*> mailboxes_of(const std::deque<Worker>& workers) {
   std::vector<io::Mailbox*> all;
   for (const Worker& worker : workers) all.push_back(&worker.mailbox());
+  return all;
+}
+
+std::vector<ServerStatus::Worker> status_of(const std::deque<Worker>& workers) {
+  std::vector<ServerStatus::Worker> all;
+  for (const Worker& worker : workers) {
+    const WorkerCounters& counters = worker.counters();
+    all.push_back({.number = static_cast<unsigned>(all.size() + 1),
+                   .connections = counters.connections.get(),
+                   .accepted = counters.accepted.get(),
+                   .streams = counters.streams.get(),
+                   .waiting = worker.waiting(),
+                   .turns = counters.turns.get(),
+                   .requests = counters.requests.get()});
+  }
   return all;
 }
 

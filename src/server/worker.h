@@ -13,6 +13,7 @@
 
 #include "base/spsc_queue.h"
 #include "h2server/result.h"
+#include "h2server/status.h"
 #include "h2server/task.h"
 #include "server/accepted.h"
 #include "server/context.h"
@@ -33,6 +34,8 @@ class Worker {
   [[nodiscard]] EngineThread& thread() noexcept { return thread_; }
   // Stops accepting and drains; a second call cancels what still runs.
   void stop() noexcept;
+  // Stops accepting and lets connections end in their time. Before stop().
+  void retire() noexcept;
   // Waits for the thread. Returns false if it gave up and logged what still runs: the worker and
   // what it uses must then never be destroyed.
   [[nodiscard]] bool join();
@@ -75,6 +78,7 @@ class Worker {
   base::Counter taken_;        // counted by the worker's thread
   WorkerCounters counters_;
   std::atomic<int> stops_requested_{0};
+  std::atomic<bool> retires_{false};
   std::atomic<bool> shed_requested_{false};
   std::atomic<bool> names_requested_{false};
   std::mutex names_mutex_;
@@ -86,6 +90,8 @@ class Worker {
 [[nodiscard]] bool join_all(std::deque<Worker>& workers);
 
 [[nodiscard]] std::vector<io::Mailbox*> mailboxes_of(const std::deque<Worker>& workers);
+
+[[nodiscard]] std::vector<ServerStatus::Worker> status_of(const std::deque<Worker>& workers);
 
 // Returns a line for each worker: "worker 1: 12 connections, 345 accepted, 7 streams, 0 waiting".
 std::string report_of(const std::deque<Worker>& workers);

@@ -4,6 +4,7 @@
 #include "file/folder.h"
 #include "h2server/stop.h"
 #include "h2server/task_group.h"
+#include "http/drain_list.h"
 #include "io/engine.h"
 #include "io/job_pool.h"
 
@@ -20,6 +21,10 @@ class WorkerServices final : public io::EngineLocal {
   static WorkerServices* of_this_thread() noexcept;
 
   explicit WorkerServices(const SharedContext& shared) noexcept : shared_(shared) {}
+
+  // The connections of this worker; null unless it has an event loop of its own.
+  [[nodiscard]] const http::DrainList* connections() const noexcept { return connections_; }
+  void set_connections(const http::DrainList& connections) noexcept { connections_ = &connections; }
 
   [[nodiscard]] const file::Folder* root() const noexcept;
   [[nodiscard]] io::JobPool& blocking_calls() const noexcept;
@@ -38,6 +43,7 @@ class WorkerServices final : public io::EngineLocal {
 
  private:
   const SharedContext& shared_;
+  const http::DrainList* connections_ = nullptr;
   coro::StopState draining_;
   TaskGroup background_;
   bool closed_ = false;

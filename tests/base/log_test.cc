@@ -4,8 +4,16 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <string>
+#include <thread>
 
 #include "base/fd.h"
 
@@ -115,6 +123,147 @@ TEST(Log, ASignalThatIsPendingStaysPending) {
   EXPECT_EQ(::sigtimedwait(&pipe, nullptr, &at_once), SIGPIPE);
   ASSERT_EQ(::sigaction(SIGPIPE, &disposition, nullptr), 0);
   ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
+}
+
+std::string everything_in(const Fd& reader) {
+  std::array<char, 4096> room;
+  const ssize_t count = ::read(reader.get(), room.data(), room.size());
+  return {room.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
+}
+
+TEST(Log, RepeatedLinesAreCounted) {
+  Pipe pipe;
+  {
+    const Redirected redirected(pipe.writer.get());
+    for (int times = 0; times < 3; ++times) log_warning("again");
+    log_error("again");
+    for (int times = 0; times < 2; ++times) log_error("other");
+    flush_log();
+    flush_log();
+    log_error("other");
+  }
+  EXPECT_EQ(everything_in(pipe.reader),
+            "h2server: warning: again\nh2server: warning: again (repeated 2 times)\n"
+            "h2server: error: again\nh2server: error: other\n"
+            "h2server: error: other (repeated 1 time)\nh2server: error: other\n");
+  flush_log();
+}
+
+TEST(Log, WhatIsNotDueStays) {
+  Pipe pipe;
+  {
+    const Redirected redirected(pipe.writer.get());
+    for (int times = 0; times < 2; ++times) log_warning("a line of just now");
+    flush_due_log();
+    log_info("the next");
+  }
+  EXPECT_EQ(everything_in(pipe.reader),
+            "h2server: warning: a line of just now\n"
+            "h2server: warning: a line of just now (repeated 1 time)\nh2server: the next\n");
+}
+
+// The operator has asked for them.
+TEST(Log, CountersAreWrittenEachTime) {
+  Pipe pipe;
+  {
+    const Redirected redirected(pipe.writer.get());
+    for (int times = 0; times < 3; ++times) log_info("worker 1: 0 connections");
+  }
+  const std::string line = "h2server: worker 1: 0 connections\n";
+  EXPECT_EQ(everything_in(pipe.reader), line + line + line);
+}
+
+// Lines of a child that was forked while another thread wrote one must not wait for that thread.
+TEST(Log, ThreadsThatWriteAtOnceLoseNoLine) {
+  Pipe pipe;
+  {
+    const Redirected redirected(pipe.writer.get());
+    std::thread other([] {
+      for (int line = 0; line < 50; ++line) log_info("b{}", line);
+    });
+    for (int line = 0; line < 50; ++line) log_info("a{}", line);
+    other.join();
+  }
+  pipe.writer.close();
+  const std::string text = everything_in(pipe.reader);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 100);
+  for (int line = 0; line < 50; ++line) {
+    EXPECT_NE(text.find(fmt::format("h2server: a{}\n", line)), text.npos);
+    EXPECT_NE(text.find(fmt::format("h2server: b{}\n", line)), text.npos);
+  }
+}
+
+class LogFile : public testing::Test {
+ protected:
+  LogFile() {
+    std::string name = (std::filesystem::temp_directory_path() / "h2server-log-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  ~LogFile() override {
+    log_to_file("");
+    std::filesystem::remove_all(folder_);
+  }
+  [[nodiscard]] std::string path(const char* name = "log") const { return folder_ / name; }
+  // Without the times, which are checked.
+  [[nodiscard]] std::string text(const char* name = "log") const {
+    std::ifstream file(path(name));
+    std::string lines;
+    for (std::string line; std::getline(file, line);) {
+      EXPECT_TRUE(std::regex_search(line, std::regex("^20..-..-..T..:..:..Z h2server: "))) << line;
+      lines += line.substr(21) + "\n";
+    }
+    return lines;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(LogFile, LinesHaveTheirTime) {
+  ASSERT_EQ(log_to_file(path()), 0);
+  log_info("one");
+  for (int times = 0; times < 2; ++times) log_error("two");
+  flush_log();
+  EXPECT_EQ(text(),
+            "h2server: one\nh2server: error: two\nh2server: error: two (repeated 1 time)\n");
+}
+
+TEST_F(LogFile, IsOpenedAnew) {
+  ASSERT_EQ(log_to_file(path()), 0);
+  log_info("one");
+  std::filesystem::rename(path(), path("old"));
+  log_info("two");
+  EXPECT_EQ(reopen_log(), 0);
+  log_info("three");
+  EXPECT_EQ(text("old"), "h2server: one\nh2server: two\n");
+  EXPECT_EQ(text(), "h2server: three\n");
+}
+
+TEST_F(LogFile, ThatCannotBeOpenedChangesNothing) {
+  ASSERT_EQ(log_to_file(path()), 0);
+  EXPECT_EQ(log_to_file(path("none") + "/log"), ENOENT);
+  EXPECT_EQ(log_to_file(std::string(10'000, 'x')), ENAMETOOLONG);
+  log_info("one");
+  std::filesystem::rename(path(), path("old"));
+  std::filesystem::create_directory(path());
+  EXPECT_EQ(reopen_log(), EISDIR);
+  log_info("two");
+  EXPECT_EQ(text("old"), "h2server: one\nh2server: two\n");
+}
+
+TEST_F(LogFile, StandardErrorComesBack) {
+  ASSERT_EQ(log_to_file(path()), 0);
+  Pipe pipe;
+  {
+    const Redirected redirected(pipe.writer.get());
+    ASSERT_EQ(log_to_file(""), 0);
+    EXPECT_EQ(reopen_log(), 0);
+    log_info("back");
+    ASSERT_EQ(log_to_file(path()), 0);
+    log_info("and forth");
+  }
+  EXPECT_EQ(everything_in(pipe.reader), "h2server: back\n");
+  EXPECT_EQ(text(), "h2server: and forth\n");
 }
 
 }  // namespace

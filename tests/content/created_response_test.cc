@@ -41,6 +41,8 @@ TEST(CreatedResponse, ListsTheFiles) {
       {{{"a", 0}}, "[{\"name\":\"a\",\"size\":0}]\n"},
       {{{"a\"", 1}, {"{}", 18446744073709551615U}},
        "[{\"name\":\"a\\\"\",\"size\":1},{\"name\":\"{}\",\"size\":18446744073709551615}]\n"},
+      {{{"a", 1, "00ff"}, {"b", 2}},
+       "[{\"name\":\"a\",\"size\":1,\"sha256\":\"00ff\"},{\"name\":\"b\",\"size\":2}]\n"},
   };
   for (const Row& row : rows) {
     const Response response = created_response(row.files);

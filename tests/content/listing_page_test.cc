@@ -82,11 +82,11 @@ TEST_F(ListingPageTest, NamesAreEscaped) {
 TEST_F(ListingPageTest, BreadcrumbsAndParent) {
   directory_.write("one/two/x", "");
   const std::string top = page();
-  EXPECT_NE(top.find("<li aria-current=\"page\">Home</li>"), top.npos);
+  EXPECT_NE(top.find("<li aria-current=\"page\"><h1>Home</h1></li>"), top.npos);
   EXPECT_EQ(top.find("Parent folder"), top.npos);
   const std::string deep = page("/one/two/");
   EXPECT_NE(deep.find("<li><a href=\"../../\">Home</a></li>\n<li><a href=\"../\">one</a></li>\n"
-                      "<li aria-current=\"page\">two</li>"),
+                      "<li aria-current=\"page\"><h1>two</h1></li>"),
             deep.npos);
   EXPECT_EQ(hrefs(deep), (Hrefs{"../", "x"}));
 }
@@ -141,6 +141,13 @@ TEST_F(ListingPageTest, ScriptsOfThePageAloneRun) {
   EXPECT_NE(first.body.find("<style nonce=\"" + nonce + "\">"), std::string::npos);
   EXPECT_EQ(page().find(nonce), std::string::npos) << "a nonce is used once";
   EXPECT_EQ(first.field("x-content-type-options"), "nosniff");
+}
+
+TEST_F(ListingPageTest, HasNoScriptOfUploads) {
+  const std::string text = page();
+  EXPECT_NE(text.find("<main>\n"), text.npos);
+  EXPECT_EQ(text.find("class=\"upload\""), text.npos);
+  EXPECT_EQ(text.find("Upload-Offset"), text.npos);
 }
 
 TEST_F(ListingPageTest, Readmes) {

@@ -22,7 +22,7 @@ class UploadFileTest : public testing::Test {
   }
 
   static int commit(UploadFile& file, bool overwrite) {
-    const Result<void, int> done = file.commit(overwrite);
+    const Result<void, int> done = file.commit(overwrite ? Existing::replace : Existing::refuse);
     return done ? 0 : done.error();
   }
 
@@ -144,6 +144,93 @@ TEST_F(UploadFileTest, SaysHowMuchItReplaced) {
   UploadFile fresh = open("c", "new");
   ASSERT_EQ(commit(fresh, true), 0);
   EXPECT_EQ(fresh.replaced_size(), 0U);
+}
+
+TEST_F(UploadFileTest, ReportsWhatWasStored) {
+  for (const bool sha256 : {false, true}) {
+    Result<UploadFile, int> file = UploadFile::open(names_, "a", {.sha256 = sha256});
+    ASSERT_TRUE(file && file->write("con") && file->write("tent"));
+    UploadFile moved = std::move(*file);
+    ASSERT_TRUE(moved.close());
+    ASSERT_EQ(commit(moved, true), 0);
+    const StoredFile stored = moved.stored();
+    EXPECT_EQ(stored.name, "a");
+    EXPECT_EQ(stored.size, 7U);
+    EXPECT_EQ(stored.sha256,
+              sha256 ? "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73" : "");
+    EXPECT_EQ(stored.etag, etag_of(directory_.fd(), "a"));
+    EXPECT_EQ(stored.replaced, sha256) << "the second one";
+  }
+}
+
+TEST_F(UploadFileTest, FoldersAreMadeAtTheEnd) {
+  directory_.write("kept/x", "");
+  {
+    UploadFile file = open("new/deep/a", "1");
+    UploadFile other = open("kept/a", "2");
+    EXPECT_FALSE(std::filesystem::exists(directory_.path_of("new")));
+    ASSERT_EQ(commit(other, false), 0);
+    ASSERT_EQ(commit(file, false), 0);
+    EXPECT_EQ(file.made(), (Names{"new", "new/deep"}));
+    EXPECT_EQ(other.made(), Names{});
+    EXPECT_EQ(directory_.read("new/deep/a"), "1");
+    EXPECT_EQ(directory_.read("kept/a"), "2");
+    const std::array<UploadFile, 2> both = {std::move(file), std::move(other)};
+    EXPECT_TRUE(sync_folders(directory_.fd(), both));
+  }
+  EXPECT_EQ(directory_.names(), (Names{"kept", "new"}));
+  directory_.write("kept/b", "old");
+  UploadFile replacing = open("kept/b", "3");
+  UploadFile fresh = open("fresh/c", "4");
+  ASSERT_EQ(commit(replacing, true), 0);
+  ASSERT_EQ(commit(fresh, false), 0);
+  replacing.revoke();
+  fresh.revoke();
+  EXPECT_EQ(directory_.read("kept/b"), "old");
+  EXPECT_EQ(directory_.names(), (Names{"kept", "new"})) << "what was made is removed";
+}
+
+TEST_F(UploadFileTest, AFailureLeavesNoFolder) {
+  directory_.write("file", "");
+  directory_.write("folder/x", "");
+  UploadFile file = open("file/a", "1");
+  EXPECT_EQ(commit(file, false), ENOTDIR);
+  UploadFile folder = open("folder", "1");
+  EXPECT_EQ(commit(folder, true), EISDIR);
+  const std::string long_name(256, 'x');
+  UploadFile other = open("new/" + long_name, "1");
+  EXPECT_EQ(commit(other, false), ENAMETOOLONG);
+  EXPECT_FALSE(std::filesystem::exists(directory_.path_of("new")));
+}
+
+TEST_F(UploadFileTest, AllocatesNoMoreThanTheSize) {
+  Result<UploadFile, int> file = UploadFile::open(names_, "a", {.size = 200'000});
+  ASSERT_TRUE(file);
+  const Result<std::uint64_t, int> first = file->allocate(150'000);
+  ASSERT_TRUE(first);
+  if (*first == 0) GTEST_SKIP() << "this file system allocates nothing";
+  EXPECT_EQ(*first, 150'000U);
+  EXPECT_EQ(file->allocate(150'000), 0U) << "nothing of it is used yet";
+  ASSERT_TRUE(file->write(std::string(150'000, 'x')));
+  EXPECT_EQ(file->allocate(0), 0U);
+  EXPECT_EQ(file->allocate(150'000), 50'000U);
+  ASSERT_TRUE(file->write(std::string(50'000, 'x')));
+  EXPECT_EQ(file->allocate(150'000), 0U);
+  Result<UploadFile, int> unknown = UploadFile::open(names_, "b", {});
+  ASSERT_TRUE(unknown);
+  EXPECT_EQ(unknown->allocate(150'000), 0U);
+}
+
+TEST_F(UploadFileTest, SyncingReportsErrors) {
+  const Result<void, int> none = sync_folders(-1, std::array{open("a", "")});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error(), EBADF);
+  for (const Durability durability : {Durability::file, Durability::file_and_directory}) {
+    Result<UploadFile, int> file = UploadFile::open(names_, "a", {.durability = durability});
+    ASSERT_TRUE(file);
+    ASSERT_TRUE(file->write(std::string(2 * UploadFile::written_behind_bytes, 'x')));
+    EXPECT_TRUE(file->close());
+  }
 }
 
 // --- temporary names --------------------------------------------------------------------------

@@ -158,7 +158,9 @@ TEST_F(UploadRoutes, Receiver) {
   const Response created = post("a b.txt");
   EXPECT_EQ(created.status(), 201);
   EXPECT_EQ(field_of(created, "Content-Type"), "application/json");
-  EXPECT_EQ(body_of(created), "[{\"name\":\"a b.txt\",\"size\":7}]\n");
+  EXPECT_EQ(body_of(created),
+            "[{\"name\":\"a b.txt\",\"size\":7,\"sha256\":"
+            "\"ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73\"}]\n");
   EXPECT_EQ(post("a.txt").status(), 201);
   EXPECT_EQ(post("a.txt").status(), 409);
   receiver_ = upload_receiver(*UploadDirectory::open(folder_->fd()), "/files", {.overwrite = true});
@@ -195,6 +197,92 @@ TEST_F(UploadRoutes, FormsOfOtherSitesAreRefused) {
   }
   EXPECT_EQ(post("b", {{"origin", "http://elsewhere"}}).status(), 403);
   EXPECT_EQ(directory_.read("b"), std::nullopt);
+}
+
+// --- pages --------------------------------------------------------------------------------------
+
+class UploadSitePages : public UploadRoutes {
+ protected:
+  // Returns the page at `path` below "/files/".
+  std::string page(UploadPages pages, const std::string& path = "") {
+    return body_of(answer(std::move(pages), path));
+  }
+  Response answer(UploadPages pages, const std::string& path = "", std::vector<Field> fields = {}) {
+    const std::shared_ptr<UploadSite> site = make_upload_site(folder_, std::move(pages));
+    const Handler handler = path.empty() ? upload_listing(site) : upload_download(site);
+    target_ = "/" + path;
+    Asked asked(target_);
+    for (const Field& field : fields) asked.head.fields.add(field.name, field.value);
+    return asked.answer(handler);
+  }
+  static bool has(const std::string& text, std::string_view part) {
+    return text.find(part) != text.npos;
+  }
+
+ private:
+  std::string target_;
+};
+
+TEST_F(UploadSitePages, OfferWhatIsAllowed) {
+  const std::vector<std::pair<UploadPages, std::string>> rows = {
+      {{.events = false}, "<main data-files=\"/files/\" data-upload=\"/files\">"},
+      {{}, "<main data-files=\"/files/\" data-upload=\"/files\" data-events>"},
+      {{.resumable_at = "/uploads", .folders = true, .manage = true},
+       " data-resumable=\"/uploads\" data-folders data-manage data-events>"},
+      {{.options = {.overwrite = true}}, " data-overwrite data-events>"},
+      {{.resumable_at = "/uploads", .uploads = false, .folders = true},
+       "<main data-files=\"/files/\" data-events>"},
+  };
+  for (const auto& [pages, expected] : rows) EXPECT_TRUE(has(page(pages), expected)) << expected;
+}
+
+TEST_F(UploadSitePages, FoldersHavePages) {
+  directory_.write("a b/c/x.txt", "x");
+  directory_.write("a b/h2_tmp_1", "half");
+  directory_.write("y.txt", "y");
+  const UploadPages pages{.folders = true};
+  EXPECT_TRUE(has(page(pages), "<a class=\"d\" href=\"/files/a%20b/\">a b/</a>"));
+  EXPECT_TRUE(has(page(pages, "a b/"), "<a class=\"d\" href=\"/files/a%20b/c/\">c/</a>"));
+  const std::string deep = page(pages, "a b/c/");
+  EXPECT_TRUE(has(deep, "<a class=\"t\" href=\"/files/a%20b/c/x.txt\">x.txt</a>"));
+  EXPECT_TRUE(has(deep, "data-files=\"/files/\" data-folder=\"a b/c/\""));
+  EXPECT_TRUE(has(deep, "<li><a href=\"../../\">Uploads</a></li>"));
+  EXPECT_FALSE(has(page(pages, "a b/"), "h2_tmp_"));
+  EXPECT_EQ(body_of(answer(pages, "a b/c/x.txt")), "x");
+  const Response moved = answer(pages, "a b/c");
+  EXPECT_EQ(moved.status(), 301);
+  EXPECT_EQ(field_of(moved, "Location"), "/files/a%20b/c/");
+  for (const char* const path : {"none/", "y.txt/", "a b/h2_tmp_1", "h2_tmp_1/x", "../"}) {
+    EXPECT_EQ(answer(pages, path).status(), 404) << path;
+  }
+}
+
+TEST_F(UploadSitePages, WithoutFoldersNoneIsSeen) {
+  directory_.write("sub/x.txt", "x");
+  EXPECT_FALSE(has(page({}), "sub/"));
+  for (const char* const path : {"sub/", "sub", "sub/x.txt"})
+    EXPECT_EQ(answer({}, path).status(), 404) << path;
+}
+
+TEST_F(UploadSitePages, DropBox) {
+  directory_.write("secret.bin", "a");
+  const UploadPages pages{.resumable_at = "/uploads", .list = false};
+  const std::string text = page(pages);
+  EXPECT_TRUE(has(text, "<form class=\"upload\""));
+  for (const char* const part : {"secret.bin", "<table", "class=\"tools\"", "data-events"}) {
+    EXPECT_FALSE(has(text, part)) << part;
+  }
+  EXPECT_EQ(body_of(answer(pages, "", {{"accept", "application/json"}})), "[\n\n]\n");
+  EXPECT_EQ(answer(pages, "secret.bin").status(), 404);
+}
+
+TEST_F(UploadSitePages, Room) {
+  directory_.write("a.txt", std::string(1000, 'x'));
+  EXPECT_TRUE(has(page({.options = {.directory_bytes_max = 2024, .reserve_bytes = 0}}),
+                  "data-b=\"1024\">1.0 KiB free</p>"));
+  EXPECT_TRUE(has(page({.options = {.directory_bytes_max = 10}}), "data-b=\"0\">0 B free</p>"));
+  EXPECT_TRUE(has(page({.options = {.reserve_bytes = UINT64_MAX}}), "data-b=\"0\">0 B free</p>"));
+  EXPECT_FALSE(has(page({.uploads = false}), " free</p>"));
 }
 
 }  // namespace

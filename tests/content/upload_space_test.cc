@@ -47,6 +47,43 @@ TEST_F(UploadSpaceTest, FilesOfEarlierRunsCount) {
   EXPECT_EQ(space_.stored(), 600U);
 }
 
+TEST_F(UploadSpaceTest, FilesInFoldersCountIfUploadsMayHaveThem) {
+  directory_.write("a", std::string(100, 'x'));
+  directory_.write("sub/b", std::string(200, 'x'));
+  directory_.write("sub/deep/er/c", std::string(300, 'x'));
+  directory_.write("sub/h2_tmp_1_2_0", std::string(1000, 'x'));
+  ASSERT_EQ(::symlinkat("..", directory_.fd(), "sub/up"), 0);
+  UploadOptions options = total(1000);
+  options.folders = true;
+  UploadClaim claim(space_, options);
+  EXPECT_EQ(claim.cover(401), Verdict::directory_full);
+  EXPECT_EQ(claim.cover(400), Verdict::granted);
+  EXPECT_EQ(space_.stored(), 600U);
+}
+
+// What is allocated is missing from the free space already, and must not count twice.
+TEST_F(UploadSpaceTest, AllocatedBytesAreOnTheDisk) {
+  const std::uint64_t free = free_bytes(directory_.fd());
+  const std::uint64_t half = free / 2;
+  constexpr std::uint64_t ahead = UploadSpaceLimits::ahead_bytes_max;
+  const UploadOptions options{.reserve_bytes = half};
+  UploadClaim claim(space_, options);
+  EXPECT_EQ(claim.expect(2 * ahead, 0), Verdict::granted);
+  EXPECT_EQ(claim.ahead(), ahead);
+  UploadClaim other(space_, options);
+  EXPECT_EQ(other.expect(free - half - ahead / 2, 0), Verdict::disk_full) << "it is claimed";
+  claim.allocated(ahead);
+  EXPECT_EQ(other.expect(free - half - ahead / 2, 0), Verdict::granted) << "it is on the disk";
+  claim.wrote(ahead / 2);
+  claim.allocated(ahead / 2);  // the same bytes as before
+  claim.wrote(ahead / 2);
+  EXPECT_EQ(claim.ahead(), 0U);
+  claim.keep(0);
+  EXPECT_EQ(space_.stored(), ahead);
+  EXPECT_EQ(claim.cover(10), Verdict::granted);
+  claim.allocated(1000);  // more than is claimed
+}
+
 TEST_F(UploadSpaceTest, UploadsUnderWayCountTogether) {
   const UploadOptions options = total(1'000'000);
   UploadClaim one(space_, options);

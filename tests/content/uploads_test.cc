@@ -7,7 +7,10 @@
 #include <map>
 #include <thread>
 
+#include "content/commit_file.h"
+#include "content/file_digest.h"
 #include "content/support.h"
+#include "http/digest_fields.h"
 
 namespace h2server {
 namespace {
@@ -180,6 +183,114 @@ TEST(Uploads, Overwrite) {
                       {{"a", "old and long"}, {"c", "stays"}}, {.overwrite = true});
   EXPECT_EQ(done.outcome.status, 201);
   EXPECT_EQ(done.files, (Contents{{"a", "new"}, {"b", "fresh"}, {"c", "stays"}}));
+}
+
+// Names as browsers send them for the files of a chosen folder.
+TEST(Uploads, Folders) {
+  struct Row {
+    std::string body;
+    int status;
+    std::vector<std::string> files;
+    Contents before = {};
+  };
+  const std::vector<Row> rows = {
+      {part("d/a", "1") + part("d/e/b", "2") + part("c", "3") + end, 201, {"c", "d/a", "d/e/b"}},
+      {part("d/a", "1") + end, 201, {"d/a", "d/x"}, {{"d/x", "old"}}},
+      {part("d/a", "1") + part("d/a", "2") + end, 409, {}},
+      {part("d/a", "1") + part("e/a", "2") + end, 201, {"d/a", "e/a"}},
+      {part("d/a", "1") + part("d/b", "2") + end, 409, {"d/b"}, {{"d/b", "old"}}},
+      {part("d/a", "1") + part("d", "2") + end, 409, {}},
+      {part("d", "1") + part("d/a", "2") + end, 409, {}},
+      {part("d/a", "1") + part("f/a", "2") + end, 409, {"f"}, {{"f", "a file"}}},
+      {part("d/a", "1") + part("../a", "2") + end, 400, {}},
+      {part("d/a", "1") + part("d/.git/a", "2") + end, 400, {}},
+      {part("d/a", "1"), 400, {}},
+  };
+  for (const Row& row : rows) {
+    const TemporaryDirectory directory;
+    for (const auto& [name, content] : row.before) directory.write(name, content);
+    const Outcome outcome = store(directory, {row.body}, {.folders = true});
+    EXPECT_EQ(outcome.status, row.status) << row.body << outcome.body;
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory.path())) {
+      const std::string path = std::filesystem::relative(entry.path(), directory.path());
+      if (!entry.is_directory()) {
+        found.push_back(path);
+      } else {
+        EXPECT_FALSE(std::filesystem::is_empty(entry.path())) << path << " is left";
+      }
+    }
+    std::ranges::sort(found);
+    EXPECT_EQ(found, row.files) << row.body;
+    for (const auto& [name, content] : row.before) EXPECT_EQ(directory.read(name), content);
+  }
+}
+
+TEST(Uploads, DigestsOfTheForm) {
+  const std::string body = part("a", "1") + end;
+  content::Sha256 digest;
+  digest.update(body);
+  const std::string good = http::digest_field(digest.finish());
+  const std::string bad = http::digest_field(content::Sha256().finish());
+  const std::vector<std::pair<std::string, int>> rows = {
+      {good, 201}, {bad, 400}, {"sha-256=1", 400}, {"md5=:AA==:", 201}};
+  for (const auto& [value, status] : rows) {
+    for (const std::string_view name : {"content-digest", "repr-digest"}) {
+      const TemporaryDirectory directory;
+      tests::Asked asked;
+      asked.head.fields.add("content-type", "multipart/form-data; boundary=B");
+      asked.head.fields.add(name, value);
+      FakeBody source(bytes_of(body));
+      Request request(asked.head, asked.params, &source);
+      const auto result = tests::run_now(store_uploads(request, directory.path()));
+      EXPECT_EQ(result ? 201 : result.error().status(), status) << name << value;
+      EXPECT_EQ(directory.names(), status == 201 ? Pieces{"a"} : Pieces{});
+    }
+  }
+}
+
+TEST(Uploads, WhatIsReported) {
+  const TemporaryDirectory directory;
+  tests::Asked asked;
+  asked.head.fields.add("content-type", "multipart/form-data; boundary=B");
+  for (const Durability durability :
+       {Durability::none, Durability::file, Durability::file_and_directory}) {
+    FakeBody source({part("a", "content") + part("b", "") + end});
+    Request request(asked.head, asked.params, &source);
+    const auto result = tests::run_now(
+        store_uploads(request, directory.path(), {.overwrite = true, .durability = durability}));
+    ASSERT_TRUE(result && result->size() == 2);
+    EXPECT_EQ(result->at(0).sha256,
+              "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73");
+    EXPECT_EQ(result->at(1).sha256,
+              "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    EXPECT_EQ(result->at(0).etag, content::etag_of(directory.fd(), "a"));
+    EXPECT_EQ(result->at(0).replaced, durability != Durability::none);
+  }
+  FakeBody source({part("a", "content") + end});
+  Request request(asked.head, asked.params, &source);
+  const auto result = tests::run_now(
+      store_uploads(request, directory.path(), {.overwrite = true, .sha256 = false}));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->front().sha256, "");
+}
+
+// Of two uploads of one name at the same time, the second is refused at its beginning.
+TEST(Uploads, TwoOfOneNameAtOnce) {
+  const TemporaryDirectory directory;
+  Outcome second;
+  FakeBody body({part("a", "first"), end});
+  body.before_read = [&](std::size_t given) {
+    if (given != 1) return;
+    FakeBody other({part("b", "1"), part("a", "second"), part("c", "1") + end});
+    other.before_read = [](std::size_t read) { EXPECT_LT(read, 2U); };
+    second = store(directory.path(), other, {.overwrite = true});
+  };
+  EXPECT_EQ(store(directory.path(), body).status, 201);
+  EXPECT_EQ(second.status, 409);
+  EXPECT_NE(second.body.find("a is being uploaded already"), std::string::npos) << second.body;
+  EXPECT_EQ(contents(directory), (Contents{{"a", "first"}}));
+  EXPECT_EQ(store(directory, {part("a", "third") + end}, {.overwrite = true}).status, 201);
 }
 
 TEST(Uploads, ContentTypes) {

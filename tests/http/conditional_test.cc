@@ -196,5 +196,15 @@ TEST(Conditional, IfRange) {
   EXPECT_TRUE(range_applies({.if_range = same_date}, validators, modified + 1));
 }
 
+TEST(Conditional, StrongTags) {
+  for (const std::string_view text : {"\"a\"", "\"\"", "\"W/\"", "\"\xc3\xbc\""}) {
+    EXPECT_TRUE(is_strong_tag(text)) << text;
+  }
+  for (const std::string_view text :
+       {"", "a", "*", "\"", "W/\"a\"", "\"a\"b\"", "\"a\", \"b\"", " \"a\"", "\"a b\""}) {
+    EXPECT_FALSE(is_strong_tag(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace h2server::http

@@ -18,6 +18,7 @@ struct Member final : Drainable {
     ++drained;
     if (on_drain) on_drain();
   }
+  void retire() override { ++retired; }
   void cancel() override { ++cancel_count; }
   void shed() override { ++shed_count; }
   void name_unfinished(std::vector<std::string>& names) const override { names.push_back(name); }
@@ -26,6 +27,7 @@ struct Member final : Drainable {
   std::string name;
   std::function<void()> on_drain;
   int drained = 0;
+  int retired = 0;
   int shed_count = 0;
   int cancel_count = 0;
 };
@@ -94,6 +96,52 @@ TEST(DrainList, OneThatIsToldMayLeaveItself) {
   list.drain();
   EXPECT_FALSE(first.has_value());
   EXPECT_EQ(second.drained, 1);
+}
+
+TEST(DrainList, DrainsWhatPauses) {
+  DrainList list;
+  Member busy(list, "busy"), idle(list, "idle"), at_work(list, "at work"), late(list, "late");
+  for (Member* const member : {&idle, &at_work}) list.set_idle(*member);
+  list.drain_paused();
+  EXPECT_EQ(idle.drained + at_work.drained, 0);
+  list.set_busy(at_work);
+  list.set_idle(at_work);
+  list.set_idle(late);
+  list.drain_paused();
+  EXPECT_EQ(idle.drained, 1);
+  EXPECT_EQ(busy.drained + at_work.drained + late.drained, 0);
+  EXPECT_FALSE(list.draining());
+  list.set_busy(idle);  // one more request came before it knew
+  list.set_idle(idle);
+  list.drain_paused();
+  EXPECT_EQ(at_work.drained, 1);
+  EXPECT_EQ(late.drained, 1);
+  EXPECT_EQ(idle.drained, 1);
+  list.drain_paused();
+  EXPECT_EQ(idle.drained, 2);
+}
+
+TEST(DrainList, DrainsWhatHasRetired) {
+  DrainList list;
+  Member busy(list, "busy"), idle(list, "idle");
+  list.set_idle(idle);
+  list.retire();
+  EXPECT_TRUE(list.draining());
+  Member late(list, "late");
+  list.set_idle(late);  // no effect
+  EXPECT_FALSE(list.shed_longest_idle());
+  for (const Member* const member : {&busy, &idle}) {
+    EXPECT_EQ(member->retired, 1);
+    EXPECT_EQ(member->drained, 0);
+  }
+  EXPECT_EQ(late.retired, 0);
+  {
+    const Member gone(list, "gone");
+  }
+  list.drain();
+  for (const Member* const member : {&busy, &idle, &late}) EXPECT_EQ(member->drained, 1);
+  list.cancel();
+  for (const Member* const member : {&busy, &idle, &late}) EXPECT_EQ(member->cancel_count, 1);
 }
 
 }  // namespace

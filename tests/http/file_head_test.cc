@@ -103,5 +103,31 @@ TEST(FileHead, MayHaveAnyVersion) {
   EXPECT_EQ(head.h2.own.fields.size(), 3U);
 }
 
+TEST(FileHead, DescribesAnObject) {
+  const std::vector<Response::Line> stored = {
+      {"Content-Encoding", "gzip"}, {"cache-control", "max-age=60"}, {"Expires", "0"}};
+  const FileHead head(
+      {.size = 3, .etag = "\"t\"", .modified_s = modified_s, .type = "text/x", .fields = stored},
+      modified_s + 100);
+  EXPECT_EQ(lines_of(head), "Content-Type: text/x\n"
+                            "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT *\nETag: \"t\" *\n"
+                            "Accept-Ranges: bytes\nContent-Encoding: gzip\n"
+                            "cache-control: max-age=60 *\nExpires: 0 *\n");
+  EXPECT_TRUE(head.h1.starts_with("HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Length: 3\r\n"));
+  EXPECT_TRUE(head.h1.ends_with("cache-control: max-age=60\r\nExpires: 0\r\n"));
+  EXPECT_EQ(text_of(head.h2.shared), "content-type=text/x;accept-ranges=bytes;"
+                                     "content-encoding=gzip;cache-control=max-age=60;expires=0;");
+  EXPECT_EQ(text_of(head.h2.own.fields),
+            "content-length=3;last-modified=Sun, 06 Nov 1994 08:49:37 GMT;etag=\"t\";");
+}
+
+// RFC 9110, 8.8.2.1.
+TEST(FileHead, ObjectsMayLackValidators) {
+  const FileHead bare({.size = 0, .type = "text/x"}, 1);
+  EXPECT_EQ(lines_of(bare), "Content-Type: text/x\nAccept-Ranges: bytes\n");
+  const FileHead future({.size = 0, .modified_s = 253402300799, .type = "text/x"}, modified_s);
+  EXPECT_EQ(future.last_modified, "Sun, 06 Nov 1994 08:49:37 GMT");
+}
+
 }  // namespace
 }  // namespace h2server::http

@@ -10,12 +10,18 @@ namespace h2server::http {
 namespace {
 
 TEST(Message, KnowsItsMethods) {
-  for (const Method method : {GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS}) {
+  for (const Method method : {GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, MOVE, COPY, MKCOL,
+                              PROPFIND, PROPPATCH, LOCK, UNLOCK}) {
+    EXPECT_NE(method, Method::unknown);
     EXPECT_EQ(parse_method(method_name(method)), method);
   }
+  EXPECT_EQ(method_count, 14U);
   EXPECT_EQ(method_name(GET), "GET");
   EXPECT_EQ(method_name(OPTIONS), "OPTIONS");
-  for (const char* const name : {"", "get", "GE", "GETS", "TRACE", "CONNECT", "unknown"}) {
+  EXPECT_EQ(method_name(PROPPATCH), "PROPPATCH");
+  EXPECT_EQ(method_name(UNLOCK), "UNLOCK");
+  for (const char* const name :
+       {"", "get", "GE", "GETS", "TRACE", "CONNECT", "unknown", "move", "SEARCH"}) {
     EXPECT_EQ(parse_method(name), Method::unknown) << name;
   }
 }
@@ -23,7 +29,10 @@ TEST(Message, KnowsItsMethods) {
 TEST(Message, KnowsReasons) {
   EXPECT_EQ(reason_phrase(100), "Continue");
   EXPECT_EQ(reason_phrase(200), "OK");
+  EXPECT_EQ(reason_phrase(207), "Multi-Status");
   EXPECT_EQ(reason_phrase(404), "Not Found");
+  EXPECT_EQ(reason_phrase(423), "Locked");
+  EXPECT_EQ(reason_phrase(424), "Failed Dependency");
   EXPECT_EQ(reason_phrase(431), "Request Header Fields Too Large");
   EXPECT_EQ(reason_phrase(507), "Insufficient Storage");
   for (const int status : {0, 99, 299, 418, 600, -1}) EXPECT_EQ(reason_phrase(status), "Unknown");

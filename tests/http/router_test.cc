@@ -112,6 +112,14 @@ TEST_F(RouterTest, KnowsTheMethodsOfAPath) {
   PathParams params;
   EXPECT_EQ(allow_value(router_.find(POST, "/x", params).methods), "GET, HEAD, DELETE, OPTIONS");
   EXPECT_EQ(allow_value(router_.find(GET, "/y", params).methods), "POST, OPTIONS");
+  add(PROPFIND, "/y");
+  add(UNLOCK, "/y");
+  EXPECT_EQ(find("/y", PROPFIND), "/y");
+  EXPECT_EQ(find("/y", UNLOCK), "/y");
+  EXPECT_EQ(find("/y", LOCK), "405");
+  EXPECT_EQ(find("/x", PROPFIND), "405");
+  EXPECT_EQ(allow_value(router_.find(GET, "/y", params).methods),
+            "POST, OPTIONS, PROPFIND, UNLOCK");
   EXPECT_EQ(allow_value(0), "");
 }
 

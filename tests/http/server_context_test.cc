@@ -9,6 +9,7 @@
 #include "coro/event.h"
 #include "h2server/task_group.h"
 #include "http/answer.h"
+#include "http/observer.h"
 
 namespace h2server::http {
 namespace {
@@ -27,7 +28,7 @@ class ServiceTest : public testing::Test {
     exchange_.head.method = method;
     exchange_.head.target = target;
     exchange_.head.authority = "from the fields";
-    return find_handler(context_, exchange_) ? exchange_.handler : nullptr;
+    return find_handler(context_, {}, exchange_) ? exchange_.handler : nullptr;
   }
   std::string allow() const {
     for (const Response::Line& line : exchange_.response.fields()) {
@@ -70,6 +71,9 @@ TEST_F(ServiceTest, AnswersWhatNoHandlerDoes) {
       {GET, "/y", 404},
       {GET, "/x/", 404},
       {PUT, "/x", 405, "GET, HEAD, POST, OPTIONS"},
+      {PROPFIND, "/x", 405, "GET, HEAD, POST, OPTIONS"},
+      {UNLOCK, "/y", 404},
+      {MKCOL, "*", 400},
       {OPTIONS, "/x", 204, "GET, HEAD, POST, OPTIONS"},
       {OPTIONS, "http://a/x?y", 204, "GET, HEAD, POST, OPTIONS"},
       {OPTIONS, "/y", 404},
@@ -88,7 +92,7 @@ TEST_F(ServiceTest, AnswersWhatNoHandlerDoes) {
     exchange_.clear();
     exchange_.head.method = row.method;
     exchange_.head.target = row.target;
-    EXPECT_FALSE(find_handler(context, exchange_)) << row.target;
+    EXPECT_FALSE(find_handler(context, {}, exchange_)) << row.target;
     EXPECT_EQ(exchange_.response.status(), row.status) << row.target;
     EXPECT_EQ(allow(), row.allow) << row.target;
   }
@@ -149,6 +153,40 @@ TEST_F(ServiceTest, ACoroutineThatNeverWaitsAnswersAtOnce) {
   EXPECT_EQ(ask("throw", Begin::coroutines), std::pair(true, 418));
   EXPECT_EQ(ask("later", Begin::coroutines), std::pair(false, 202));
   EXPECT_EQ(ask("now", Begin::plain_functions), std::pair(false, 202));
+}
+
+// RFC 9110, 15.5.20: a connection to one host is not one to another.
+TEST_F(ServiceTest, AConnectionIsToTheHostThatItNamed) {
+  Composition composition;
+  const std::vector<std::string> a{"a.test", "www.a.test"};
+  const std::vector<std::string> b{"b.test"};
+  for (const auto& names : {a, b}) {
+    HostRoutes* const host = composition.hosts.add(names);
+    ASSERT_TRUE(host->router.add(GET, "/", [](Request&) { return Response(200); }));
+  }
+  const ServerContext context{.router = router_, .limits = limits_, .composition = &composition};
+  struct NamedRow {
+    std::string name;  // in TLS; empty: none
+    std::string authority;
+    bool misdirected;
+  };
+  const NamedRow rows[] = {
+      {"a.test", "a.test", false},    {"a.test", "WWW.a.test:443", false},
+      {"a.test", "b.test", true},     {"a.test", "other.test", true},
+      {"other.test", "a.test", true}, {"other.test", "third.test", false},
+      {"", "a.test", false},          {"", "b.test", false},
+  };
+  for (const NamedRow& row : rows) {
+    exchange_.clear();
+    exchange_.head.target = "/";
+    exchange_.head.authority = row.authority;
+    const ConnectionTraits traits{.encrypted = true,
+                                  .names_host = !row.name.empty(),
+                                  .named = composition.hosts.find(row.name)};
+    EXPECT_TRUE(find_handler(context, traits, exchange_));
+    const bool refused = exchange_.handler == nullptr && exchange_.response.status() == 421;
+    EXPECT_EQ(refused, row.misdirected) << row.name << " " << row.authority;
+  }
 }
 
 TEST_F(ServiceTest, ARequestWithoutABodyReadsNothing) {

@@ -379,6 +379,45 @@ TEST_P(EngineTest, AcceptsConnectionsThatWaitAndThatComeLater) {
   EXPECT_EQ(accepted, 3);
 }
 
+// io_uring accepts ahead: none of these connections may be lost, and none is taken from others.
+TEST_P(EngineTest, YieldsWhatWasAcceptedBeforeTheEnd) {
+  Loopback loopback = listen_on_loopback();
+  std::vector<base::Fd> clients;
+  clients.push_back(connect_to(loopback));
+  Socket listener(*engine_, std::move(loopback.listener));
+  std::size_t accepted = 0;
+  int ended = 0;
+  const auto body = [&]() -> Task<void> {
+    AcceptOp first(listener);
+    const Result<base::Fd> connection = co_await first;
+    accepted += connection.has_value() ? 1U : 0U;
+    for (int i = 0; i < 5; ++i) clients.push_back(connect_to(loopback));
+    SleepOp turn(*engine_, 5);  // the kernel accepts
+    co_await turn;
+    const bool may_hold = engine_->end_accepting(listener);
+    while (may_hold && ended == 0) {
+      AcceptOp accept(listener);
+      const Result<base::Fd> held = co_await accept;
+      if (held) ++accepted;
+      else ended = held.error().code;
+    }
+  };
+  run(body());
+  const base::Fd late = connect_to(loopback);
+  // The others wait in the backlog.
+  base::Fd waiting;
+  std::size_t left = 0;
+  ::fcntl(listener.fd(), F_SETFL, ::fcntl(listener.fd(), F_GETFL) | O_NONBLOCK);
+  while ((waiting = base::Fd(::accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC))).valid()) {
+    ++left;
+  }
+  EXPECT_EQ(accepted + left, clients.size() + 1);
+  if (GetParam() == EngineKind::io_uring) {
+    EXPECT_EQ(ended, ECANCELED);
+    EXPECT_EQ(left, 1u);
+  }
+}
+
 TEST_P(EngineTest, AcceptsAgainAfterTheProcessRanOutOfDescriptors) {
   Loopback loopback = listen_on_loopback();
   const base::Fd client = connect_to(loopback);

@@ -5,7 +5,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -25,6 +24,7 @@
 #include <string>
 #include <thread>
 
+#include "base/no_threads.h"
 #include "file/calls.h"
 #include "io/epoll_engine.h"
 #include "io/support.h"
@@ -112,26 +112,6 @@ TEST(Refusals, AWatchThatFailedIsAskedForAgain) {
 
 // --- threads ------------------------------------------------------------------------------------
 
-// While it lives, no thread can start: the default stack size is larger than any machine's memory.
-class NoThreads {
- public:
-  NoThreads() {
-    ::pthread_getattr_default_np(&before_);
-    pthread_attr_t huge;
-    ::pthread_attr_init(&huge);
-    EXPECT_EQ(::pthread_attr_setstacksize(&huge, std::size_t{1} << 50), 0);
-    EXPECT_EQ(::pthread_setattr_default_np(&huge), 0);
-    ::pthread_attr_destroy(&huge);
-  }
-  ~NoThreads() {
-    ::pthread_setattr_default_np(&before_);
-    ::pthread_attr_destroy(&before_);
-  }
-
- private:
-  pthread_attr_t before_;
-};
-
 class FileThreadsRefused : public EngineFixture {
  protected:
   FileThreadsRefused() : EngineFixture(EpollEngine::open().value()) {
@@ -175,7 +155,7 @@ class FileThreadsRefused : public EngineFixture {
 TEST_F(FileThreadsRefused, TheLoopGoesOnUntilThereIsOne) {
   std::optional<int> result;
   {
-    const NoThreads refused;
+    const tests::NoThreads refused;
     start(open(opening("a"), result));
     EXPECT_FALSE(result) << "the loop has waited for the disk";
     run_turns(3);
@@ -187,7 +167,7 @@ TEST_F(FileThreadsRefused, TheLoopGoesOnUntilThereIsOne) {
 }
 
 TEST_F(FileThreadsRefused, WhatHasNotBegunCanBeCancelled) {
-  const NoThreads refused;
+  const tests::NoThreads refused;
   std::optional<int> first;
   std::optional<int> second;
   start(open(opening("a"), first));
@@ -204,7 +184,7 @@ TEST_F(FileThreadsRefused, AThreadThatWorksTakesWhatWaits) {
   std::optional<int> first;
   std::optional<int> second;
   start(open(opening("pipe"), first));  // holds a thread
-  const NoThreads refused;
+  const tests::NoThreads refused;
   start(open(opening("a"), second));
   EXPECT_FALSE(second);
   const base::Fd reader(::open((folder_ / "pipe").c_str(), O_RDONLY | O_CLOEXEC));

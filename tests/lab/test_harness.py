@@ -177,8 +177,20 @@ def test_nginx_sends_files_as_it_costs_least(tmp_path, protocol, size, options):
     sendfile, nopush = options.split()
     assert f"sendfile {sendfile};" in text and f"tcp_nopush {nopush};" in text
     assert "dav_methods" not in text and "$" not in text
-    servers.NGINX.command("nginx", dataclasses.replace(setting, options=("dav",)))
+    servers.NGINX.command("nginx", dataclasses.replace(setting, options=("uploads",)))
     assert "dav_methods PUT;" in (tmp_path / "nginx.conf").read_text()
+
+
+def test_a_stored_upload_is_compared_with_what_was_sent(tmp_path):
+    size = 2_500_000  # several tiles and a part of one
+    sent = procedures.pattern(size)
+    file = tmp_path / "file"
+    file.write_bytes(sent)
+    assert procedures.is_uploaded(file, size)
+    wrong = sent[:2_400_000] + bytes([sent[2_400_000] ^ 1]) + sent[2_400_001:]
+    for content in (wrong, sent[:-1], sent + b"x", b""):
+        file.write_bytes(content)
+        assert not procedures.is_uploaded(file, size)
 
 
 def test_a_server_without_a_file_that_it_needs_is_skipped():

@@ -49,7 +49,7 @@ def test_each_experiment_measures_ours(measured):
     }
     assert of_ours == {
         "stages", "threads", "peers", "schemes", "connections", "sizes", "bodies", "pages", "engines",
-        "uploads", "idle", "balance", "latency", "library",
+        "uploads", "receiving", "idle", "balance", "latency", "library",
     }
 
 
@@ -79,6 +79,13 @@ def test_a_load_has_all_its_measures(measured):
         if can_trace():
             assert 0 < measures["syscalls"] < 50, run["cell"]
         assert measures["p50_ms"] <= measures["p90_ms"] <= measures["p99_ms"] <= measures["max_ms"]
+
+
+def test_a_received_byte_has_a_cost(measured):
+    experiment = next(item for item in measured["experiments"] if item["name"] == "receiving")
+    assert {run["factors"]["protocol"] for run in experiment["runs"]} == {"h1", "h1 TLS", "h2c", "h2"}
+    for run in experiment["runs"]:
+        assert run["measures"]["cpu_ns_byte"] > 0, run["cell"]
 
 
 def test_uploads_take_the_round_trip(measured):

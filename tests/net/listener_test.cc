@@ -22,6 +22,13 @@ bool reaches(std::uint16_t port) {
   return ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
+int tcp_option(int socket, int option) {
+  int value = 0;
+  socklen_t size = sizeof value;
+  ::getsockopt(socket, IPPROTO_TCP, option, &value, &size);
+  return value;
+}
+
 TEST(Listener, OpensAFreePort) {
   const auto listeners = open_listeners({.host = "127.0.0.1"});
   ASSERT_TRUE(listeners.has_value()) << listeners.error();
@@ -49,6 +56,52 @@ TEST(Listener, ResolvesLocalhostToOnePort) {
         << listener.address.host;
     EXPECT_EQ(listener.address.port, listeners->front().address.port);
   }
+}
+
+// Accepted connections inherit what their listener has.
+TEST(Listener, SendsAtOnceAndQueuesLittle) {
+  const auto opened = open_listeners({.host = "127.0.0.1"});
+  ASSERT_TRUE(opened.has_value()) << opened.error();
+  const base::Fd plain(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::listen(plain.get(), 1), 0);  // on any port
+  const auto adopted = adopt_listener(plain.get());
+  ASSERT_TRUE(adopted.has_value()) << adopted.error();
+  for (const Listener* listener : {&opened->front(), &*adopted}) {
+    ASSERT_TRUE(reaches(listener->address.port));
+    const base::Fd accepted(::accept(listener->socket.get(), nullptr, nullptr));
+    ASSERT_TRUE(accepted.valid());
+    EXPECT_EQ(tcp_option(accepted.get(), TCP_NODELAY), 1);
+    EXPECT_EQ(tcp_option(accepted.get(), TCP_NOTSENT_LOWAT), 128 * 1024);
+  }
+}
+
+// Whoever shares a listener may set its mode at any time.
+TEST(Listener, NoBoundAcceptWaitsInBlockingMode) {
+  auto opened = open_listeners({.host = "127.0.0.1"});
+  ASSERT_TRUE(opened.has_value()) << opened.error();
+  const base::Fd plain(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::listen(plain.get(), 1), 0);
+  auto adopted = adopt_listener(plain.get());
+  ASSERT_TRUE(adopted.has_value()) << adopted.error();
+  const std::string path = testing::TempDir() + "accept-waits.sock";
+  auto local = open_unix_listener(path, 0600);
+  ASSERT_TRUE(local.has_value()) << local.error();
+  for (const Listener* listener : {&opened->front(), &*adopted, &*local}) {
+    const int fd = listener->socket.get();
+    ASSERT_EQ(::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK), 0);
+    bound_accept(fd);
+    EXPECT_EQ(::accept(fd, nullptr, nullptr), -1);
+    EXPECT_EQ(errno, EAGAIN);
+  }
+}
+
+// The program that serves on it goes on, also if the one that adopts it does not.
+TEST(Listener, AdoptionLeavesTheModeAlone) {
+  const base::Fd shared(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::listen(shared.get(), 1), 0);
+  const int flags = ::fcntl(shared.get(), F_GETFL);
+  ASSERT_TRUE(adopt_listener(shared.get()).has_value());
+  EXPECT_EQ(::fcntl(shared.get(), F_GETFL), flags);
 }
 
 TEST(Listener, SharesAPortWhenAsked) {
@@ -86,24 +139,6 @@ TEST(Listener, SaysWhichHostIsNone) {
   ASSERT_FALSE(listeners.has_value());
   EXPECT_NE(listeners.error().find("--host 300.300.300.300"), std::string::npos)
       << listeners.error();
-}
-
-TEST(Listener, TurnsNagleOffForWhatItAccepts) {
-  const auto listeners = open_listeners({.host = "127.0.0.1"});
-  ASSERT_TRUE(listeners.has_value()) << listeners.error();
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(listeners->front().address.port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const base::Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(::connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  const base::Fd connection(
-      ::accept4(listeners->front().socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  ASSERT_TRUE(connection.valid());
-  int value = 0;
-  socklen_t size = sizeof value;
-  EXPECT_EQ(::getsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &value, &size), 0);
-  EXPECT_NE(value, 0);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -100,6 +101,33 @@ TEST(SocketAddress, Unix) {
     EXPECT_EQ(local_address(connected.server.get()), Address{.path = path});
     EXPECT_EQ(peer_address(connected.server.get()), Address());
   }
+}
+
+// Its client has no address any more, as that of a Unix socket has none.
+TEST(SocketAddress, TcpThatIsReset) {
+  const sockaddr_in address = loopback();
+  Connected connected(reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  EXPECT_FALSE(is_unix_socket(connected.server.get()));
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  ASSERT_EQ(::setsockopt(connected.client.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once),
+            0);
+  connected.client.close();
+  constexpr int patience_ms = 60'000;
+  pollfd reset{.fd = connected.server.get(), .events = 0, .revents = 0};
+  ASSERT_EQ(::poll(&reset, 1, patience_ms), 1);
+  EXPECT_EQ(peer_address(connected.server.get()), Address());
+  EXPECT_FALSE(is_unix_socket(connected.server.get()));
+}
+
+TEST(SocketAddress, UnixThatIsClosed) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const base::Fd server(ends[0]);
+  base::Fd client(ends[1]);
+  EXPECT_TRUE(is_unix_socket(server.get()));
+  client.close();
+  EXPECT_TRUE(is_unix_socket(server.get()));
+  EXPECT_FALSE(is_unix_socket(-1));
 }
 
 TEST(SocketAddress, None) {

@@ -176,7 +176,6 @@ TEST(AdoptedListener, IsACopyOfTheDescriptor) {
       ASSERT_TRUE(adopted) << adopted.error();
       EXPECT_EQ(adopted->address, original->address);
       EXPECT_NE(adopted->socket.get(), descriptor);
-      EXPECT_TRUE(::fcntl(adopted->socket.get(), F_GETFL) & O_NONBLOCK);
       EXPECT_TRUE(::fcntl(adopted->socket.get(), F_GETFD) & FD_CLOEXEC);
     }
     EXPECT_TRUE(adopt_listener(descriptor)) << "the original is still open";

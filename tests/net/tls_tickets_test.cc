@@ -161,6 +161,53 @@ TEST_P(TlsTickets, OfAnotherSecretAreRefused) {
   EXPECT_FALSE(connect(first.session.get()).resumed);
 }
 
+struct Shared {
+  std::vector<std::string> secrets;
+  std::string terms;
+};
+
+// Two servers, each with secrets and a clock of its own.
+TEST_P(TlsTickets, AreAcceptedByServersThatShareASecret) {
+  const std::string a(80, 'a');
+  const std::string b(32, 'b');
+  constexpr std::int64_t epoch = TicketKeys::epoch_s;
+  struct Row {
+    Shared maker;
+    Shared other;
+    std::int64_t clock_of_other;
+    bool resumes;
+  };
+  const std::vector<Row> rows = {
+      {{{a}, ""}, {{a}, ""}, 0, true},
+      {{{a}, ""}, {{b}, ""}, 0, false},
+      {{{a}, ""}, {{b, a}, ""}, 0, true},
+      {{{a, b}, ""}, {{b}, ""}, 0, false},
+      {{{a}, "these clients"}, {{a}, "these clients"}, 0, true},
+      {{{a}, "these clients"}, {{a}, "those"}, 0, false},
+      {{{a}, "these clients"}, {{a}, ""}, 0, false},
+      {{{a}, ""}, {{a}, ""}, epoch, true},
+      {{{a}, ""}, {{a}, ""}, -epoch, true},
+      {{{a}, ""}, {{b, a}, ""}, -epoch, true},
+      {{{a}, ""}, {{a}, ""}, 2 * epoch, false},
+      {{{a}, ""}, {{a}, ""}, -2 * epoch, false},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(&row - rows.data());
+    clock_s = begin_of_epoch;
+    const TicketKeys maker(row.maker.secrets, row.maker.terms, now);
+    maker.install(context_->get());
+    const Outcome first = connect();
+    clock_s = begin_of_epoch + row.clock_of_other;
+    const TicketKeys other(row.other.secrets, row.other.terms, now);
+    other.install(context_->get());
+    const Outcome second = connect(first.session.get());
+    EXPECT_EQ(second.resumed, row.resumes);
+    const bool same_key = row.clock_of_other == 0 && row.other.secrets.front() == a;
+    EXPECT_EQ(key_name_of(second.session) == key_name_of(first.session), row.resumes && same_key)
+        << "tickets of other keys are replaced";
+  }
+}
+
 // Each thread derives the keys itself.
 TEST_P(TlsTickets, AreGoodForEveryThread) {
   const TicketKeys keys(now);

@@ -1,5 +1,7 @@
 #include "server/accept_loop.h"
 
+#include <fcntl.h>
+
 #include "base/log.h"
 #include "content/support.h"
 #include "h2server/task_group.h"
@@ -22,9 +24,11 @@ class AcceptLoopTest : public testing::Test {
       ++offered_;
       if (offered_ <= offers_refused_) return false;
       taken_.push_back(std::move(connection.socket));
+      if (shared_ >= 0) ::fcntl(shared_, F_SETFL, ::fcntl(shared_, F_GETFL) & ~O_NONBLOCK);
       if (taken_.size() == wanted_) engine_->stop();
       return true;
     };
+    listener_ = listeners->at(0).socket.get();
     loop_.emplace(*engine_, ListeningSocket{std::move(listeners->at(0).socket)}, take,
                   [this] { ++sheds_; });
   }
@@ -45,6 +49,8 @@ class AcceptLoopTest : public testing::Test {
 
   std::unique_ptr<io::EpollEngine> engine_;
   std::uint16_t port_ = 0;
+  int listener_ = -1;
+  int shared_ = -1;  // a listener that gets into blocking mode when a connection is taken
   std::vector<base::Fd> taken_;
   std::size_t wanted_ = 1;
   std::size_t offered_ = 0;
@@ -118,6 +124,18 @@ TEST_F(AcceptLoopTest, StopEndsThePauseToo) {
   stop();
   EXPECT_EQ(group_.running(), 0U);
   EXPECT_TRUE(taken_.empty());
+}
+
+// A successor that shares the listener waits for it by io_uring, in blocking mode.
+TEST_F(AcceptLoopTest, RetiredItTakesWhatIsThereAndWaitsForNoMore) {
+  const Client first(port_);
+  const Client second(port_);
+  shared_ = listener_;
+  wanted_ = 3;
+  loop_->retire();
+  group_.start(loop_->run());
+  EXPECT_EQ(group_.running(), 0U);
+  EXPECT_EQ(taken_.size(), 2U);
 }
 
 TEST_F(AcceptLoopTest, StoppedBeforeItRuns) {

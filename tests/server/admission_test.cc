@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/log.h"
 
 namespace h2server::server {
 namespace {
@@ -106,6 +107,7 @@ TEST(Admission, UnixSocketsCountInTotalOnly) {
 TEST(Admission, SaysSoNowAndThen) {
   Admission admission;
   admission.set_limits({.connections_max = 2, .per_address_max = 3});
+  base::flush_log();  // of earlier tests
   testing::internal::CaptureStderr();
   admission.report(Refusal::full, 1);
   admission.report(Refusal::full, 9'999);

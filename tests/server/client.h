@@ -113,6 +113,13 @@ class Client {
   // Tells the server that no more follows.
   void close_sending() { ::shutdown(socket_.get(), SHUT_WR); }
 
+  // Closes with RST instead of FIN.
+  void reset() {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    socket_.close();
+  }
+
   // Returns true if the server closes the connection without sending anything.
   bool ends() { return buffer_.empty() && !receive_more() && !timed_out_; }
 

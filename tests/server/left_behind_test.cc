@@ -117,6 +117,44 @@ TEST_P(LeftBehind, AHandlerThatHoldsItsThread) {
   gate_.release();
 }
 
+std::atomic<int> noted{0};
+// Set once the request of the handler that was left behind is destroyed.
+tests::Signal& request_gone() {
+  static auto* const signal = new tests::Signal;
+  return *signal;
+}
+
+// It outlives the server, its options, and the log. What it still does is told to none of them.
+TEST_P(LeftBehind, AHandlerIsNotObservedAnyMore) {
+  ServerOptions observed = options();
+  observed.metrics = true;
+  observed.access_log.target = directory_.path_of("log");
+  observed.exchange_hook = [](const Request*, const AccessRecord&) { ++noted; };
+  auto server = std::make_unique<Server>(std::move(observed));
+  server->get("/hang", [&gate = gate_](Request& request) {
+    request.attach(
+        std::shared_ptr<tests::Signal>(&request_gone(), [](auto* gone) { gone->set(); }));
+    entered().set();
+    gate.acquire();
+    return Response(200);
+  });
+  ASSERT_TRUE(server->start());
+  noted = 0;
+  Client client(tests::port_of(*server));
+  EXPECT_EQ(client.get("/none").status, 404);
+  client.send("GET /hang HTTP/1.1\r\nHost: x\r\n\r\n");
+  ASSERT_TRUE(entered().wait());
+  EXPECT_EQ(noted, 1) << "the first request";
+  server->stop();
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(server->wait());
+  testing::internal::GetCapturedStderr();
+  server.reset();
+  gate_.release();
+  ASSERT_TRUE(request_gone().wait());
+  EXPECT_EQ(noted, 1);
+}
+
 // The drain limit is an hour, so only the second stop ends the server.
 TEST(LeftBehindOnce, AtTheSecondStop) {
   ServerOptions options = tests::cleartext();

@@ -105,7 +105,7 @@ TEST_P(ListenersTest, AllAreServed) {
   ServerOptions settings = options();
   settings.listeners = {{.host = "127.0.0.1", .port = 0, .cleartext = true},
                         {.unix_path = path_, .unix_mode = 0600, .cleartext = true},
-                        {.descriptor = inherited.get(), .cleartext = true},
+                        {.descriptors = {inherited.get()}, .cleartext = true},
                         {.host = "127.0.0.1", .port = 0, .cleartext = true}};
   Server server(settings);
   server.add_handler(GET, "/", describe);
@@ -186,10 +186,10 @@ TEST(Listeners, AnErrorLeavesNothingBehind) {
   const std::vector<Row> rows = {
       {{.unix_path = directory.path_of("file"), .cleartext = true}, "is no socket"},
       {{.unix_path = path, .cleartext = true}, "is in use"},  // the first listener's
-      {{.descriptor = 1'000'000, .cleartext = true}, "descriptor 1000000"},
+      {{.descriptors = {1'000'000}, .cleartext = true}, "descriptor 1000000"},
       {{.host = "127.0.0.1", .unix_path = path, .cleartext = true}, "either"},
-      {{.unix_path = path, .descriptor = 3, .cleartext = true}, "either"},
-      {{.host = "::1", .descriptor = 3, .cleartext = true}, "either"},
+      {{.unix_path = path, .descriptors = {3}, .cleartext = true}, "either"},
+      {{.host = "::1", .descriptors = {3}, .cleartext = true}, "either"},
       {{.unix_mode = 0600, .cleartext = true}, "without unix_path"},
       {{.unix_path = path, .unix_mode = 01777, .cleartext = true}, "9 bits"},
   };

@@ -97,7 +97,7 @@ TEST_F(RoutesTest, HostsHaveRoutesOfTheirOwn) {
       {"localhost", "default"}, {"", "default"},    {"a.example", "a"},
       {"A.EXAMPLE:8080", "a"},  {"b.example", "b"}, {"x.a.example", "default"},
       {"[::1]:80", "v6"},       {"[::1]", "v6"},    {"[::2]", "default"},
-      {"a.example.", "default"}};
+      {"a.example.", "a"}};  // RFC 1034, 3.1: the dot ends a full name
   for (const auto& [host, text] : rows) EXPECT_EQ(get("/", host), text) << host;
   TestClient client(server_);
   EXPECT_EQ(client.send({.target = "/only", .authority = "a.example"}).status, 404);

@@ -13,7 +13,7 @@ namespace {
 // The worker gets one end of a socket pair (`theirs`), the test keeps the other (`ours`).
 struct Pair {
   base::Fd ours;
-  Accepted theirs{.cleartext = true};
+  Accepted theirs{.kind = {.cleartext = true}};
 
   Pair() {
     std::array<int, 2> ends{};
@@ -96,7 +96,7 @@ TEST_F(WorkerTest, AFullInboxRefuses) {
   block(blocking);
   Pair many;
   for (std::size_t i = 0; i < Worker::inbox_size; ++i) {
-    Accepted copy{base::Fd(::fcntl(many.theirs.socket.get(), F_DUPFD_CLOEXEC, 0)), true};
+    Accepted copy{base::Fd(::fcntl(many.theirs.socket.get(), F_DUPFD_CLOEXEC, 0)), {true}};
     ASSERT_TRUE(worker.hand_over(copy)) << i;
   }
   EXPECT_FALSE(worker.hand_over(many.theirs));
@@ -122,7 +122,7 @@ TEST_F(WorkerTest, EveryHandOverIsTakenOrRefused) {
   many.ours.close();  // ends each connection at once
   std::uint64_t accepted = 0;
   for (std::uint64_t i = 0; i < tries; ++i) {
-    Accepted copy{base::Fd(::fcntl(many.theirs.socket.get(), F_DUPFD_CLOEXEC, 0)), true};
+    Accepted copy{base::Fd(::fcntl(many.theirs.socket.get(), F_DUPFD_CLOEXEC, 0)), {true}};
     if (copy.socket.valid() && worker.hand_over(copy)) {
       ++accepted;
     } else {

@@ -67,7 +67,11 @@ OPTIONS = ["-h,--help", "-r,--root", "--yes", "--no-listing", "--hidden", "--ind
            "-p,--port", "--host", "-c,--cert", "-k,--key", "--self-signed", "--h2c", "-n,--threads", "--upload-dir", "--upload-overwrite",
            "--upload-max", "--upload-total", "--upload-reserve",
            "--scheme", "--io", "--connections-max", "--queue-size", "--when-full",
-           "--requests-per-connection", "--h2", "--config", "--version"]
+           "--requests-per-connection", "--h2", "--config", "--version",
+           "--redirect", "--rewrite", "--cache", "--rate-limit", "--access-log", "--log-format",
+           "--log-queries", "--log-rotate", "--log-keep", "--error-log", "--admin", "--admin-token",
+           "--trace-endpoint", "--trace-sample", "--trusted-proxy", "--idle-timeout",
+           "--head-timeout", "--body-timeout", "--send-timeout", "--drain-timeout"]
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])
@@ -110,6 +114,23 @@ WRONG = {
     "connections negative": (["--connections-max=-1"], ["--connections-max", "-1"]),
     "queue negative": (["--queue-size=-1"], ["--queue-size", "-1"]),
     "HTTP/2": (["--h2", "tea"], ["--h2", "tea", "native", "nghttp2"]),
+    "misspelt option": (["--treads", "4"], ["--treads", "--threads", "--help"]),
+    "option of files": (["--include", "a"], ["--include", "--help"]),
+    "redirect": (["--redirect", "/a"], ["--redirect", "/a", "301"]),
+    "rewrite": (["--rewrite", "/a b"], ["--rewrite", "/a b"]),
+    "cache": (["--cache", "/a 1"], ["--cache", "/a 1", "1s"]),
+    "rate": (["--rate-limit", "10"], ["--rate-limit", "10/s"]),
+    "log format": (["--log-format", "tea"], ["--log-format", "tea", "text", "json"]),
+    "log queries": (["--log-queries", "tea"], ["--log-queries", "tea"]),
+    "size of a log": (["--log-rotate", "tea"], ["--log-rotate", "tea"]),
+    "logs of no rotation": (["--log-keep", "3"], ["--log-keep", "--log-rotate"]),
+    "admin": (["--admin", "9000"], ["--admin", "9000", "127.0.0.1:9000"]),
+    "admin for others": (["--admin", "0.0.0.0:9000"], ["--admin", "--admin-token"]),
+    "token of nothing": (["--admin-token", "geheim"], ["--admin-token", "--admin"]),
+    "traces": (["--trace-endpoint", "tea"], ["--trace-endpoint", "tea", "http://"]),
+    "sample": (["--trace-endpoint", "http://a/", "--trace-sample", "2"], ["--trace-sample", "2"]),
+    "proxy": (["--trusted-proxy", "10.0.0.1/8"], ["--trusted-proxy", "10.0.0.1/8"]),
+    "timeout": (["--idle-timeout", "60"], ["--idle-timeout", "60", "60s"]),
     "unknown option": (["--tea"], ["--tea", "--help"]),
     "unknown short option": (["-x"], ["-x", "--help"]),
     "two roots": (["www", "cert"], ["cert"]),
@@ -213,6 +234,7 @@ def test_uploads_beside_a_state_directory_below(folder):
 REPEATABLE = {
     "--auth": "/private=users", "--cors": "https://a.example", "--header": "/** A: b",
     "--immutable": "/assets/**", "--index": "index.html", "--type": "gcode=text/plain",
+    "--cache": "/** 1h", "--redirect": "/a /b", "--rewrite": "/a /b", "--trusted-proxy": "::1",
 }
 
 

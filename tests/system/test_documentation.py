@@ -1,5 +1,5 @@
-"""The documentation of the library: its C++ compiles, its excerpts are in the files that they name,
-and its links lead somewhere.
+"""The documentation: the library's C++ compiles, its excerpts are in the files that they name, and
+all links lead somewhere. test_manual.py tries the manual of the program.
 
 A block ```cpp compiles by itself after `#include <h2server/h2server.h>` and `using namespace
 h2server;`. One behind the comment <!-- from FILE --> is an excerpt of that file instead. One that
@@ -118,7 +118,13 @@ def anchors_of(page):
     return of_headings | set(re.findall(r'^<a id="([\w-]+)"></a>$', text, flags=re.M))
 
 
-@pytest.mark.parametrize("page", [*PAGES, SOURCE / "README.md"], ids=lambda page: page.name)
+MANUAL = sorted(SOURCE.glob("docs/manual/*.md"))
+OTHERS = [SOURCE / name for name in ("README.md", "SECURITY.md", "CHANGELOG.md",
+                                     "docs/ARCHITECTURE.md", "docs/CONTRIBUTING.md")]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *MANUAL, *OTHERS],
+                         ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_links_lead_somewhere(page):
     for link in _LINK.findall(_CODE.sub("", page.read_text())):
         if re.match(r"https?:", link):
@@ -130,7 +136,8 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors_of(target), f"{page.name} links to {link}"
 
 
-def test_the_index_lists_all_pages():
-    index = (SOURCE / "docs/library/README.md").read_text()
-    for page in PAGES:
+@pytest.mark.parametrize("pages", [PAGES, MANUAL], ids=["library", "manual"])
+def test_the_index_lists_all_pages(pages):
+    index = (pages[0].parent / "README.md").read_text()
+    for page in pages:
         assert page.name == "README.md" or f"]({page.name})" in index, page.name

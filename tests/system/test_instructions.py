@@ -40,14 +40,15 @@ def place_files(server):
 
 
 class Http1:
-    """Sends each request when the response to the previous one has arrived."""
+    """Sends each request when the response to the previous one has arrived. `contents` has the one
+    file by its name."""
 
-    def __init__(self, server, names):
+    def __init__(self, server, contents):
         self._socket = sockets.connect(server)
-        name, = names
+        (name, body), = contents.items()
         self._request = (f"GET /{name} HTTP/1.1\r\nHost: localhost:{server.port}\r\n"
                          "User-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n").encode()
-        self._size = self._size_of_first(content(name))
+        self._size = self._size_of_first(body)
 
     def _size_of_first(self, body):
         self._socket.sendall(self._request)
@@ -82,10 +83,11 @@ class Http2:
     DATA, HEADERS, SETTINGS, WINDOW_UPDATE = 0, 1, 4, 8
     END_STREAM, ACK, END_HEADERS = 1, 1, 4
 
-    def __init__(self, server, names):
+    def __init__(self, server, contents):
         self._socket = sockets.connect(server)
         self._authority = f"localhost:{server.port}"
-        self._names = names
+        self._names = list(contents)
+        self._contents = contents
         self._encoder = hpack.Encoder()
         self._next_stream = 1
         self._received = b""
@@ -103,7 +105,7 @@ class Http2:
         for _ in range(requests // STREAMS):
             names = [self._names[i % len(self._names)] for i in range(STREAMS)]
             self._socket.sendall(b"".join(map(self._request, names)))
-            self._take(sum(len(content(name)) for name in names))
+            self._take(sum(len(self._contents[name]) for name in names))
 
     def _request(self, name):
         block = self._encoder.encode([
@@ -142,7 +144,7 @@ CASES = {
 
 def measure(server, client, names):
     """Returns the instructions for one request."""
-    connection = client(server, names)
+    connection = client(server, {name: content(name) for name in names})
     connection.run(REQUESTS)  # warms up: caches the files, fills the tables of HPACK
     readings = [server.instructions()]
     for _ in range(ROUNDS):

@@ -1,14 +1,17 @@
 #!/usr/bin/python3
 """Reads every #include and fails on a dependency in the wrong direction.
 
-    app → server, content → http → file, net → io → coro → base
+    app → config → server, content → http → file, net → io → coro → base
+                   server → observe → base
 
-A layer may include itself and the layers to its right, but not the one beside it. Each layer has
+A layer may include itself and the layers to its right, but not the one beside it. Of the project,
+observe includes only base and the public headers of values. Only app includes config, and only app,
+config and server include observe. Each layer has
 its own system headers, so that http, for instance, can't do I/O. The public headers, include/h2server,
 include only each other and the C++ library, so no header of another library is
 reachable from them. Examples include only the public headers, each other, the C++ library and
 what they are about (EXAMPLE_HEADERS). Tests may include every layer and the examples. The lab and
-the fuzzers may include every layer but app, which only app itself and the tests include. Outside
+the fuzzers may include every layer but app and config, which only app and the tests include. Outside
 lab/ only the tests include the lab, and outside tests/ only the fuzzers include the tests.
 """
 
@@ -16,13 +19,16 @@ import re
 
 from lib import sources
 
-LAYERS = ["app", "server", "content", "http", "file", "net", "io", "coro", "base"]
-BESIDE = {("server", "content"), ("file", "net")}
+LAYERS = ["app", "config", "server", "content", "observe", "http", "file", "net", "io", "coro", "base"]
+BESIDE = {("server", "content"), ("content", "observe"), ("file", "net")}
 SYSTEM_HEADERS = {
     "app": r"fcntl|poll|pthread|pwd|spawn"
-           r"|sys/(eventfd|ioctl|resource|stat|statvfs|timex|vfs|wait)|termios|unistd",
+           r"|sys/(eventfd|inotify|ioctl|resource|signalfd|socket|stat|statvfs|syscall|time|timex|types"
+           r"|un|vfs|wait)|termios|unistd",
+    "config": r"arpa/inet|fcntl|glob|unistd",
     "server": r"crypt|fcntl|netinet/in|poll|pthread|sched|sys/(resource|socket|stat|types|wait)|unistd",
-    "content": r"dirent|fcntl|linux/fs|string|sys/(file|mman|stat|statvfs|syscall)|unistd",
+    "content": r"dirent|fcntl|linux/fs|string|sys/(file|inotify|mman|stat|statvfs|syscall|xattr)|unistd",
+    "observe": r"fcntl|poll|pthread|sys/(eventfd|mman|socket|stat|un)|unistd",
     "http": r"arpa/inet",
     "file": r"fcntl|pthread|sys/(mman|resource|sendfile|stat)|unistd",
     "net": r"arpa/inet|fcntl|ifaddrs|linux/sockios|malloc|net/if|netdb|netinet/(in|tcp)|poll|pwd"
@@ -30,8 +36,11 @@ SYSTEM_HEADERS = {
     "io": r"fcntl|linux/openat2|poll|pthread|sched"
           r"|sys/(epoll|eventfd|ioctl|mman|sendfile|socket|syscall|timerfd|uio)|unistd",
     "coro": r"$^",
-    "base": r"sys/(mman|uio)|unistd",
+    "base": r"arpa/inet|fcntl|sys/(mman|uio)|unistd",
 }
+
+# The public headers that observe may include: they declare values only.
+OBSERVE_HEADERS = r"(access_record|result)\.h"
 
 EXAMPLE_HEADERS = r"glib-unix|poll|sqlite3|unistd"
 
@@ -44,6 +53,10 @@ _CONNECTION = re.compile(
 )
 _TLS = re.compile(r"^(src/net|fuzz)/tls_[^/]*$")
 _URING = re.compile(r"^src/io/uring_[^/]*$")
+_TOML = re.compile(r"^src/config/[^/]*\.cc$")
+_CURL = ("src/app/http_client.cc", "src/app/upload_client.cc", "src/content/s3/transfers.cc",
+         "src/content/s3/transfer_state.h", "src/content/s3/transfer_state.cc")
+_JSON = ("src/app/top_status.cc", "src/app/acme_messages.cc")
 _HIDDEN = re.compile(r"nghttp2/|brotli/|liburing|(zlib|zstd)\.h$")
 
 
@@ -84,6 +97,9 @@ def area_of(file):
 def refuse_arrow(source, target):
     """Returns why `source` may not include the project's file `target`, or None if it may."""
     here, there = area_of(source), area_of(target)
+    if here == "observe" and there not in (here, "base") and not (
+            there == "include" and re.fullmatch(OBSERVE_HEADERS, target.name)):
+        return "observe may include base and public headers of values only"
     if there == "include":
         return None
     if here == "examples" and there == here:
@@ -92,9 +108,11 @@ def refuse_arrow(source, target):
         return f"{here}/ may include public headers and the C++ library only"
     if there == here:
         return None
-    if (here, there) in (("tests", "app"), ("tests", "lab"), ("tests", "examples"),
-                         ("fuzz", "tests")):
+    if (here, there) in (("app", "config"), ("tests", "app"), ("tests", "config"), ("tests", "lab"),
+                         ("tests", "examples"), ("fuzz", "tests")):
         return None
+    if there == "config":
+        return "only app and the tests include config/"
     if there == "app" or there not in LAYERS:
         return f"nothing includes {there}/"
     if here in ("fuzz", "lab", "tests"):
@@ -124,7 +142,7 @@ def refuse_system_header(source, bracket, target):
         return None
     own = SYSTEM_HEADERS.get(area_of(source)) if source.parts[0] == "src" else None
     third_party = re.match(
-        r"(fmt|openssl|nghttp2|CLI|brotli)/|liburing|(zlib|zstd|qrencode)\.h$", target)
+        r"(fmt|openssl|nghttp2|CLI|brotli|toml\+\+|curl|nlohmann)/|liburing|(zlib|zstd|qrencode|expat)\.h$", target)
     if own and not (third_party or _STANDARD.match(target) or re.fullmatch(rf"({own})\.h", target)):
         return f"src/{area_of(source)} has no use for this system header"
     outside_lab = area_of(source) != "lab"
@@ -136,6 +154,14 @@ def refuse_system_header(source, bracket, target):
         return "brotli and zstd stay in src/content/codecs.cc"
     if target == "zlib.h" and area_of(source) != "content":
         return "zlib stays in src/content"
+    if target == "expat.h" and source.as_posix() != "src/content/xml.cc":
+        return "expat stays in src/content/xml.cc"
+    if target.startswith("toml++/") and not _TOML.match(source.as_posix()):
+        return "toml++ stays in src/config/*.cc"
+    if target.startswith("curl/") and source.as_posix() not in _CURL:
+        return "libcurl stays in " + ", ".join(_CURL)
+    if target.startswith("nlohmann/") and source.as_posix() not in _JSON:
+        return "nlohmann/json stays in " + " and ".join(_JSON)
     if target == "qrencode.h" and source.as_posix() != "src/app/qr_code.cc":
         return "libqrencode stays in src/app/qr_code.cc"
     if target == "liburing.h" and area_of(source) in LAYERS and not _URING.match(source.as_posix()):

@@ -3,7 +3,7 @@
 import importlib
 
 _NAMES = ["stages", "threads", "peers", "schemes", "connections", "sizes", "bodies", "pages",
-          "engines", "uploads", "idle", "balance", "latency", "library"]
+          "engines", "uploads", "receiving", "idle", "balance", "latency", "library"]
 
 # {name: Definition}, in the order of the report.
 ALL = {

@@ -26,18 +26,22 @@ def _ways(lab):
     put = {"method": "PUT", "expect_status": 201}
     post = {"method": "POST", "expect_status": 200}
     mine, nginx, nghttpd = ours(lab), lab.peers["nginx"], lab.peers["nghttpd"]
+    h2o, caddy = lab.peers["h2o"], lab.peers["caddy"]
     return [
         (mine, "h1", "/files", "load-*", form), (mine, "h2c", "/files", "load-*", form),
         (nginx, "h1", "/upload/{n}", "upload/*", put),
         (nginx, "h2c", "/upload/{n}", "upload/*", put),
-        # nghttpd reads the body and discards it.
+        # H2O, Caddy and nghttpd read the body and discard it.
+        (h2o, "h1", "/upload/{n}", "", put), (h2o, "h2c", "/upload/{n}", "", put),
+        (caddy, "h1", "/upload/{n}", "", put), (caddy, "h2c", "/upload/{n}", "", put),
         (nghttpd, "h2c", "/index.html", "", post),
         (floor(lab), "h1", "/index.html", "", post), (floor(lab), "h2c", "/index.html", "", post),
     ]
 
 
 # Options that each server needs to accept an upload.
-_OPTIONS = {"h2server": ("--upload-dir", "."), "nginx": ("dav",), "floor": ("--uploads",)}
+_OPTIONS = {"h2server": ("--upload-dir", "."), "nginx": ("uploads",), "h2o": ("uploads",),
+            "caddy": ("uploads",), "floor": ("--uploads",)}
 
 
 def _cells(lab):
@@ -69,7 +73,7 @@ def _findings(experiment):
             experiment, "goodput_mb_s", ours_h2, {**ours_h2, "protocol": "h1"}, what,
             not_shown=_NO_TCP,
             names=("An HTTP/2 upload", "an HTTP/1.1 upload to the same server")))
-        for peer in ("nginx", "nghttpd"):
+        for peer in ("nginx", "nghttpd", "h2o", "caddy"):
             found.append(compare_cells(
                 experiment, "goodput_mb_s", ours_h2, {**one, "server": peer, "protocol": "h2c"},
                 f"HTTP/2, {what}", _NO_TCP))
@@ -79,17 +83,18 @@ def _findings(experiment):
 _NO_TCP = "What TCP does on such a line: the relay delays bytes, it loses none and has no windows."
 
 _NOTE = ("h2server is sent a form (multipart/form-data), which it has to read; nginx a PUT. "
-         "Without a delay it is the relay that is measured, on the load's processor. A stream's "
-         "window grows from 1 to 16 MiB on h2server, and is 16 MiB on nghttpd as it is set up here, and "
-         "without a limit on nginx, which opens it when it reads a body, and on the floor.")
+         "Without a delay it is the relay that is measured, on the load's processor. The window "
+         "of a stream begins with 1 MiB on h2server, which widens it to 128 MiB when the first content "
+         "arrives; nghttpd's is 16 MiB as it is set up here, and nginx's and the floor's have no limit; "
+         "nginx opens it when it reads a body.")
 
 DEFINITION = Definition(
     "uploads",
     "Uploads over a long line",
     "How fast is one upload when the other end is 10, 50 or 150 ms away? HTTP/2's flow-control "
     "window bounds it: 64 KiB a round trip where a server leaves it as it is. A relay delays the "
-    "bytes, on one line to 100 Mbit/s as well; nghttpd and the floor throw the body away, the others "
-    "store it in memory.",
+    "bytes, on one line to 100 Mbit/s as well; h2server and nginx store the body in memory, the "
+    "others throw it away.",
     _cells,
     [
         Lines("Goodput of one upload", "rtt_ms", "goodput_mb_s", ("server", "protocol"),

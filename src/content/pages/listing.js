@@ -1,19 +1,21 @@
 // The page works without this script, which adds: filtering and sorting in place, local times, a
-// preview, keys, and uploads with their progress.
+// preview and keys.
 'use strict';
 const table = document.querySelector('table');
 const search = document.querySelector('input[type=search]');
 const count = document.querySelector('.tools p');
 const collator = new Intl.Collator(undefined, {numeric: true, sensitivity: 'base'});
-const rows = [...table.tBodies].flatMap(block => [...block.rows])
-  .filter(row => row.cells[2].hasChildNodes())  // not the one of the parent folder
-  .map(row => {
-    const link = row.cells[0].firstChild, time = row.cells[2].firstChild;
-    return {
-      row, link, name: link.textContent, folder: link.className === 'd',
-      size: Number(row.cells[1].dataset.b || 0), modified: Date.parse(time.dateTime),
-    };
-  });
+// What a row of a file or folder says; null for the one of the parent folder.
+function read(row) {
+  if (!row.cells[2].hasChildNodes()) return null;
+  const link = row.cells[0].firstChild, time = row.cells[2].firstChild;
+  return {
+    row, link, name: link.textContent, folder: link.className === 'd',
+    size: Number(row.cells[1].dataset.b || 0), modified: Date.parse(time.dateTime) || 0,
+  };
+}
+const readAll = of => [...of.tBodies].flatMap(block => [...block.rows]).map(read).filter(Boolean);
+let rows = readAll(table);
 let shown = rows;
 
 // ---- local times
@@ -22,7 +24,7 @@ const clock = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle
 const localise = new IntersectionObserver(blocks => {
   for (const {isIntersecting, target} of blocks) {
     if (!isIntersecting) continue;
-    for (const time of target.querySelectorAll('time:not([title])')) {
+    for (const time of target.querySelectorAll('time[datetime]:not([title])')) {
       time.title = time.dateTime;
       time.textContent = clock.format(new Date(time.dateTime));
     }
@@ -32,7 +34,7 @@ for (const block of table.tBodies) localise.observe(block);
 
 // ---- filter
 
-const summary = count.textContent;
+let summary = count.textContent;
 function filter() {
   const wanted = search.value.toLowerCase();
   shown = rows.filter(one => {
@@ -56,16 +58,30 @@ const order = {
   size: (a, b) => a.size - b.size,
   modified: (a, b) => a.modified - b.modified,
 };
-// Puts the rows into the blocks again, whose sizes stay as they are.
+const block_rows = 64;
+const watchers = [localise];  // of blocks
+// Puts the rows into blocks again, behind the one of the parent folder.
 function arrange() {
-  const sizes = [...table.tBodies].map(block =>
-    [...block.rows].filter(row => row.cells[2].hasChildNodes()).length);
-  let at = 0;
+  const parent = table.querySelector('a.u')?.closest('tr');
+  const focused = document.activeElement;
+  const count = Math.max(1, Math.ceil(rows.length / block_rows));
+  while (table.tBodies.length > count) table.tBodies[count].remove();
+  while (table.tBodies.length < count) table.append(document.createElement('tbody'));
   for (const [i, block] of [...table.tBodies].entries()) {
-    block.append(...rows.slice(at, at += sizes[i]).map(one => one.row));
-    localise.unobserve(block);
-    localise.observe(block);
+    const own = rows.slice(i * block_rows, (i + 1) * block_rows).map(one => one.row);
+    block.replaceChildren(...(i === 0 && parent ? [parent] : []), ...own);
+    for (const watcher of watchers) {
+      watcher.unobserve(block);
+      watcher.observe(block);
+    }
   }
+  if (table.contains(focused)) focused.focus({preventScroll: true});
+}
+let sorting = null;  // what was chosen in place
+function sort() {
+  if (!sorting) return;
+  const by = order[sorting.by];
+  rows.sort((a, b) => b.folder - a.folder || (sorting.down ? -1 : 1) * by(a, b));
 }
 for (const button of document.querySelectorAll('th button')) {
   button.addEventListener('click', event => {
@@ -74,8 +90,8 @@ for (const button of document.querySelectorAll('th button')) {
     const down = head.getAttribute('aria-sort') === 'ascending';
     for (const other of document.querySelectorAll('th')) other.removeAttribute('aria-sort');
     head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-    const by = order[button.value.replace('-', '')];
-    rows.sort((a, b) => b.folder - a.folder || (down ? -1 : 1) * by(a, b));
+    sorting = {by: button.value.replace('-', ''), down};
+    sort();
     arrange();
     shown = rows.filter(one => !one.row.hidden);
   });
@@ -84,7 +100,7 @@ for (const button of document.querySelectorAll('th button')) {
 // ---- preview
 
 const text_bytes_max = 256 * 1024;
-const dialog = document.querySelector('dialog');
+const dialog = document.querySelector('dialog.preview');
 const stage = dialog.querySelector('.stage');
 const [heading, open, download] = ['h2', 'a.open', 'a.download'].map(s => dialog.querySelector(s));
 let current = null;
@@ -156,6 +172,7 @@ document.addEventListener('keydown', event => {
     if (event.key === 'ArrowRight' && !playing) step(1);
     return;
   }
+  if (document.querySelector('dialog[open]')) return;
   if (event.target.matches('input:not([type=search]), textarea, select')) return;
   const visible = shown.map(one => one.link);
   const at = visible.indexOf(document.activeElement);
@@ -168,37 +185,3 @@ document.addEventListener('keydown', event => {
   else return;
   event.preventDefault();
 });
-
-// ---- uploads
-
-const upload = document.querySelector('.upload');
-if (upload) {
-  const status = upload.querySelector('[role=status]');
-  const send = data => {
-    const bar = document.createElement('progress'), request = new XMLHttpRequest();
-    status.replaceChildren(bar);
-    request.upload.onprogress = at => { bar.max = at.total; bar.value = at.loaded; };
-    request.onload = () => {
-      if (request.status === 201) location.reload();
-      else status.textContent = request.responseText || request.statusText;
-    };
-    request.onerror = () => { status.textContent = 'The connection broke off.'; };
-    request.open('POST', upload.action);
-    request.send(data);
-  };
-  upload.addEventListener('submit', event => {
-    event.preventDefault();
-    send(new FormData(upload));
-  });
-  for (const kind of ['dragover', 'dragleave', 'drop']) {
-    document.addEventListener(kind, event => {
-      if (!event.dataTransfer?.types.includes('Files')) return;
-      event.preventDefault();
-      upload.classList.toggle('over', kind === 'dragover');
-      if (kind !== 'drop' || event.dataTransfer.files.length === 0) return;
-      const data = new FormData();
-      for (const file of event.dataTransfer.files) data.append('file', file);
-      send(data);
-    });
-  }
-}

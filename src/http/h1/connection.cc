@@ -33,12 +33,9 @@ void H1Exchange::clear() noexcept {
 }
 
 Connection::Connection(net::Transport& transport, ServerContext& context,
-                       base::Pool<H1Exchange>& exchanges, bool encrypted, std::string early,
-                       io::Lease first)
-    : transport_(transport),
-      context_(context),
-      encrypted_(encrypted),
-      exchange_(nullptr, {&exchanges}) {
+                       base::Pool<H1Exchange>& exchanges, const ConnectionTraits& traits,
+                       std::string early, io::Lease first)
+    : transport_(transport), context_(context), traits_(traits), exchange_(nullptr, {&exchanges}) {
   context.connections.add(*this);
   take_exchange();
   exchange_->head_buffer = std::move(early);
@@ -59,6 +56,10 @@ void Connection::name_unfinished(std::vector<std::string>& names) const {
   if (exchange_ != nullptr && exchange_->request) names.push_back(describe(*exchange_));
 }
 
+void Connection::each_exchange(const std::function<void(const ExchangeState&)>& visit) const {
+  if (exchange_ != nullptr && exchange_->request) visit(*exchange_);
+}
+
 void Connection::take_exchange() {
   exchange_ = exchange_.get_deleter().pool->take();
   const Limits& limits = context_.limits;
@@ -70,7 +71,7 @@ void Connection::take_exchange() {
 Task<void> Connection::run() {
   for (;;) {
     co_await serve_arrived();
-    if (end_ != End::open || context_.connections.draining()) break;
+    if (end_ != End::open || context_.connections.hurries()) break;
     exchange_.reset();
     idle_ = true;
     context_.connections.set_idle(*this);
@@ -81,6 +82,7 @@ Task<void> Connection::run() {
     take_exchange();
     exchange_->take(*std::move(lease));
   }
+  if (exchange_ != nullptr) observe_end();  // of one that was given up
   exchange_.reset();
   if (end_ == End::abort) co_return;
   // RFC 9112, 9.6: closing with unread input resets the connection, and the peer loses output that
@@ -181,16 +183,21 @@ void Connection::refuse(int status) {
   if (status == 0) return;
   const EncodeOptions options{.date = context_.date.at(transport_.engine().unix_seconds()),
                               .close = true};
-  const Response response = error_response(status);
+  exchange_->response = error_response(status);
+  const Response& response = exchange_->response;
   encode_head(exchange_->output, response, options);
   exchange_->output.append(std::get<std::string>(response.body()));
+  if (traits_.observer == nullptr) return;
+  exchange_->observed = {.begun_us = traits_.observer->now_us(), .responded = true};
+  observe_end();
 }
 
 // --- answering --------------------------------------------------------------------------------
 
 void Connection::begin_exchange() {
   ++requests_;
-  exchange_->head.encrypted = encrypted_;
+  exchange_->head.encrypted = traits_.encrypted;
+  if (traits_.observer != nullptr) exchange_->observed.begun_us = traits_.observer->now_us();
   exchange_->decoder =
       BodyDecoder(exchange_->parser->framing(), &exchange_->trailers, context_.limits.fields_max);
   exchange_->owes_continue = exchange_->parser->framing().expects_continue;
@@ -199,11 +206,20 @@ void Connection::begin_exchange() {
       base::Pace(context_.limits.body_idle_ms_max, context_.limits.bytes_per_s_min);
 }
 
+// Called when the exchange has ended; a second call does nothing.
+void Connection::observe_end() {
+  if (traits_.observer == nullptr || exchange_->observed.begun_us == 0) return;
+  const bool whole = exchange_->observed.responded && exchange_->outgoing.finished();
+  exchange_->observed.cut_off = cut_off_of(*exchange_, whole, CutOff::client_left);
+  traits_.observer->ended(*exchange_, 0);
+  exchange_->observed.begun_us = 0;
+}
+
 // Serves the whole exchange without suspending, the common case. Returns false if serve_on() has to
 // complete it.
 bool Connection::serve_at_once() {
   exchange_->head.received_s = transport_.engine().unix_seconds();
-  if (find_handler(context_, *exchange_)) {
+  if (find_handler(context_, traits_, *exchange_)) {
     exchange_->request.emplace(exchange_->head, exchange_->params, &incoming_, &exchange_->stop,
                                &transport_);
     // Earlier responses must not wait for a handler that blocks the thread.
@@ -216,7 +232,11 @@ bool Connection::serve_at_once() {
   }
   begin_response();
   if (!append_body()) return true;  // aborted
-  if (!exchange_->outgoing.finished() || !exchange_->decoder.finished()) return false;
+  if (!exchange_->outgoing.finished() || !exchange_->decoder.finished()) {
+    if (traits_.observer != nullptr) exchange_->observed.first_byte_us = traits_.observer->now_us();
+    return false;
+  }
+  observe_end();
   exchange_->end_exchange();
   return true;
 }
@@ -240,6 +260,7 @@ Task<void> Connection::serve_on() {
     Response response = co_await answer(*exchange_);
     exchange_->response = std::move(response);
     if (end_ != End::abort) begin_response();
+    if (traits_.observer != nullptr) exchange_->observed.first_byte_us = traits_.observer->now_us();
   }
   bool sent = end_ != End::abort;
   if (sent) sent = co_await send_body();
@@ -250,6 +271,7 @@ Task<void> Connection::serve_on() {
     const bool dropped = co_await drop_request_body();
     if (!dropped && end_ != End::abort) end_ = End::linger;
   }
+  observe_end();
   exchange_->end_exchange();
 }
 
@@ -329,6 +351,7 @@ void Connection::begin_response() {
   }
   if (!has_body && exchange_->duplex != nullptr) exchange_->duplex->discard();
   exchange_->responding = true;
+  exchange_->observed.responded = true;
   if (!source_may_read()) drop_arrived_body();
   const Version version = exchange_->head.version;
   // In HTTP/1.0 the end of the connection ends a body of unknown size.
@@ -364,6 +387,7 @@ bool Connection::append_body() {
     std::array<char, 24> room;
     const std::string_view prefix = chunked ? encode_chunk_size(size, room) : std::string_view();
     if (!outgoing.append(exchange_->output, prefix, size)) {
+      exchange_->observed.cut_off = CutOff::failed;
       end_ = End::abort;
       return false;
     }
@@ -391,7 +415,10 @@ Task<bool> Connection::send_body() {
         const Result<std::string_view> piece = co_await next;
         ready = piece && outgoing.offer(*piece);
       }
-      if (!ready) co_return false;
+      if (!ready) {
+        exchange_->observed.cut_off = CutOff::failed;
+        co_return false;
+      }
     }
     if (!append_body()) co_return false;
     if (outgoing.finished()) break;
@@ -417,7 +444,11 @@ Task<bool> Connection::flush() {
   const Result<void> written = co_await transport_.write(exchange_->writing, exchange_->sending);
   exchange_->flushing = false;
   exchange_->writing.clear();
-  if (!written) end_ = End::abort;
+  if (!written) {
+    end_ = End::abort;
+    exchange_->observed.cut_off =
+        written.error().code == ETIMEDOUT ? CutOff::too_slow : CutOff::client_left;
+  }
   if (exchange_->written.awaited()) exchange_->written.set();
   co_return written.has_value();
 }
@@ -431,6 +462,7 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
     switch (self.exchange_->decoder.decode(self.exchange_->input)) {
       case BodyDecoder::Verdict::content:
         self.exchange_->owes_continue = false;
+        self.exchange_->observed.received += self.exchange_->decoder.content().size();
         co_return self.exchange_->decoder.content();
       case BodyDecoder::Verdict::finished:
         // Another task of the handler may be waiting for something else.
@@ -445,7 +477,7 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
     // RFC 9110, 10.1.1: no 100 (Continue) once the final response has begun.
     const bool asks =
         std::exchange(self.exchange_->owes_continue, false) && !self.exchange_->responding;
-    if (asks) self.exchange_->output.append(continue_head);
+    if (asks) encode_interim(self.exchange_->output, 100, {});
     self.exchange_->lease.end();
     const bool flushed = co_await self.flush();
     if (!flushed) {
@@ -467,17 +499,26 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
     Result<io::Lease> lease = co_await self.transport_.read(pace.left_ms());
     if (!lease || lease->empty()) {
       self.end_ = End::linger;  // so that the rest is not waited for again
-      if (lease || lease.error().code == ECONNRESET)
-        self.exchange_->stop.stop(StopReason::client_left);
+      const bool left = lease || lease.error().code == ECONNRESET;
+      self.exchange_->observed.cut_off = left ? CutOff::client_left : CutOff::too_slow;
+      if (left) self.exchange_->stop.stop(StopReason::client_left);
       co_return std::unexpected(lease ? Error{ECONNRESET, "request body"} : lease.error());
     }
     const std::int64_t elapsed_ms = self.transport_.engine().now_ms() - from_ms;
     if (!pace.moved(elapsed_ms, lease->bytes().size())) {
       self.end_ = End::linger;
+      self.exchange_->observed.cut_off = CutOff::too_slow;
       co_return std::unexpected(Error{ETIMEDOUT, "request body"});
     }
     self.exchange_->take(*std::move(lease));
   }
+}
+
+// RFC 9110, 15.2: HTTP/1.0 has no interim responses.
+void Connection::IncomingBody::inform(int status, std::span<const Field> fields) {
+  H1Exchange& work = *connection_.exchange_;
+  if (work.responding || work.head.version == Version::http_1_0) return;
+  encode_interim(work.output, status, fields);
 }
 
 std::span<const Field> Connection::IncomingBody::trailers() const noexcept {
@@ -492,6 +533,7 @@ void Connection::drop_arrived_body() {
   BodyDecoder::Verdict verdict;
   while ((verdict = exchange_->decoder.decode(exchange_->input)) == BodyDecoder::Verdict::content) {
     exchange_->dropped += exchange_->decoder.content().size();
+    exchange_->observed.received += exchange_->decoder.content().size();
   }
   const bool too_much = exchange_->dropped > context_.limits.drain_bytes_max;
   if (verdict == BodyDecoder::Verdict::malformed || too_much) end_ = End::linger;

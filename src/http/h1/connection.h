@@ -15,6 +15,7 @@
 #include "http/h1/body_decoder.h"
 #include "http/h1/parser.h"
 #include "http/h1/trailer_section.h"
+#include "http/observer.h"
 #include "http/server_context.h"
 #include "io/lease.h"
 #include "net/transport.h"
@@ -62,7 +63,7 @@ class Connection final : private Drainable, private coro::StopState::Observer {
   // All references must outlive the connection. `early`, followed by `first`, has been read
   // already.
   Connection(net::Transport& transport, ServerContext& context, base::Pool<H1Exchange>& exchanges,
-             bool encrypted, std::string early, io::Lease first);
+             const ConnectionTraits& traits, std::string early, io::Lease first);
   ~Connection();
 
   // Serves requests until the connection ends.
@@ -86,6 +87,7 @@ class Connection final : private Drainable, private coro::StopState::Observer {
       interrupted_ = true;
       connection_.transport_.cancel_read();
     }
+    void inform(int status, std::span<const Field> fields) override;
     std::span<const Field> trailers() const noexcept override;
 
    private:
@@ -94,9 +96,13 @@ class Connection final : private Drainable, private coro::StopState::Observer {
   };
 
   void drain() override;
+  // A request may be on its way to an idle connection; its response ends it.
+  void retire() override {}
   void cancel() override;
   void shed() override { transport_.cancel_read(); }
   void name_unfinished(std::vector<std::string>& names) const override;
+  void each_exchange(const std::function<void(const ExchangeState&)>& visit) const override;
+  ConnectionObserver* observer() const noexcept override { return traits_.observer; }
 
   void take_exchange();
   Task<void> serve_arrived();
@@ -112,6 +118,7 @@ class Connection final : private Drainable, private coro::StopState::Observer {
   Task<void> watch_client();
   Task<void> end_handler(bool sent);
   void begin_exchange();
+  void observe_end();
   void begin_response();
   Task<bool> send_body();
   bool append_body();
@@ -130,7 +137,7 @@ class Connection final : private Drainable, private coro::StopState::Observer {
   std::uint64_t requests_ = 0;  // begun so far
   net::Transport& transport_;
   ServerContext& context_;
-  const bool encrypted_;
+  const ConnectionTraits traits_;
   End end_ = End::open;
   bool idle_ = false;  // waits for the first byte of a request
 

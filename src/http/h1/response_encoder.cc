@@ -1,8 +1,11 @@
 #include "http/h1/response_encoder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "base/assert.h"
@@ -102,6 +105,14 @@ void encode_head(base::BufferChain& out, const Response& response, const EncodeO
   Writer writer(large);
   write_head(writer, response, options, file);
   out.append({large.data(), writer.written(large)});
+}
+
+void encode_interim(base::BufferChain& out, int status, std::span<const Field> fields) {
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", status, reason_phrase(status));
+  for (const Field& field : fields) {
+    head.append(field.name).append(": ").append(field.value).append("\r\n");
+  }
+  out.append(head.append("\r\n"));
 }
 
 std::string_view encode_chunk_size(std::size_t size, std::span<char, 24> room) noexcept {

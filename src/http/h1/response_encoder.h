@@ -23,7 +23,8 @@ struct EncodeOptions {
 // Without a size an HTTP/1.1 response is chunked, and an HTTP/1.0 one ends with the connection.
 void encode_head(base::BufferChain& out, const Response& response, const EncodeOptions& options);
 
-inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
+// Appends an interim response (RFC 9110, 15.2).
+void encode_interim(base::BufferChain& out, int status, std::span<const Field> fields);
 
 // Writes "1a2b\r\n" into `room` and returns the part used.
 std::string_view encode_chunk_size(std::size_t size, std::span<char, 24> room) noexcept;

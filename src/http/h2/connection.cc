@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "http/answer.h"
 #include "http/h2/response_fields.h"
@@ -18,15 +19,19 @@ std::int64_t check_ms(const Limits& limits) noexcept {
   return std::clamp<std::int64_t>(slack_ms / 8, 1, check_ms_max);
 }
 
+// Unread content from which on the connection is read slowly. A form of 600 MB over loopback needed
+// 11 MiB of memory with it and 133 MiB without, at the same speed.
+constexpr std::uint32_t unread_bytes_max = 8 * 1024 * 1024;
+
 }  // namespace
 
 Connection::Connection(net::Transport& transport, ServerContext& context,
                        base::Pool<H2Exchange>& exchanges, Http2Implementation implementation,
-                       bool encrypted)
+                       const ConnectionTraits& traits)
     : transport_(transport),
       context_(context),
       exchanges_(exchanges),
-      encrypted_(encrypted),
+      traits_(traits),
       session_(make_session(implementation, context.limits, exchanges, context.windows)),
       sending_(context.limits.send_idle_ms_max, context.limits.bytes_per_s_min),
       opened_ms_(transport.engine().now_ms()),
@@ -85,13 +90,6 @@ void Connection::shed() {
   want_write();
 }
 
-void Connection::name_unfinished(std::vector<std::string>& names) const {
-  for (const H2Exchange* exchange = first_; exchange != nullptr;
-       exchange = exchange->handling.next) {
-    names.push_back(describe(*exchange));
-  }
-}
-
 // During a drain, restarts the read of a connection without streams with a shorter timeout.
 void Connection::shorten_idle_timeout() {
   if (first_ != nullptr || closing_ || !context_.connections.draining()) return;
@@ -134,10 +132,17 @@ Task<void> Connection::run() {
   bool more = !session_->failed();
   while (more && !closing_ && !session_->finished()) {
     if (first_ == nullptr && !std::exchange(idle_, true)) context_.connections.set_idle(*this);
+    if (session_->unread() > unread_bytes_max) {
+      co_await wait_for_handlers();
+      if (closing_) break;
+    }
     Result<io::Lease> lease = co_await transport_.read(wait_ms());
     if (lease) {
       peer_ended_ = lease->empty();
+      lending_ = lease->bytes();
       more = !peer_ended_ && receive(lease->bytes());
+      lending_ = {};
+      if (borrower_ != nullptr && kept_.empty()) kept_ = *std::move(lease);
     } else {
       more = read_on_after(lease.error().code);
     }
@@ -145,15 +150,37 @@ Task<void> Connection::run() {
   closing_ = true;
   output_wanted_.set();
   co_await writer_ended_.wait();
+  if (traits_.observer != nullptr && session_->error().code != 0) {
+    traits_.observer->failed(session_->error());
+  }
   close_all();
   co_await tasks_.join();
   if (broken_) co_return;
-  if (peer_ended_ || shed_ || context_.connections.draining()) {
+  // A drained connection that was idle has nothing to lose: by answering the PING of the drain, the
+  // client says that it has read what came before.
+  const bool drained_idle = context_.connections.draining() && !served_in_drain_;
+  if (peer_ended_ || shed_ || drained_idle) {
     const Limits& limits = context_.limits;
     co_await transport_.finish(shed_ ? limits.linger_ms_max : limits.send_idle_ms_max);
   } else {
     co_await net::linger(transport_, context_.limits.linger_ms_max);
   }
+}
+
+// Waits until handlers have read, so that TCP's window slows a client whose windows of HTTP/2 are
+// wide, and little is held in memory. Only for a tick of the timers: frames of other streams may
+// follow.
+Task<void> Connection::wait_for_handlers() {
+  io::SleepOp sleep(transport_.engine(), 1);
+  lag_ = &sleep;
+  co_await sleep;
+  lag_ = nullptr;
+}
+
+void Connection::consume(H2Exchange& exchange, std::size_t bytes) {
+  session_->consume(exchange, bytes);
+  if (lag_ == nullptr || session_->unread() > unread_bytes_max / 2) return;
+  std::exchange(lag_, nullptr)->cancel();
 }
 
 // Closes all exchanges. The session produces no more frames, so they may be released before it.
@@ -193,6 +220,7 @@ bool Connection::read_on_after(int error) {
 bool Connection::receive(std::string_view bytes) {
   session_->receive(bytes, transport_.engine().now_ms());
   active_ms_ = transport_.engine().now_ms();
+  if (traits_.observer != nullptr) received_us_ = traits_.observer->now_us();
   receiving_ = true;
   handle_events();
   watch_block();
@@ -305,6 +333,7 @@ void Connection::check_exchanges(std::int64_t elapsed_ms) {
     } else {
       // RFC 9113, 8.1: NO_ERROR if the response is complete.
       const bool answered = exchange->handling.running == 0 && exchange->outgoing.finished();
+      exchange->observed.cut_off = CutOff::too_slow;
       session_->reset(*exchange, answered ? ErrorCode::no_error : ErrorCode::cancel);
     }
     exchange = first_;  // restart: a resumed handler may release others
@@ -365,14 +394,16 @@ void Connection::handle(const SessionEvent& event) {
 
 void Connection::begin(H2Exchange& exchange) {
   admit(exchange);
+  exchange.observed.begun_us = received_us_;
   RequestHead& head = exchange.head;
-  head.encrypted = encrypted_;
+  head.encrypted = traits_.encrypted;
   // Requests that the client sent before it saw the GOAWAY.
   const std::uint64_t requests_max = context_.limits.requests_per_connection;
   const bool beyond = requests_max != 0 && requests_ > requests_max;
   // A reset stream whose handler still runs does not count for the peer's limit, but it does for
   // ours: "rapid reset", CVE-2023-44487.
   if (beyond || alive_ > 2 * std::size_t{context_.limits.streams_max}) {
+    exchange.observed.cut_off = CutOff::refused;
     session_->reset(exchange, ErrorCode::refused_stream);
     return;
   }
@@ -384,7 +415,7 @@ void Connection::begin(H2Exchange& exchange) {
   }
   exchange.head.received_s = transport_.engine().unix_seconds();
   ++exchange.handling.running;  // until it is answered
-  if (find_handler(context_, exchange)) {
+  if (find_handler(context_, traits_, exchange)) {
     exchange.incoming.bind(*this, exchange);
     exchange.stop.observe(&exchange.incoming);
     exchange.request.emplace(head, exchange.params, &exchange.incoming, &exchange.stop,
@@ -424,21 +455,10 @@ void Connection::admit(H2Exchange& exchange) {
   exchange.pace.sending = base::Pace(limits.send_idle_ms_max, limits.bytes_per_s_min);
 }
 
-void Connection::keep(H2Exchange& exchange, std::string_view bytes) {
-  exchange.pace.received_bytes += bytes.size();
-  if (!exchange.handling.reads || exchange.handling.closed) {
-    drop(exchange, bytes.size());
-    return;
-  }
-  exchange.session.owes_continue = false;
-  exchange.handling.arrived.append(bytes);
-  exchange.handling.readable.set();
-}
-
 // Discards content that is not read. Resets the stream if there is much of it, which RFC 9113, 8.1
 // allows once the response has been sent.
 void Connection::drop(H2Exchange& exchange, std::size_t bytes) {
-  session_->consume(exchange, bytes);
+  consume(exchange, bytes);
   want_write();  // a WINDOW_UPDATE may be due
   exchange.handling.dropped += bytes;
   const bool answered = exchange.handling.running == 0 && exchange.outgoing.finished();
@@ -454,6 +474,10 @@ void Connection::close(H2Exchange& exchange) {
   // A handler may go on when both directions have ended.
   const bool whole = exchange.handling.responded && exchange.outgoing.finished() &&
                      exchange.session.ended && !closing_;
+  const bool reset = exchange.session.reset || !whole;
+  if (reset && !closing_ && traits_.observer != nullptr) {
+    traits_.observer->reset(!exchange.session.reset);
+  }
   if (!whole) exchange.stop.stop(StopReason::client_left);
   exchange.handling.readable.set();
   exchange.handling.taken.set();
@@ -463,8 +487,9 @@ void Connection::close(H2Exchange& exchange) {
 
 void Connection::release_if_done(H2Exchange& exchange) {
   if (exchange.handling.running > 0 || !exchange.handling.closed) return;
-  if (!exchange.handling.arrived.empty()) {
-    session_->consume(exchange, exchange.handling.arrived.size());
+  const std::size_t unread = take_back(exchange) + exchange.handling.arrived.size();
+  if (unread > 0) {
+    consume(exchange, unread);
     want_write();
   }
   (exchange.handling.previous != nullptr ? exchange.handling.previous->handling.next : first_) =
@@ -472,8 +497,10 @@ void Connection::release_if_done(H2Exchange& exchange) {
   if (exchange.handling.next != nullptr)
     exchange.handling.next->handling.previous = exchange.handling.previous;
   --alive_;
+  if (exchange.observed.begun_us != 0) observe_end(exchange);
   if (alive_ == 0) active_ms_ = quiet_from_ms_ = transport_.engine().now_ms();
   if (context_.streams != nullptr) context_.streams->down();
+  served_in_drain_ |= context_.connections.draining();
   base::Pool<H2Exchange>::Pointer(&exchange, {&exchanges_}).reset();
   shorten_idle_timeout();
 }
@@ -483,7 +510,10 @@ void Connection::release_if_done(H2Exchange& exchange) {
 Task<void> Connection::answer(H2Exchange& exchange) {
   Response response = co_await http::answer(exchange);
   exchange.response = std::move(response);
-  if (!exchange.handling.closed) respond(exchange);
+  if (!exchange.handling.closed) {
+    note_first_byte(exchange);
+    respond(exchange);
+  }
   // The source of the response's body may still read the request's body.
   if (exchange.outgoing.source() == nullptr && exchange.duplex == nullptr) stop_reading(exchange);
   co_await produce(exchange);
@@ -502,6 +532,7 @@ Task<void> Connection::produce(H2Exchange& exchange) {
     if (pulled) {
       session_->body_offered(exchange);
     } else {
+      if (!exchange.stop.stopped()) exchange.observed.cut_off = CutOff::failed;
       session_->reset(exchange,
                       exchange.stop.stopped() ? ErrorCode::cancel : ErrorCode::internal_error);
     }
@@ -517,6 +548,7 @@ Task<void> Connection::produce(H2Exchange& exchange) {
 void Connection::respond(H2Exchange& exchange) {
   Response& response = exchange.response;
   exchange.handling.responded = true;
+  exchange.observed.responded = true;
   exchange.session.owes_continue = false;  // RFC 9110, 10.1.1: 100 comes before the final response
   const bool has_body = exchange.head.method != Method::HEAD &&
                         may_have_content(response.status()) && response.size() != 0;
@@ -532,6 +564,7 @@ void Connection::respond(H2Exchange& exchange) {
     exchange.duplex->discard();
   }
   session_->respond(exchange, head, has_body);
+  if (!exchange.outgoing.finished()) note_first_byte(exchange);
   want_write();
 }
 
@@ -539,49 +572,10 @@ void Connection::respond(H2Exchange& exchange) {
 void Connection::stop_reading(H2Exchange& exchange) {
   exchange.handling.reads = false;
   exchange.handling.lent = 0;
-  const std::size_t unread = exchange.handling.arrived.size();
+  const std::size_t unread = take_back(exchange) + exchange.handling.arrived.size();
   if (unread == 0) return;
   exchange.handling.arrived.clear();
   drop(exchange, unread);
-}
-
-Task<Result<std::string_view>> Connection::read_body(H2Exchange& exchange) {
-  if (exchange.handling.lent > 0) {
-    session_->consume(exchange, exchange.handling.lent);
-    exchange.handling.arrived.consume(std::exchange(exchange.handling.lent, 0));
-    want_write();
-  }
-  for (;;) {
-    if (!exchange.handling.arrived.empty()) {
-      const std::string_view piece = exchange.handling.arrived.front();
-      exchange.handling.lent = piece.size();
-      co_return piece;
-    }
-    if (exchange.session.ended) co_return std::string_view();
-    if (exchange.handling.closed) co_return std::unexpected(Error{ECONNRESET, "request body"});
-    if (exchange.pace.timed_out) co_return std::unexpected(Error{ETIMEDOUT, "request body"});
-    if (std::exchange(exchange.handling.interrupted, false)) {
-      co_return std::unexpected(Error{ECANCELED, "request body"});
-    }
-    if (std::exchange(exchange.session.owes_continue, false)) {
-      session_->inform_continue(exchange);
-      want_write();
-    }
-    co_await exchange.handling.readable.wait();
-  }
-}
-
-void IncomingBody::on_stop() noexcept { connection_->give_up_response(*exchange_); }
-
-void IncomingBody::interrupt() noexcept {
-  exchange_->handling.interrupted = true;
-  exchange_->handling.readable.set();
-}
-
-Task<Result<std::string_view>> IncomingBody::read() { return connection_->read_body(*exchange_); }
-
-std::span<const Field> IncomingBody::trailers() const noexcept {
-  return {exchange_->session.trailers.begin(), exchange_->session.trailers.end()};
 }
 
 }  // namespace h2server::http::h2

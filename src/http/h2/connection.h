@@ -16,6 +16,7 @@
 #include "h2server/task_group.h"
 #include "http/h2/h2_exchange.h"
 #include "http/h2/session.h"
+#include "http/observer.h"
 #include "http/server_context.h"
 #include "net/transport.h"
 
@@ -25,7 +26,7 @@ class Connection final : private Drainable {
  public:
   // All must outlive the connection.
   Connection(net::Transport& transport, ServerContext& context, base::Pool<H2Exchange>& exchanges,
-             Http2Implementation implementation, bool encrypted);
+             Http2Implementation implementation, const ConnectionTraits& traits);
   ~Connection();
 
   // Takes bytes read before run(). Their answers leave in the first write, with our SETTINGS.
@@ -40,8 +41,12 @@ class Connection final : private Drainable {
   void cancel() override;
   void shed() override;
   void name_unfinished(std::vector<std::string>& names) const override;
+  void each_exchange(const std::function<void(const ExchangeState&)>& visit) const override;
+  ConnectionObserver* observer() const noexcept override { return traits_.observer; }
 
   Task<void> write_all();
+  Task<void> wait_for_handlers();
+  void consume(H2Exchange& exchange, std::size_t bytes);
   bool receive(std::string_view bytes);
   bool read_on_after(int error);
   void close_all();
@@ -71,20 +76,26 @@ class Connection final : private Drainable {
   void begin(H2Exchange& exchange);
   void admit(H2Exchange& exchange);
   void keep(H2Exchange& exchange, std::string_view bytes);
+  [[nodiscard]] bool can_lend(const H2Exchange& exchange, std::string_view bytes) const noexcept;
+  std::size_t take_back(H2Exchange& exchange) noexcept;
   void drop(H2Exchange& exchange, std::size_t bytes);
   void close(H2Exchange& exchange);
   void release_if_done(H2Exchange& exchange);
+  void observe_end(H2Exchange& exchange);
+  void note_first_byte(H2Exchange& exchange);
 
   Task<void> answer(H2Exchange& exchange);
   Task<void> produce(H2Exchange& exchange);
   void respond(H2Exchange& exchange);
   void stop_reading(H2Exchange& exchange);
   Task<Result<std::string_view>> read_body(H2Exchange& exchange);
+  // Sends an interim response.
+  void inform(H2Exchange& exchange, int status, std::span<const Field> fields);
 
   net::Transport& transport_;
   ServerContext& context_;
   base::Pool<H2Exchange>& exchanges_;
-  const bool encrypted_;
+  const ConnectionTraits traits_;
   std::unique_ptr<Session> session_;
   base::BufferChain writing_;  // the write in flight; the session appends to its own chain
   coro::Event output_wanted_;
@@ -92,22 +103,28 @@ class Connection final : private Drainable {
   TaskGroup tasks_;
   base::Pace sending_;  // of all writes
   const std::int64_t opened_ms_;
-  std::int64_t active_ms_;         // when bytes last arrived, or the last stream ended
-  std::int64_t quiet_from_ms_;     // when the last stream ended
-  std::int64_t checked_ms_;        // time of the last pace check
-  std::int64_t block_due_ms_ = 0;  // deadline of an incomplete field block; 0: none
-  std::uint32_t block_ = 0;        // Session::unfinished_block()
-  H2Exchange* first_ = nullptr;    // list of exchanges not yet released
+  std::string_view lending_;  // received bytes whose events are handled; the buffer can be kept
+  H2Exchange* borrower_ = nullptr;  // its handler reads content in that buffer
+  io::Lease kept_;                  // the buffer, once more is received
+  std::int64_t active_ms_;          // when bytes last arrived, or the last stream ended
+  std::int64_t quiet_from_ms_;      // when the last stream ended
+  std::int64_t checked_ms_;         // time of the last pace check
+  std::int64_t block_due_ms_ = 0;   // deadline of an incomplete field block; 0: none
+  std::uint32_t block_ = 0;         // Session::unfinished_block()
+  std::int64_t received_us_ = 0;    // when bytes last arrived, if somebody observes
+  io::Op* lag_ = nullptr;           // the wait for handlers that lag; null: none
+  H2Exchange* first_ = nullptr;     // list of exchanges not yet released
   std::size_t alive_ = 0;
-  std::uint64_t requests_ = 0;  // begun so far
-  bool receiving_ = false;      // events are being handled; one write follows
-  bool writing_now_ = false;    // a write is in flight
-  bool read_again_ = false;     // the read was cancelled to restart with another deadline
-  bool closing_ = false;        // no more reads
-  bool peer_ended_ = false;     // the peer has closed its side
-  bool shed_ = false;           // closed because of too many connections
-  bool idle_ = false;           // listed as idle
-  bool broken_ = false;         // a write has failed
+  std::uint64_t requests_ = 0;    // begun so far
+  bool receiving_ = false;        // events are being handled; one write follows
+  bool writing_now_ = false;      // a write is in flight
+  bool read_again_ = false;       // the read was cancelled to restart with another deadline
+  bool closing_ = false;          // no more reads
+  bool peer_ended_ = false;       // the peer has closed its side
+  bool shed_ = false;             // closed because of too many connections
+  bool idle_ = false;             // listed as idle
+  bool served_in_drain_ = false;  // a stream has ended since the drain began
+  bool broken_ = false;           // a write has failed
 };
 
 }  // namespace h2server::http::h2

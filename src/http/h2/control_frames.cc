@@ -9,9 +9,8 @@ namespace h2server::http::h2 {
 
 namespace {
 
-// Payloads of our PINGs and of their answers, 8 bytes (RFC 9113, 6.7).
+// Payload of a PING of ours and of its answer, 8 bytes (RFC 9113, 6.7).
 constexpr std::string_view drain_ping = "draining";
-constexpr std::string_view growth_ping = "windows?";
 
 }  // namespace
 
@@ -147,7 +146,7 @@ bool FrameReceiver::on_ping(std::string_view payload) {
   if (payload.size() != 8) return fail_for(ErrorCode::frame_size_error);
   if (frame_.has(flag::ack)) {
     if (payload == drain_ping) ponged_ = true;
-    if (payload == growth_ping && growth_.end(window_.unread())) widen_windows();
+    if (payload == growth_ping && growth_.end(window_.unread(), missing())) widen_windows();
     return allow_idle_frame();
   }
   sender_.ping(payload, true);
@@ -159,9 +158,38 @@ void FrameReceiver::ping_for_drain() {
   sender_.ping(drain_ping, false);
 }
 
-// Sends WINDOW_UPDATE, and sometimes a PING that measures what arrives in a round trip.
-void FrameReceiver::announce(std::uint32_t id, std::uint32_t increment) {
-  sender_.window_update(id, increment);
+// Opens the windows for an upload whose first content has been consumed, if they do not allow it
+// all. Earlier, the handler might still refuse it.
+void FrameReceiver::begin_upload(const H2Exchange& exchange) {
+  if (exchange.stream.fits_window()) return;
+  if (growth_.begin_upload(exchange.head.content_length)) widen_windows();
+}
+
+// Announces what was consumed of the connection's window. Takes growth back instead if handlers
+// lag, or if the window allows all that is still to come: a connection keeps none after its
+// uploads.
+void FrameReceiver::announce_connection() {
+  const bool fits = missing() == 0;
+  const bool lags = growth_.handlers_lag(window_.unread(), guard_.now_ms());
+  if (fits || lags) growth_.shrink(window_.shrink(growth_.gained()));
+  const std::uint32_t increment = window_.announce();
+  if (increment == 0) return;
+  sender_.window_update(0, increment);
+  if (!fits) measure();
+}
+
+// Returns by how much the content that is still to come exceeds what the connection's window
+// allows.
+std::uint64_t FrameReceiver::missing() {
+  std::uint64_t to_come = 0;
+  streams_.for_each([&](const H2Exchange& exchange) {
+    if (exchange.stream.takes_content()) to_come += content_to_come(exchange.stream);
+  });
+  return to_come - std::min<std::uint64_t>(to_come, window_.left());
+}
+
+// Sends a PING that measures what arrives in a round trip, unless one is in flight.
+void FrameReceiver::measure() {
   if (!growth_.begin(window_.unread())) return;
   sender_.ping(growth_ping, false);
   guard_.credit_ping();

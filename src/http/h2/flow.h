@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "http/h2/protocol.h"
 
@@ -40,15 +41,30 @@ class ReceiveWindow {
     left_ -= bytes;
     return true;
   }
-  // Releases consumed bytes. Returns the increment to announce: 0 until half the window, or 1 MiB,
-  // has been consumed, so that announcements are rare.
+  // Releases consumed bytes.
+  void release(std::uint32_t bytes) noexcept { done_ += bytes; }
+  // Returns true if half the window, or 1 MiB, has been consumed and is not announced, so that
+  // announcements are rare.
+  [[nodiscard]] bool announcement_due() const noexcept {
+    return done_ >= std::min(size_ / 2, announced_bytes_max);
+  }
+  // Returns the increment to announce, 0 if none is due.
+  [[nodiscard]] std::uint32_t announce() noexcept {
+    if (!announcement_due()) return 0;
+    left_ += done_;
+    return std::exchange(done_, 0);
+  }
   [[nodiscard]] std::uint32_t give_back(std::uint32_t bytes) noexcept {
-    done_ += bytes;
-    if (done_ < std::min(size_ / 2, announced_bytes_max)) return 0;
-    const std::uint32_t increment = done_;
-    left_ += increment;
-    done_ = 0;
-    return increment;
+    release(bytes);
+    return announce();
+  }
+  // Makes the window smaller by at most `bytes`, which have been consumed and are never announced.
+  // Returns by how many.
+  [[nodiscard]] std::uint32_t shrink(std::uint32_t bytes) noexcept {
+    const std::uint32_t kept = std::min(bytes, done_);
+    done_ -= kept;
+    size_ -= kept;
+    return kept;
   }
   // Bytes that the peer may still send.
   [[nodiscard]] std::uint32_t left() const noexcept { return left_; }

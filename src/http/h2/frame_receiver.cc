@@ -37,6 +37,7 @@ void FrameReceiver::receive(std::string_view bytes, std::int64_t now_ms) noexcep
 
 void FrameReceiver::fail(ErrorCode code) {
   if (std::exchange(failed_, true)) return;
+  error_ = code;
   sender_.goaway(last_served(), code);
 }
 
@@ -260,11 +261,17 @@ bool FrameReceiver::reset_for_violation(H2Exchange& exchange, ErrorCode code) {
 }
 
 void FrameReceiver::consume(H2Exchange* exchange, std::uint32_t bytes) {
-  if (const std::uint32_t increment = window_.give_back(bytes)) announce(0, increment);
-  if (exchange == nullptr || !exchange->stream.takes_content()) return;
-  if (const std::uint32_t increment = exchange->stream.receive.give_back(bytes)) {
-    announce(exchange->id, increment);
+  const bool takes_content = exchange != nullptr && exchange->stream.takes_content();
+  if (takes_content && exchange->handling.reads && !std::exchange(exchange->stream.read, true)) {
+    begin_upload(*exchange);
   }
+  window_.release(bytes);
+  if (window_.announcement_due()) announce_connection();
+  if (!takes_content) return;
+  const std::uint32_t increment = exchange->stream.receive.give_back(bytes);
+  if (increment == 0) return;
+  sender_.window_update(exchange->id, increment);
+  if (!exchange->stream.fits_window()) measure();
 }
 
 // --- field blocks (RFC 9113, 6.2 and 6.10) ----------------------------------------------------

@@ -31,6 +31,8 @@ class FrameReceiver {
   [[nodiscard]] bool next(SessionEvent& event);
 
   [[nodiscard]] bool failed() const noexcept { return failed_; }
+  // Once it has failed.
+  [[nodiscard]] ConnectionError error() const noexcept { return guard_.error_of(error_); }
   // Sends GOAWAY with `code` and stops reading.
   void fail(ErrorCode code);
   // Ignores streams above `id`. Returns the limit for the GOAWAY, which never increases (RFC 9113,
@@ -44,6 +46,7 @@ class FrameReceiver {
   }
   [[nodiscard]] bool acknowledged() const noexcept { return acknowledged_; }
   [[nodiscard]] bool may_receive() const noexcept { return window_.left() > 0; }
+  [[nodiscard]] std::uint32_t unread() const noexcept { return window_.unread(); }
   // See Session. An incomplete frame other than DATA, or an incomplete frame head, counts too: no
   // client splits those on purpose.
   [[nodiscard]] std::uint32_t unfinished_block() const noexcept {
@@ -99,7 +102,10 @@ class FrameReceiver {
   bool on_ping(std::string_view payload);
   bool on_goaway(std::string_view payload);
   bool on_window_update(std::string_view payload);
-  void announce(std::uint32_t id, std::uint32_t increment);
+  void begin_upload(const H2Exchange& exchange);
+  void announce_connection();
+  [[nodiscard]] std::uint64_t missing();
+  void measure();
   void widen_windows();
   void remember_priority(std::uint32_t id, Priority priority);
   void recall_priority(H2Exchange& exchange);
@@ -131,6 +137,7 @@ class FrameReceiver {
   bool peer_goes_ = false;
   bool ponged_ = false;
   bool failed_ = false;
+  ErrorCode error_ = ErrorCode::no_error;  // once it has failed
 };
 
 }  // namespace h2server::http::h2

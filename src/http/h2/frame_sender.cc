@@ -12,8 +12,6 @@ namespace h2server::http::h2 {
 
 namespace {
 
-constexpr Field continue_status{":status", "100"};
-
 Field date_field(const ResponseHead& head) noexcept { return {"date", head.date}; }
 
 std::size_t bound_of(const ResponseHead& head) noexcept {
@@ -110,6 +108,7 @@ void FrameSender::reset(std::uint32_t id, ErrorCode code) {
 
 void FrameSender::reset(H2Exchange& exchange, ErrorCode code) {
   if (exchange.stream.state == Stream::State::closed) return;
+  exchange.session.reset = true;
   reset(exchange.id, code);
   // RFC 9113, 5.1: only a peer that has not ended its side may have sent more meanwhile.
   if (exchange.stream.takes_content()) streams_.mark_reset(exchange.id);
@@ -239,9 +238,9 @@ void FrameSender::respond(H2Exchange& exchange, const ResponseHead& head, bool h
   end_local(exchange);
 }
 
-void FrameSender::inform_continue(H2Exchange& exchange) {
+void FrameSender::inform(H2Exchange& exchange, std::span<const Field> fields) {
   if (!exchange.stream.may_send() || exchange.stream.responded) return;
-  append_block(exchange.id, {.fields = {&continue_status, 1}}, false);
+  append_block(exchange.id, {.fields = fields}, false);
 }
 
 // --- bodies -----------------------------------------------------------------------------------

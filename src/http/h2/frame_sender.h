@@ -40,7 +40,7 @@ class FrameSender {
   void drop(H2Exchange& exchange);
 
   void respond(H2Exchange& exchange, const ResponseHead& head, bool has_body);
-  void inform_continue(H2Exchange& exchange);
+  void inform(H2Exchange& exchange, std::span<const Field> fields);
   void body_offered(H2Exchange& exchange);
   void produce(std::size_t bytes_max);
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "base/buffer_chain.h"
 #include "base/pace.h"
@@ -27,6 +28,7 @@ class IncomingBody final : public BodySource, public coro::StopState::Observer {
   }
   Task<Result<std::string_view>> read() override;
   void interrupt() noexcept override;
+  void inform(int status, std::span<const Field> fields) override;
   void on_hook() noexcept override {}  // the connection always reads
   void on_stop() noexcept override;
   std::span<const Field> trailers() const noexcept override;
@@ -45,10 +47,11 @@ struct H2Exchange : ExchangeState {
     bool ended = false;           // the request is complete
     bool owes_continue = false;   // the client waits for 100 (RFC 9110, 10.1.1)
     bool stalled = false;         // the session waits for body_offered()
+    bool reset = false;           // by the server
 
     void clear() noexcept {
       trailers.clear();
-      head_too_large = ended = owes_continue = stalled = false;
+      head_too_large = ended = owes_continue = stalled = reset = false;
     }
   };
   // The connection, as it watches the client's pace.
@@ -62,6 +65,8 @@ struct H2Exchange : ExchangeState {
   };
   // The connection, as it runs handlers and passes bodies.
   struct Handling {
+    // Content that the handler reads where it was received; it precedes what is in `arrived`.
+    std::string_view direct;
     base::BufferChain arrived;   // content not consumed yet
     std::size_t lent = 0;        // first bytes of arrived, which the handler is reading
     std::uint64_t dropped = 0;   // discarded content, bytes
@@ -77,6 +82,7 @@ struct H2Exchange : ExchangeState {
     H2Exchange* previous = nullptr;
 
     void clear() noexcept {
+      direct = {};
       arrived.clear();
       lent = 0;
       dropped = 0;

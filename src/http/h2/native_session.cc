@@ -36,6 +36,7 @@ class NativeSession final : public Session {
   }
   base::BufferChain& output() noexcept override { return sender_.output(); }
   bool failed() const noexcept override { return receiver_.failed(); }
+  ConnectionError error() const noexcept override { return receiver_.error(); }
   bool finished() const noexcept override {
     return receiver_.failed() || (receiver_.goes_away() && streams_.alive() == 0);
   }
@@ -46,12 +47,13 @@ class NativeSession final : public Session {
   }
   bool awaits_window() const noexcept override { return sender_.awaits_window(); }
   bool may_receive() const noexcept override { return receiver_.may_receive(); }
+  std::uint32_t unread() const noexcept override { return receiver_.unread(); }
 
   void respond(H2Exchange& exchange, const ResponseHead& head, bool has_body) override {
     if (!receiver_.failed()) sender_.respond(exchange, head, has_body);
   }
-  void inform_continue(H2Exchange& exchange) override {
-    if (!receiver_.failed()) sender_.inform_continue(exchange);
+  void inform(H2Exchange& exchange, std::span<const Field> fields) override {
+    if (!receiver_.failed()) sender_.inform(exchange, fields);
   }
   void body_offered(H2Exchange& exchange) override { sender_.body_offered(exchange); }
   void consume(H2Exchange& exchange, std::size_t bytes) override {

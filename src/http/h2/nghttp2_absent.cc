@@ -6,7 +6,8 @@ namespace h2server::http::h2 {
 const bool has_nghttp2 = false;
 
 std::unique_ptr<Session> make_nghttp2_session(const Limits& /*limits*/,
-                                              base::Pool<H2Exchange>& /*exchanges*/) {
+                                              base::Pool<H2Exchange>& /*exchanges*/,
+                                              WindowBudget* /*windows*/) {
   return nullptr;
 }
 

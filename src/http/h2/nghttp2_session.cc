@@ -12,6 +12,7 @@
 #include "base/out_of_memory.h"
 #include "http/h2/flood_guard.h"
 #include "http/h2/frame_heads.h"
+#include "http/h2/incoming_content.h"
 #include "http/h2/request_head.h"
 #include "http/trailers.h"
 
@@ -33,7 +34,7 @@ struct FreeCallbacks {
 
 class Nghttp2Session final : public Session {
  public:
-  Nghttp2Session(const Limits& limits, base::Pool<H2Exchange>& exchanges);
+  Nghttp2Session(const Limits& limits, base::Pool<H2Exchange>& exchanges, WindowBudget* windows);
   ~Nghttp2Session() override;
 
   void receive(std::string_view bytes, std::int64_t now_ms) override;
@@ -41,14 +42,16 @@ class Nghttp2Session final : public Session {
   void produce(std::size_t bytes_max) override;
   base::BufferChain& output() noexcept override { return out_; }
   bool failed() const noexcept override { return failed_; }
+  ConnectionError error() const noexcept override { return guard_.error_of(error_); }
   bool finished() const noexcept override;
   bool acknowledged() const noexcept override { return acknowledged_; }
   std::uint32_t unfinished_block() const noexcept override { return in_block_ ? frames_ : 0; }
   bool awaits_window(const H2Exchange& exchange) const noexcept override;
   bool awaits_window() const noexcept override;
   bool may_receive() const noexcept override;
+  std::uint32_t unread() const noexcept override { return content_.unread(); }
   void respond(H2Exchange& exchange, const ResponseHead& head, bool has_body) override;
-  void inform_continue(H2Exchange& exchange) override;
+  void inform(H2Exchange& exchange, std::span<const Field> fields) override;
   void body_offered(H2Exchange& exchange) override;
   void consume(H2Exchange& exchange, std::size_t bytes) override;
   void reset(H2Exchange& exchange, ErrorCode code) override;
@@ -68,6 +71,11 @@ class Nghttp2Session final : public Session {
   }
   void add_header(const Field& field);
   bool submit_trailers(H2Exchange& exchange);
+  void widen(H2Exchange& exchange);
+  void widen_connection();
+  void resize_window(std::int32_t id, std::int32_t bytes) {
+    check(nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, id, bytes));
+  }
   void check(ssize_t verdict) noexcept;
   bool allow(const FrameHead& head) noexcept;
   bool is_gone(std::uint32_t id) const noexcept;
@@ -85,6 +93,7 @@ class Nghttp2Session final : public Session {
   RequestHeadBuilder builder_;
   FrameHeads heads_;
   FloodGuard guard_;
+  IncomingContent content_;
   std::uint32_t last_head_id_ = 0;        // highest one seen in HEADERS
   std::vector<std::int32_t> own_resets_;  // streams reset at the connection's request
   // Identifiers that the client skipped, [first, second]. It may not use them later.
@@ -98,6 +107,7 @@ class Nghttp2Session final : public Session {
   std::uint32_t frames_ = 1;  // begun so far, without CONTINUATIONs; never 0
   bool in_block_ = false;     // a field block is incomplete
   bool failed_ = false;
+  ErrorCode error_ = ErrorCode::no_error;  // of terminate()
 };
 
 struct Nghttp2Session::Callbacks {
@@ -137,7 +147,7 @@ struct Nghttp2Session::Callbacks {
     return 0;
   }
 
-  static int header(nghttp2_session* session, const nghttp2_frame* frame, const std::uint8_t* name,
+  static int header(nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name,
                     std::size_t name_size, const std::uint8_t* value, std::size_t value_size,
                     std::uint8_t, void* user) {
     Nghttp2Session& me = self(user);
@@ -149,7 +159,7 @@ struct Nghttp2Session::Callbacks {
     line.name_is_valid = line.value_is_valid = true;
     me.builder_.add(line);
     if (!me.builder_.is_flood()) return 0;
-    me.check(nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM));
+    me.terminate(ErrorCode::enhance_your_calm);
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
 
@@ -162,15 +172,22 @@ struct Nghttp2Session::Callbacks {
   static int frame_received(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
     Nghttp2Session& me = self(user);
     me.in_block_ = false;
-    if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0 &&
-        std::exchange(me.awaits_ack_, false)) {
+    const bool is_ack = (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0;
+    if (frame->hd.type == NGHTTP2_PING && is_ack &&
+        view(frame->ping.opaque_data, growth_ping.size()) == growth_ping) {
+      const bool grown =
+          me.content_.end_measurement(nghttp2_session_get_local_window_size(session));
+      if (grown) me.widen_connection();
+      return 0;
+    }
+    if (frame->hd.type == NGHTTP2_PING && is_ack && std::exchange(me.awaits_ack_, false)) {
       // RFC 9113, 6.8: what was sent before the client saw the first GOAWAY has arrived by now.
       me.check(nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
                                      nghttp2_session_get_last_proc_stream_id(session),
                                      NGHTTP2_NO_ERROR, nullptr, 0));
       return 0;
     }
-    if (frame->hd.type == NGHTTP2_SETTINGS && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
+    if (frame->hd.type == NGHTTP2_SETTINGS && is_ack) {
       me.acknowledged_ = true;
       return 0;
     }
@@ -186,8 +203,10 @@ struct Nghttp2Session::Callbacks {
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
       std::erase(me.incomplete_, exchange);
       exchange->session.ended = ends;
+      if (!ends) me.content_.begin(*exchange);
       me.add_event(SessionEvent::Kind::request, exchange);
     } else if (ends) {
+      me.content_.end(*exchange);
       me.add_event(SessionEvent::Kind::ended, exchange);
     }
     return 0;
@@ -219,7 +238,9 @@ struct Nghttp2Session::Callbacks {
       self(user).check(nghttp2_session_consume_connection(session, size));
       return 0;
     }
-    self(user).add_event(SessionEvent::Kind::data, exchange, view(bytes, size));
+    Nghttp2Session& me = self(user);
+    me.content_.arrived(*exchange, static_cast<std::uint32_t>(size));
+    me.add_event(SessionEvent::Kind::data, exchange, view(bytes, size));
     return 0;
   }
 
@@ -228,6 +249,7 @@ struct Nghttp2Session::Callbacks {
     std::erase(me.own_resets_, id);
     H2Exchange* const exchange = me.exchange_of(id);
     if (exchange == nullptr) return 0;
+    me.content_.end(*exchange);
     if (std::erase(me.incomplete_, exchange) == 1) {
       base::Pool<H2Exchange>::Pointer(exchange, {&me.exchanges_}).reset();
     } else {
@@ -296,8 +318,13 @@ Nghttp2Session::~Nghttp2Session() {
   }
 }
 
-Nghttp2Session::Nghttp2Session(const Limits& limits, base::Pool<H2Exchange>& exchanges)
-    : limits_(limits), exchanges_(exchanges), builder_(limits), guard_(limits) {
+Nghttp2Session::Nghttp2Session(const Limits& limits, base::Pool<H2Exchange>& exchanges,
+                               WindowBudget* windows)
+    : limits_(limits),
+      exchanges_(exchanges),
+      builder_(limits),
+      guard_(limits),
+      content_(limits, windows) {
   nghttp2_option* fresh = nullptr;
   if (nghttp2_option_new(&fresh) != 0) base::out_of_memory();
   const std::unique_ptr<nghttp2_option, FreeOptions> options(fresh);
@@ -377,6 +404,7 @@ bool Nghttp2Session::was_skipped(std::int32_t id) const noexcept {
 
 void Nghttp2Session::receive(std::string_view bytes, std::int64_t now_ms) {
   guard_.set_time(now_ms);
+  content_.set_time(now_ms);
   bool flooded = false;
   const std::size_t allowed = heads_.read(bytes, [&](const FrameHead& head) {
     flooded = !allow(head);
@@ -463,13 +491,14 @@ bool Nghttp2Session::submit_trailers(H2Exchange& exchange) {
   return true;
 }
 
-void Nghttp2Session::inform_continue(H2Exchange& exchange) {
-  std::uint8_t name[] = ":status";
-  std::uint8_t value[] = "100";
-  const nghttp2_nv status{name, value, sizeof name - 1, sizeof value - 1, NGHTTP2_NV_FLAG_NONE};
+void Nghttp2Session::inform(H2Exchange& exchange, std::span<const Field> fields) {
+  headers_.clear();
+  for (const Field& field : fields) {
+    add_header({exchange.arena.copy(field.name), exchange.arena.copy(field.value)});
+  }
   check(nghttp2_submit_headers(session_.get(), NGHTTP2_FLAG_NONE,
-                               static_cast<std::int32_t>(exchange.id), nullptr, &status, 1,
-                               nullptr));
+                               static_cast<std::int32_t>(exchange.id), nullptr, headers_.data(),
+                               headers_.size(), nullptr));
 }
 
 void Nghttp2Session::body_offered(H2Exchange& exchange) {
@@ -478,11 +507,46 @@ void Nghttp2Session::body_offered(H2Exchange& exchange) {
 }
 
 void Nghttp2Session::consume(H2Exchange& exchange, std::size_t bytes) {
-  if (exchange.handling.closed) {
-    check(nghttp2_session_consume_connection(session_.get(), bytes));
-    return;
+  const auto consumed = static_cast<std::uint32_t>(bytes);
+  const std::uint32_t kept =
+      content_.consume(consumed, nghttp2_session_get_local_window_size(session_.get()));
+  if (kept > 0) resize_window(0, content_.connection_bytes());
+  check(nghttp2_session_consume_connection(session_.get(), consumed - kept));
+  if (exchange.handling.closed) return;
+  const auto id = static_cast<std::int32_t>(exchange.id);
+  check(nghttp2_session_consume_stream(session_.get(), id, consumed));
+  if (exchange.stream.takes_content()) widen(exchange);
+}
+
+// Opens the windows of an upload as wide as its content needs, if the budget allows it.
+void Nghttp2Session::widen(H2Exchange& exchange) {
+  const auto id = static_cast<std::int32_t>(exchange.id);
+  const auto left = nghttp2_session_get_stream_local_window_size(session_.get(), id);
+  const Stream& stream = exchange.stream;
+  if (stream.sized && std::cmp_less_equal(stream.content_left, left)) return;
+  if (content_.begin_upload(exchange)) widen_connection();
+  const std::int32_t wide = content_.stream_bytes();
+  if (nghttp2_session_get_stream_effective_local_window_size(session_.get(), id) < wide) {
+    resize_window(id, wide);
   }
-  check(nghttp2_session_consume(session_.get(), static_cast<std::int32_t>(exchange.id), bytes));
+  if (!content_.measure()) return;
+  guard_.credit_ping();
+  check(nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE,
+                            reinterpret_cast<const std::uint8_t*>(growth_ping.data())));
+}
+
+void Nghttp2Session::widen_connection() {
+  const std::int32_t more =
+      content_.connection_bytes() - nghttp2_session_get_effective_local_window_size(session_.get());
+  const std::int32_t wanted = nghttp2_session_get_local_window_size(session_.get()) + more;
+  const auto missing = [&] {
+    return std::max(0, wanted - nghttp2_session_get_local_window_size(session_.get()));
+  };
+  resize_window(0, content_.connection_bytes());
+  // The library keeps what was taken from the window before, as if it had not been consumed. The
+  // second call does nothing if the first one has caused an announcement.
+  check(nghttp2_session_consume_connection(session_.get(), static_cast<std::size_t>(missing())));
+  check(nghttp2_submit_window_update(session_.get(), NGHTTP2_FLAG_NONE, 0, missing()));
 }
 
 bool Nghttp2Session::awaits_window(const H2Exchange& exchange) const noexcept {
@@ -499,6 +563,7 @@ bool Nghttp2Session::may_receive() const noexcept {
 }
 
 void Nghttp2Session::reset(H2Exchange& exchange, ErrorCode code) {
+  exchange.session.reset = true;
   if (!exchange.handling.closed) own_resets_.push_back(static_cast<std::int32_t>(exchange.id));
   check(nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE,
                                   static_cast<std::int32_t>(exchange.id),
@@ -517,6 +582,7 @@ void Nghttp2Session::end_after(const H2Exchange& exchange) {
 }
 
 void Nghttp2Session::terminate(ErrorCode code) {
+  error_ = code;
   check(nghttp2_session_terminate_session(session_.get(), static_cast<std::uint32_t>(code)));
 }
 
@@ -525,8 +591,9 @@ void Nghttp2Session::terminate(ErrorCode code) {
 const bool has_nghttp2 = true;
 
 std::unique_ptr<Session> make_nghttp2_session(const Limits& limits,
-                                              base::Pool<H2Exchange>& exchanges) {
-  return std::make_unique<Nghttp2Session>(limits, exchanges);
+                                              base::Pool<H2Exchange>& exchanges,
+                                              WindowBudget* windows) {
+  return std::make_unique<Nghttp2Session>(limits, exchanges, windows);
 }
 
 }  // namespace h2server::http::h2

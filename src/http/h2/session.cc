@@ -12,7 +12,7 @@ std::unique_ptr<Session> make_session(Http2Implementation implementation, const 
     case Http2Implementation::native:
       return make_native_session(limits, exchanges, windows);
     case Http2Implementation::nghttp2:
-      return make_nghttp2_session(limits, exchanges);
+      return make_nghttp2_session(limits, exchanges, windows);
   }
   return nullptr;
 }

@@ -24,6 +24,7 @@
 #include "http/h2/h2_exchange.h"
 #include "http/h2/prepared_head.h"
 #include "http/h2/protocol.h"
+#include "http/observer.h"
 #include "http/window_budget.h"
 
 namespace h2server::http::h2 {
@@ -68,6 +69,9 @@ class Session {
   // Returns true after a connection error. The caller must send output(), which ends with a GOAWAY,
   // and close the connection.
   [[nodiscard]] virtual bool failed() const noexcept = 0;
+  // Describes the error by which the server ends the connection; the code is 0 as long as there is
+  // none. libnghttp2 does not tell of violations that it finds itself.
+  [[nodiscard]] virtual ConnectionError error() const noexcept = 0;
   // Returns true if nothing more will be received or sent, except what output() holds.
   [[nodiscard]] virtual bool finished() const noexcept = 0;
   // Returns true if the client has acknowledged our SETTINGS (RFC 9113, 6.5.3).
@@ -82,13 +86,16 @@ class Session {
   // Returns false if our window for the connection is closed, so that the client can't send
   // content.
   [[nodiscard]] virtual bool may_receive() const noexcept = 0;
+  // Returns how many bytes of content have been received and not consumed.
+  [[nodiscard]] virtual std::uint32_t unread() const noexcept = 0;
 
   // Sends a response's head. The bytes of its fields must stay valid until `closed`; those of
   // `date` and the array `fields` are not used after the call. The body, if any, is pulled from
   // exchange.outgoing, and trailer fields from its source.
   virtual void respond(H2Exchange& exchange, const ResponseHead& head, bool has_body) = 0;
-  // Sends "100 Continue" before the response.
-  virtual void inform_continue(H2Exchange& exchange) = 0;
+  // Sends an interim response (RFC 9110, 15.2), unless the final one has begun. ":status" is first;
+  // names are in lower case. The fields are not used after the call.
+  virtual void inform(H2Exchange& exchange, std::span<const Field> fields) = 0;
   // Called after exchange.outgoing was offered a piece or the end.
   virtual void body_offered(H2Exchange& exchange) = 0;
   // Releases `bytes` of content, so that the peer may send more.
@@ -106,8 +113,8 @@ class Session {
 
 // Returns false for libnghttp2 in a build without it.
 [[nodiscard]] bool is_built_in(Http2Implementation implementation) noexcept;
-// `limits`, `exchanges` and `windows` must outlive the session. The native session's receive
-// windows grow within `windows`; with null they do not grow.
+// `limits`, `exchanges` and `windows` must outlive the session. The receive windows grow within
+// `windows`; with null they do not grow.
 [[nodiscard]] std::unique_ptr<Session> make_session(Http2Implementation implementation,
                                                     const Limits& limits,
                                                     base::Pool<H2Exchange>& exchanges,
@@ -118,11 +125,10 @@ class Session {
 std::unique_ptr<Session> make_native_session(const Limits& limits,
                                              base::Pool<H2Exchange>& exchanges,
                                              WindowBudget* windows);
+std::unique_ptr<Session> make_nghttp2_session(const Limits& limits,
+                                              base::Pool<H2Exchange>& exchanges,
+                                              WindowBudget* windows);
 // False in a build without libnghttp2 (CMake's H2SERVER_NGHTTP2); then the function returns null.
 extern const bool has_nghttp2;
-
-// `limits` and `exchanges` must outlive the session.
-std::unique_ptr<Session> make_nghttp2_session(const Limits& limits,
-                                              base::Pool<H2Exchange>& exchanges);
 
 }  // namespace h2server::http::h2

@@ -33,6 +33,7 @@ struct Stream {
   bool ready = false;      // in the scheduler
   bool queued = false;     // in the queue of pending events
   bool sized = false;      // the request has a Content-Length
+  bool read = false;       // a handler has begun to read the request's content
   Priority priority = unsaid_priority;
   std::uint32_t turn_used = 0;     // if ready: bytes sent in the present turn
   std::uint64_t content_left = 0;  // if sized: bytes still to come
@@ -45,6 +46,10 @@ struct Stream {
 
   [[nodiscard]] bool takes_content() const noexcept {
     return state == State::open || state == State::half_closed_local;
+  }
+  // Returns true if the window allows all content that is still to come.
+  [[nodiscard]] bool fits_window() const noexcept {
+    return sized && content_left <= receive.left();
   }
   [[nodiscard]] bool may_send() const noexcept {
     return state == State::open || state == State::half_closed_remote;

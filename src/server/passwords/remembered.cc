@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/out_of_memory.h"
 #include "h2server/authorization.h"
 
 namespace h2server::server {
@@ -17,12 +18,16 @@ std::string_view text_of(const RememberedDigests::Digest& digest) noexcept {
 }  // namespace
 
 RememberedDigests::RememberedDigests(std::size_t digests_max, std::int64_t lifetime_ns)
-    : lifetime_ns_(lifetime_ns), groups_((digests_max + group_size - 1) / group_size) {}
+    : lifetime_ns_(lifetime_ns),
+      group_count_((digests_max + group_size - 1) / group_size),
+      groups_(static_cast<Group*>(std::calloc(group_count_, sizeof(Group)))) {
+  if (groups_ == nullptr) base::out_of_memory();
+}
 
 std::size_t RememberedDigests::index_of(const Digest& digest) const noexcept {
   std::uint64_t number = 0;
   std::memcpy(&number, digest.data(), sizeof number);
-  return number % groups_.size();
+  return number % group_count_;
 }
 
 RememberedDigests::Entry* RememberedDigests::find(Group& group, const Digest& digest,

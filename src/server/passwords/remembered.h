@@ -8,8 +8,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <mutex>
-#include <vector>
 
 #include "net/tls_keyed_digest.h"
 
@@ -43,8 +44,14 @@ class RememberedDigests {
     return mutexes_[index % mutexes_.size()];
   }
 
+  struct Free {
+    void operator()(Group* groups) const noexcept { std::free(groups); }
+  };
+
   const std::int64_t lifetime_ns_;
-  std::vector<Group> groups_;
+  const std::size_t group_count_;
+  // By calloc(): zeros that take no memory before they are used. A thousand sites may have users.
+  const std::unique_ptr<Group[], Free> groups_;
   std::array<std::mutex, 16> mutexes_;  // of groups, by their index: workers seldom meet
 };
 

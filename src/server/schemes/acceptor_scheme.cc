@@ -34,8 +34,17 @@ Result<void, std::string> AcceptorScheme::start() {
   return started;
 }
 
+// The acceptor ends first: a draining worker takes nothing from its inbox.
+bool AcceptorScheme::retire() noexcept {
+  if (acceptor_) {
+    acceptor_->retire();
+    acceptor_->join();
+  }
+  for (Worker& worker : workers_) worker.retire();
+  return true;
+}
+
 void AcceptorScheme::stop() noexcept {
-  // The acceptor ends first: a draining worker takes nothing from its inbox.
   if (acceptor_) {
     acceptor_->stop();
     acceptor_->join();

@@ -17,9 +17,13 @@ class AcceptorScheme final : public Scheme {
 
   Result<void, std::string> start() override;
   void stop() noexcept override;
+  bool retire() noexcept override;
   bool join() override;
   std::string report() const override;
   std::vector<io::Mailbox*> mailboxes() const override { return mailboxes_of(workers_); }
+  [[nodiscard]] std::vector<ServerStatus::Worker> workers() const override {
+    return status_of(workers_);
+  }
 
  private:
   const SharedContext& shared_;

@@ -4,42 +4,58 @@
 #include <iterator>
 #include <span>
 
+#include "net/socket_address.h"
 #include "server/listeners.h"
 
 namespace h2server::server {
 
 namespace {
 
-// SO_REUSEPORT would silently share the port with another server of the same user. Fails if the
-// port is in use.
-Result<void, std::string> check_free(const ListenerOptions& listener) {
-  if (listener.port == 0) return {};
-  const auto probe = open_listeners(listener, /*reuse_port=*/false);
-  if (!probe) return std::unexpected(probe.error());
-  return {};
-}
-
 using Listening = Result<std::vector<ListeningSocket>, std::string>;
 
 // Opens the listeners of one more worker.
-Listening open_more(const ListenerOptions& listener) {
+Listening open_more(const ListenerOptions& listener, std::size_t number) {
   auto opened = open_listeners(listener, /*reuse_port=*/true);
   if (!opened) return std::unexpected(std::move(opened.error()));
   std::vector<ListeningSocket> sockets;
   for (net::Listener& one : *opened) {
-    sockets.push_back({std::move(one.socket), listener.cleartext});
+    sockets.push_back({std::move(one.socket), kind_of(listener, number)});
   }
   return sockets;
 }
 
-Listening share(const std::vector<ListeningSocket>& sockets) {
-  std::vector<ListeningSocket> copies;
-  for (const ListeningSocket& one : sockets) {
+// Shares out the sockets of one address; workers beyond their number get copies.
+Result<void, std::string> share_out(std::span<ListeningSocket> sockets,
+                                    std::span<std::vector<ListeningSocket>> workers) {
+  for (std::size_t i = sockets.size(); i < workers.size(); ++i) {
+    const ListeningSocket& one = sockets[i % sockets.size()];
     Result<base::Fd, std::string> copy = net::copy_of(one.socket);
     if (!copy) return std::unexpected(std::move(copy.error()));
-    copies.push_back({*std::move(copy), one.cleartext, one.inherited});
+    workers[i].push_back({*std::move(copy), one.kind, one.inherited});
   }
-  return copies;
+  for (std::size_t i = 0; i < sockets.size(); ++i) {
+    workers[i % workers.size()].push_back(std::move(sockets[i]));
+  }
+  return {};
+}
+
+// Sockets that were not opened for the workers: of a path, and inherited ones.
+Result<void, std::string> share_by_address(std::vector<ListeningSocket> sockets,
+                                           std::span<std::vector<ListeningSocket>> workers) {
+  const auto address_of = [](const ListeningSocket& one) {
+    return net::local_address(one.socket.get());
+  };
+  for (std::span<ListeningSocket> rest(sockets); !rest.empty();) {
+    const auto others = std::ranges::partition(
+        rest, [&, address = address_of(rest.front())](const ListeningSocket& one) {
+          return address_of(one) == address;
+        });
+    const Result<void, std::string> shared =
+        share_out(rest.first(rest.size() - others.size()), workers);
+    if (!shared) return shared;
+    rest = others;
+  }
+  return {};
 }
 
 }  // namespace
@@ -52,17 +68,19 @@ ReuseportScheme::~ReuseportScheme() = default;
 // Opens a listener of that kind for each worker. Only TCP allows several; other sockets are shared,
 // and the worker that is the first to accept gets the connection.
 Result<void, std::string> ReuseportScheme::listen_for_all(ListenerOptions listener,
+                                                          std::size_t number,
                                                           std::vector<Own>& sockets) {
   const bool several = is_tcp(listener);
   const Result<void, std::string> free =
       several ? check_free(listener) : Result<void, std::string>();
   if (!free) return free;
   const std::size_t known = addresses().size();
-  Listening first = listen(listener, several);
+  Listening first = listen(listener, number, several);
   if (!first) return std::unexpected(std::move(first.error()));
+  if (!several) return share_by_address(*std::move(first), sockets);
   listener.port = addresses()[known].port;
   for (Own& own : std::span(sockets).subspan(1)) {
-    Listening more = several ? open_more(listener) : share(*first);
+    Listening more = open_more(listener, number);
     if (!more) return std::unexpected(std::move(more.error()));
     std::ranges::move(*more, std::back_inserter(own));
   }
@@ -73,8 +91,9 @@ Result<void, std::string> ReuseportScheme::listen_for_all(ListenerOptions listen
 Result<void, std::string> ReuseportScheme::start() {
   // Opens all listeners before any worker runs: none accepts while the group still grows.
   std::vector<Own> sockets(options_.workers);
-  for (const ListenerOptions& listener : options_.listeners) {
-    const Result<void, std::string> opened = listen_for_all(listener, sockets);
+  for (std::size_t number = 0; number < options_.listeners.size(); ++number) {
+    const Result<void, std::string> opened =
+        listen_for_all(options_.listeners[number], number, sockets);
     if (!opened) return opened;
   }
   for (Own& own : sockets) {
@@ -86,6 +105,11 @@ Result<void, std::string> ReuseportScheme::start() {
     return started;
   }
   return {};
+}
+
+bool ReuseportScheme::retire() noexcept {
+  for (Worker& worker : workers_) worker.retire();
+  return true;
 }
 
 void ReuseportScheme::stop() noexcept {

@@ -17,17 +17,22 @@ class ReuseportScheme final : public Scheme {
 
   Result<void, std::string> start() override;
   void stop() noexcept override;
+  bool retire() noexcept override;
   bool join() override;
   EngineThread* polled() override {
     return shared_.foreign_loop ? &workers_.front().thread() : nullptr;
   }
   std::string report() const override { return report_of(workers_); }
   std::vector<io::Mailbox*> mailboxes() const override { return mailboxes_of(workers_); }
+  [[nodiscard]] std::vector<ServerStatus::Worker> workers() const override {
+    return status_of(workers_);
+  }
 
  private:
   using Own = std::vector<ListeningSocket>;  // of a worker
 
-  Result<void, std::string> listen_for_all(ListenerOptions listener, std::vector<Own>& sockets);
+  Result<void, std::string> listen_for_all(ListenerOptions listener, std::size_t number,
+                                           std::vector<Own>& sockets);
 
   const SharedContext& shared_;
   const SchemeOptions options_;

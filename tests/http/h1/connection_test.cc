@@ -75,7 +75,8 @@ class H1Connection : public testing::Test {
     add(GET, "/streamed", [pieces, size](Request&) { return streamed(pieces, size); });
   }
   void open(std::string early = "") {
-    connection_.emplace(transport_, context_, exchanges_, false, std::move(early), io::Lease());
+    connection_.emplace(transport_, context_, exchanges_, ConnectionTraits(), std::move(early),
+                        io::Lease());
     tasks_.start(connection_->run());
   }
   bool over() const { return tasks_.running() == 0; }
@@ -144,7 +145,7 @@ TEST_F(H1Connection, AnswersRequestsCutAnywhere) {
   for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
     FakeTransport transport(engine_);
     TaskGroup tasks;
-    Connection connection(transport, context_, exchanges_, false, "", {});
+    Connection connection(transport, context_, exchanges_, {}, "", {});
     tasks.start(connection.run());
     transport.arrive(bytes.substr(0, cut));
     transport.arrive(bytes.substr(cut));
@@ -193,7 +194,7 @@ TEST_F(H1Connection, AnswersByItselfWhatNoHandlerDoes) {
   for (const Refusal& row : refusals) {
     FakeTransport transport(engine_);
     TaskGroup tasks;
-    Connection connection(transport, context_, exchanges_, false, "", {});
+    Connection connection(transport, context_, exchanges_, {}, "", {});
     transport.arrive(get("/hello") + row.request + get("/hello"));
     transport.end();
     tasks.start(connection.run());
@@ -394,7 +395,7 @@ TEST_F(H1Connection, HandsOverTheTrailersOfAChunkedBody) {
   const std::string answers = ok("0sum=6;x=;") + ok("ignored") + ok("0") + ok("0");
   EXPECT_EQ(answer_to(bytes), answers);
   FakeTransport slow(engine_);
-  Connection connection(slow, context_, exchanges_, false, "", {});
+  Connection connection(slow, context_, exchanges_, {}, "", {});
   tasks_.start(connection.run());
   for (const char c : bytes) slow.arrive({&c, 1});
   slow.end();
@@ -470,6 +471,29 @@ TEST_F(H1Connection, AsksForABodyThatIsHeldBack) {
   transport_.end();
 }
 
+TEST_F(H1Connection, SendsInterimResponses) {
+  add(POST, "/informs", [](Request& request) -> Task<Response> {
+    const Field place{"Location", "/uploads/1"};
+    request.send_interim(104, {&place, 1});
+    const Result<std::string> body = co_await request.read_all(100);
+    EXPECT_THROW(request.send_interim(101), std::invalid_argument);
+    EXPECT_THROW(request.send_interim(200), std::invalid_argument);
+    const Field bad{"Location", "a\r\nb"};
+    EXPECT_THROW(request.send_interim(104, {&bad, 1}), std::invalid_argument);
+    co_return Response(200, body ? *body : "broken");
+  });
+  open();
+  transport_.arrive(post("/informs", expects, ""));
+  const std::string interim =
+      "HTTP/1.1 104 Upload Resumption Supported\r\nLocation: /uploads/1\r\n\r\n";
+  EXPECT_EQ(written(), interim + "HTTP/1.1 100 Continue\r\n\r\n");
+  transport_.arrive("abc");
+  EXPECT_EQ(written(), interim + "HTTP/1.1 100 Continue\r\n\r\n" + ok("abc"));
+  transport_.arrive("POST /informs HTTP/1.0\r\nContent-Length: 1\r\n\r\na");
+  EXPECT_EQ(written().find("104", written().find("abc")), std::string::npos);
+  transport_.end();
+}
+
 TEST_F(H1Connection, GivesUpWhenItCannotAskForABody) {
   transport_.write_error = EPIPE;
   open();
@@ -504,7 +528,7 @@ TEST_F(H1Connection, ABrokenBodyIsTheEndAndTheResponseSaysSo) {
     SCOPED_TRACE(row.what);
     FakeTransport transport(engine_);
     TaskGroup tasks;
-    Connection connection(transport, context_, exchanges_, false, "", {});
+    Connection connection(transport, context_, exchanges_, {}, "", {});
     tasks.start(connection.run());
     transport.arrive(post("/echo", "Transfer-Encoding: chunked\r\n", row.bytes));
     if (row.read_error != 0) transport.fail(row.read_error);
@@ -563,7 +587,7 @@ TEST_F(H1Connection, AStreamThatGoesWrongIsCutOff) {
     ServerContext context{router, limits_};
     FakeTransport transport(engine_);
     TaskGroup tasks;
-    Connection connection(transport, context, exchanges_, false, "", {});
+    Connection connection(transport, context, exchanges_, {}, "", {});
     transport.arrive(get("/") + get("/"));
     tasks.start(connection.run());
     EXPECT_EQ(tasks.running(), 0U);

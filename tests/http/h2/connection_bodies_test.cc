@@ -68,6 +68,78 @@ TEST_P(H2ConnectionBodies, AStreamThatGoesWrongIsReset) {
   testing::internal::GetCapturedStderr();
 }
 
+// --- content that is read where it was received -------------------------------------------------
+
+// Reads content, and keeps each piece for a while before it is used.
+Task<Response> keep_pieces(Request& request, coro::Event& goes_on,
+                           std::vector<std::size_t>& sizes) {
+  std::string all;
+  for (;;) {
+    const Result<std::string_view> piece = co_await request.read();
+    if (!piece) co_return Response(400, "broken");
+    if (piece->empty()) break;
+    sizes.push_back(piece->size());
+    co_await goes_on.wait();
+    all += *piece;
+  }
+  co_return Response(200, std::move(all));
+}
+
+TEST_P(H2ConnectionBodies, APieceStaysWhileMoreIsReceived) {
+  std::vector<std::size_t> sizes;
+  add(POST, "/kept", [&](Request& request) { return keep_pieces(request, event_, sizes); });
+  open();
+  const std::int32_t id = client_.request("POST", "/kept", {}, "", false);
+  const std::int32_t other = client_.request("POST", "/echo", {}, "", false);
+  settle();
+  std::string sent, echoed;
+  for (char c = 'a'; c <= 'f'; ++c) {
+    sent.append(6000, c);
+    client_.send(id, std::string(6000, c), c == 'f');
+    echoed.append(5000, static_cast<char>(c - 32));
+    client_.send(other, std::string(5000, static_cast<char>(c - 32)), c == 'f');
+    settle();
+    if (c % 2 == 0 && event_.awaited()) event_.set();
+    settle();
+  }
+  while (event_.awaited()) {
+    event_.set();
+    settle();
+  }
+  EXPECT_TRUE(answer(id).body == sent);
+  EXPECT_TRUE(answer(other).body == echoed);
+  EXPECT_EQ(sizes.front(), 6000U);
+  transport_.end();
+  EXPECT_TRUE(over());
+}
+
+TEST_P(H2ConnectionBodies, AStreamEndsWhileAPieceIsRead) {
+  std::vector<std::size_t> sizes;
+  add(POST, "/kept", [&](Request& request) { return keep_pieces(request, event_, sizes); });
+  open();
+  const std::int32_t id = client_.request("POST", "/kept", {}, "", false);
+  settle();
+  client_.send(id, std::string(9000, 'x'), false);
+  settle();
+  ASSERT_TRUE(event_.awaited());
+  client_.reset(id);
+  settle();
+  event_.set();
+  settle();
+  const std::int32_t echoed = client_.request("POST", "/echo", {}, std::string(9000, 'y'), true);
+  settle();
+  EXPECT_TRUE(answer(echoed).body == std::string(9000, 'y'));
+  const std::int32_t last = client_.request("POST", "/kept", {}, "", false);
+  settle();
+  client_.send(last, std::string(9000, 'z'), false);
+  settle();
+  ASSERT_TRUE(event_.awaited());
+  transport_.end();  // and so does the connection
+  event_.set();
+  EXPECT_TRUE(over());
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{9000, 9000}));
+}
+
 // --- a source that reads the request ----------------------------------------------------------
 
 TEST_P(H2ConnectionBodies, TheSourceOfAResponseReadsTheRequest) {

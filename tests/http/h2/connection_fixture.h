@@ -52,7 +52,7 @@ class ConnectionFixture : public testing::TestWithParam<Http2Implementation> {
     });
   }
   void open(std::string_view early = "") {
-    connection_.emplace(transport_, context_, exchanges_, GetParam(), false);
+    connection_.emplace(transport_, context_, exchanges_, GetParam(), ConnectionTraits());
     connection_->take(early);
     tasks_.start(connection_->run());
   }

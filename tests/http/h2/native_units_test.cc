@@ -60,7 +60,22 @@ TEST(ReceiveWindow, AnnouncesHalfAWindowAtATime) {
   EXPECT_EQ(window.give_back(50), 50U);
 }
 
-TEST(ReceiveWindow, GrowsAndNeverShrinks) {
+TEST(ReceiveWindow, ShrinksByWhatIsNotAnnounced) {
+  ReceiveWindow window(100);
+  EXPECT_EQ(window.shrink(100), 0U);  // the peer may use all of it
+  EXPECT_TRUE(window.take(60));
+  window.release(40);
+  EXPECT_EQ(window.shrink(30), 30U);
+  EXPECT_EQ(window.unread(), 20U);
+  EXPECT_EQ(window.shrink(30), 10U);
+  EXPECT_EQ(window.announce(), 0U);
+  EXPECT_EQ(window.left(), 40U);
+  EXPECT_EQ(window.unread(), 20U);
+  EXPECT_TRUE(window.take(40));
+  EXPECT_EQ(window.give_back(60), 60U);  // its size now
+}
+
+TEST(ReceiveWindow, Grows) {
   ReceiveWindow window(100);
   EXPECT_EQ(window.grow_to(150), 50U);
   EXPECT_TRUE(window.take(150));

@@ -37,11 +37,16 @@ struct Nghttp2Client::Callbacks {
                        std::size_t name_size, const std::uint8_t* value, std::size_t value_size,
                        std::uint8_t, void* user) {
     Answer& answer = self(user).answers[frame->hd.stream_id];
-    if (view(name, name_size) == ":status" && view(value, value_size) == "100") {
-      answer.continued = true;
-      return 0;
+    if (view(name, name_size) == ":status") {
+      answer.has_interim = value[0] == '1';
+      if (view(value, value_size) == "100") {
+        answer.continued = true;
+        return 0;
+      }
     }
-    std::string& text = answer.has_head ? answer.trailers : answer.fields;
+    std::string& text = answer.has_interim ? answer.interim
+                        : answer.has_head  ? answer.trailers
+                                           : answer.fields;
     text.append(view(name, name_size)).append("=").append(view(value, value_size)).append(";");
     return 0;
   }
@@ -73,11 +78,11 @@ struct Nghttp2Client::Callbacks {
                            std::size_t size, std::uint32_t* flags, nghttp2_data_source*,
                            void* user) {
     Body& body = self(user).bodies_[id];
-    if (body.bytes.empty() && !body.ends) return NGHTTP2_ERR_DEFERRED;
-    const std::size_t part = std::min(size, body.bytes.size());
-    std::copy_n(body.bytes.data(), part, room);
-    body.bytes.erase(0, part);
-    if (!body.bytes.empty() || !body.ends) return static_cast<ssize_t>(part);
+    if (body.left() == 0 && !body.ends) return NGHTTP2_ERR_DEFERRED;
+    const std::size_t part = std::min(size, body.left());
+    std::copy_n(body.bytes.data() + body.sent, part, room);
+    body.sent += part;
+    if (body.left() > 0 || !body.ends) return static_cast<ssize_t>(part);
     *flags |= NGHTTP2_DATA_FLAG_EOF;
     if (!body.trailers.empty()) {
       *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;

@@ -22,7 +22,9 @@ class Nghttp2Client {
     std::string fields;    // "name=value;" of the final response
     std::string trailers;  // the same format
     std::string body;
+    std::string interim;  // the same format, of all interim responses but 100 (Continue)
     bool has_head = false;
+    bool has_interim = false;  // its fields are arriving
     bool continued = false;
     bool ended = false;
     std::optional<std::uint32_t> reset;  // error code of RST_STREAM
@@ -42,7 +44,7 @@ class Nghttp2Client {
   void send(std::int32_t id, const std::string& bytes, bool ends);
   void reset(std::int32_t id);
   // Returns how many bytes of the body have not been sent.
-  [[nodiscard]] std::size_t left(std::int32_t id) { return bodies_[id].bytes.size(); }
+  [[nodiscard]] std::size_t left(std::int32_t id) { return bodies_[id].left(); }
 
   // Returns the bytes to send.
   std::string bytes();
@@ -59,6 +61,9 @@ class Nghttp2Client {
     std::string bytes;
     bool ends = true;
     Headers trailers = {};
+    std::size_t sent = 0;
+
+    [[nodiscard]] std::size_t left() const noexcept { return bytes.size() - sent; }
   };
   struct Callbacks;
 

@@ -97,6 +97,7 @@ void SessionHost::note(const SessionEvent& event) {
     case Kind::request:
       alive.insert(one);
       log += " " + std::string(one->head.method_name) + " " + std::string(one->head.target);
+      one->handling.reads = reads;
       if (one->id == last) session->end_after(*one);
       if (answers) respond(one->id);
       break;

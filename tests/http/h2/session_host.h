@@ -55,6 +55,7 @@ class SessionHost {
   std::map<std::uint32_t, std::string> received;  // content by stream
   std::string log;  // one line per event; consecutive `data` events of a stream are one line
   bool consumes = true;
+  bool reads = false;      // as if handlers read the content
   bool answers = false;    // responds to each request at once, without a body
   bool keeps = false;      // keeps exchanges after `closed`
   std::uint32_t last = 0;  // end_after() is called for this stream's request

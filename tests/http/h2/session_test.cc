@@ -182,7 +182,8 @@ TEST_P(H2Session, SendsWhatIsOfferedPieceByPiece) {
 TEST_P(H2Session, ContinuesBeforeTheResponse) {
   const std::int32_t id = client_.request("POST", "/", {{"expect", "100-continue"}}, "abc");
   settle();
-  host_.session->inform_continue(host_.exchange(id));
+  const Field status{":status", "100"};
+  host_.session->inform(host_.exchange(id), {&status, 1});
   settle();
   EXPECT_TRUE(client_.answers[id].continued);
   host_.respond(id, Response(200, "hello"));

@@ -1,6 +1,8 @@
-// Tests how receive windows grow: the budget, the measurement, then the frames of the session.
+// Tests how receive windows grow: the budget, the measurement, what is given in advance, then the
+// frames of the native session. upload_windows_test.cc has what both sessions do for an upload.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "http/h2/frames.h"
@@ -11,17 +13,37 @@ namespace h2server::http::h2 {
 namespace {
 
 constexpr std::uint32_t mib = 1024 * 1024;
+constexpr std::uint64_t unknown = largest_window_bytes;  // content to come
 
 // --- the budget -------------------------------------------------------------------------------
 
-TEST(WindowBudget, GivesWhatItHas) {
+TEST(WindowBudget, GivesSharesOfWhatIsLeft) {
   WindowBudget budget(800);
-  EXPECT_FALSE(budget.take(101));
-  EXPECT_TRUE(budget.take(100));
-  EXPECT_FALSE(budget.take(88));
-  EXPECT_TRUE(budget.take(87));
-  budget.give_back(187);
-  EXPECT_TRUE(budget.take(100));
+  EXPECT_EQ(budget.take(10), 10U);
+  EXPECT_EQ(budget.take(100), 98U);  // an eighth of 790
+  EXPECT_EQ(budget.left(), 692);
+  budget.give_back(108);
+  EXPECT_EQ(budget.take(200), 100U);
+}
+
+TEST(WindowBudget, GivesHalfOfItInAdvance) {
+  WindowBudget budget(800);
+  EXPECT_EQ(budget.take_ahead(10), 10U);
+  EXPECT_EQ(budget.taken(), 10);
+  EXPECT_EQ(budget.take_ahead(200), 195U);  // half of 390
+  while (budget.take_ahead(1000) > 0) continue;
+  EXPECT_LE(budget.left(), 401);
+  EXPECT_GE(budget.left(), 400);
+  EXPECT_EQ(budget.take(1000), 50U);  // for those that have shown their speed
+  EXPECT_EQ(budget.take_ahead(1), 0U);
+}
+
+TEST(WindowBudget, MayBeEmpty) {
+  WindowBudget budget(0);
+  EXPECT_EQ(budget.take(1), 0U);
+  EXPECT_EQ(budget.take_ahead(1), 0U);
+  budget.reset(8);
+  EXPECT_EQ(budget.take(8), 1U);
 }
 
 // --- the measurement --------------------------------------------------------------------------
@@ -40,8 +62,9 @@ const Row rows[] = {
     {"all of it", mib, 0, 64 * mib, 4 * mib},
     {"a handler that is a little behind", mib, mib / 4, 64 * mib, 4 * mib},
     {"a handler that does not keep up", mib, mib / 4 + 1, 64 * mib, mib},
-    {"just enough in the budget", mib, 0, 48 * mib, 4 * mib},
-    {"too little in the budget", mib, 0, 48 * mib - 1, mib},
+    {"just enough in the budget", mib, 0, 24 * mib, 4 * mib},
+    {"less in the budget", mib, 0, 16 * mib, 3 * mib},
+    {"nothing in the budget", mib, 0, 0, mib},
 };
 
 TEST(WindowGrowth, FollowsWhatARoundTripBrings) {
@@ -54,28 +77,108 @@ TEST(WindowGrowth, FollowsWhatARoundTripBrings) {
       EXPECT_TRUE(growth.begin(0)) << row.name;
       EXPECT_FALSE(growth.begin(0)) << "one at a time";
       growth.arrived(row.arrived);
-      EXPECT_EQ(growth.end(row.unread), row.stream_bytes > mib) << row.name;
-      EXPECT_FALSE(growth.end(0)) << "asked once";
+      EXPECT_EQ(growth.end(row.unread, unknown), row.stream_bytes > mib) << row.name;
+      EXPECT_FALSE(growth.end(0, unknown)) << "asked once";
       EXPECT_EQ(growth.stream_bytes(), row.stream_bytes) << row.name;
-      EXPECT_EQ(growth.connection_bytes(), 2 * row.stream_bytes) << row.name;
+      EXPECT_EQ(growth.connection_bytes(), mib + row.stream_bytes) << row.name;
+      EXPECT_EQ(budget.left(), row.budget - (row.stream_bytes - mib)) << row.name;
     }
-    EXPECT_TRUE(budget.take(static_cast<std::uint32_t>(row.budget / 8))) << "back: " << row.name;
+    EXPECT_EQ(budget.left(), row.budget) << row.name;
   }
 }
 
 TEST(WindowGrowth, EndsAtItsBound) {
   const Limits limits;
-  WindowBudget budget(512 * mib);
+  WindowBudget budget(1024 * mib);
   WindowGrowth growth(limits, &budget);
-  for (const std::uint32_t bytes : {4 * mib, 16 * mib}) {
+  for (const std::uint32_t bytes : {4 * mib, 16 * mib, 64 * mib, 128 * mib}) {
     ASSERT_TRUE(growth.begin(0));
     growth.arrived(bytes);
-    ASSERT_TRUE(growth.end(0));
+    ASSERT_TRUE(growth.end(0, unknown));
     EXPECT_EQ(growth.stream_bytes(), bytes);
   }
-  EXPECT_EQ(growth.connection_bytes(), 32 * mib);
+  EXPECT_EQ(growth.connection_bytes(), 129 * mib);
   EXPECT_FALSE(growth.begin(0));
 }
+
+TEST(WindowGrowth, GivesNoMoreThanTheContentNeeds) {
+  const Limits limits;
+  WindowBudget budget(512 * mib);
+  WindowGrowth growth(limits, &budget);
+  for (const std::uint32_t missing : {0U, 1U, 100U}) {
+    ASSERT_TRUE(growth.begin(0));
+    growth.arrived(2 * mib);
+    EXPECT_EQ(growth.end(0, missing), missing > 0);
+  }
+  EXPECT_EQ(growth.gained(), 101U);
+}
+
+TEST(WindowGrowth, KeepsTheConnectionsWindowWithin31Bits) {
+  Limits limits;
+  limits.connection_window_bytes = 0x7fff'ffff - 1000;
+  WindowBudget budget(512 * mib);
+  WindowGrowth growth(limits, &budget);
+  EXPECT_TRUE(growth.begin_upload(10 * mib));
+  EXPECT_EQ(growth.connection_bytes(), 0x7fff'ffffU);
+}
+
+// --- in advance -------------------------------------------------------------------------------
+
+struct Advance {
+  const char* name;
+  std::optional<std::uint64_t> content;
+  std::int64_t budget;
+  std::uint32_t stream_bytes;  // afterwards
+};
+
+const Advance advances[] = {
+    {"fits already", mib, 512 * mib, mib},
+    {"a little more", mib + 1, 512 * mib, mib + 1},
+    {"more", 16 * mib, 512 * mib, 16 * mib},
+    {"more than the bound", std::uint64_t{1} << 40, 512 * mib, 128 * mib},
+    {"an unknown length", {}, 512 * mib, 4 * mib},
+    {"more than the budget's share", 16 * mib, 32 * mib, 9 * mib},
+    {"nothing in the budget", 16 * mib, 0, mib},
+};
+
+TEST(WindowGrowth, BeginsWithWhatAnUploadNeeds) {
+  for (const Advance& row : advances) {
+    const Limits limits;
+    WindowBudget budget(row.budget);
+    WindowGrowth growth(limits, &budget);
+    EXPECT_EQ(growth.begin_upload(row.content), row.stream_bytes > mib) << row.name;
+    EXPECT_EQ(growth.stream_bytes(), row.stream_bytes) << row.name;
+    EXPECT_EQ(growth.gained(), row.stream_bytes - mib) << row.name;
+    EXPECT_EQ(budget.left(), row.budget - growth.gained()) << row.name;
+    growth.shrink(growth.gained());
+    EXPECT_EQ(growth.stream_bytes(), mib) << row.name;
+    EXPECT_EQ(budget.left(), row.budget) << row.name;
+  }
+}
+
+// --- taken back -------------------------------------------------------------------------------
+
+TEST(WindowGrowth, KnowsWhenHandlersLag) {
+  struct Moment {
+    std::uint32_t unread;
+    std::int64_t now_ms;
+    bool lags;
+  };
+  const Moment moments[] = {
+      {4 * mib + 1, 5000, false}, {16 * mib, 7999, false},    {4 * mib + 1, 8000, true},
+      {4 * mib, 8001, false},     {4 * mib + 1, 8002, false}, {4 * mib + 1, 11002, true},
+  };
+  const Limits limits;
+  WindowBudget budget(512 * mib);
+  WindowGrowth growth(limits, &budget);
+  ASSERT_TRUE(growth.begin_upload(15 * mib));
+  ASSERT_EQ(growth.connection_bytes(), 16 * mib);
+  for (const Moment& moment : moments) {
+    EXPECT_EQ(growth.handlers_lag(moment.unread, moment.now_ms), moment.lags) << moment.now_ms;
+  }
+}
+
+// --- the measurement, continued ---------------------------------------------------------------
 
 TEST(WindowGrowth, CountsWhatWaitedForAHandler) {
   const Limits limits;
@@ -83,14 +186,15 @@ TEST(WindowGrowth, CountsWhatWaitedForAHandler) {
   WindowGrowth growth(limits, &budget);
   ASSERT_TRUE(growth.begin(mib / 4));
   growth.arrived(mib / 12 + 1);
-  EXPECT_TRUE(growth.end(0));
+  EXPECT_TRUE(growth.end(0, unknown));
 }
 
 TEST(WindowGrowth, IsNotMeasuredWithoutABudget) {
   const Limits limits;
   WindowGrowth growth(limits, nullptr);
   EXPECT_FALSE(growth.begin(0));
-  EXPECT_FALSE(growth.end(0));
+  EXPECT_FALSE(growth.begin_upload(64 * mib));
+  EXPECT_FALSE(growth.end(0, unknown));
 }
 
 // --- the session ------------------------------------------------------------------------------
@@ -137,7 +241,7 @@ TEST_F(GrowingWindows, OpensAllThatTakeContent) {
   answer_content(1, mib);
   ASSERT_TRUE(host.receive(pong()));
   const std::string said = host.take();
-  EXPECT_EQ(opened(said, 0), 6 * mib);
+  EXPECT_EQ(opened(said, 0), 3 * mib);
   EXPECT_EQ(opened(said, 1), 3 * mib);
   EXPECT_EQ(opened(said, 3), 3 * mib);
   EXPECT_EQ(opened(said, 5), 0U);

@@ -25,7 +25,7 @@ class Base:
             seen.append(Census.of(self._server.pid))
             return len(seen) >= 10 and len(set(seen[-10:])) == 1
 
-        wait_until(settled, "the server comes to rest")
+        wait_until(settled, "the server comes to rest", 30)
         self.census = seen[-1]
 
     def check(self, seconds=10):

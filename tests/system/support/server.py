@@ -127,7 +127,9 @@ class Server:
     def temporary_files(self):
         if not self.uploads.exists():
             return []
-        return [path for path in self.uploads.iterdir() if path.name.startswith(TEMPORARY_PREFIX)]
+        # The server remembers stored uploads for a day; their bytes have another name.
+        return [path for path in self.uploads.iterdir()
+                if path.name.startswith(TEMPORARY_PREFIX) and not path.name.endswith(".info")]
 
     def uploaded(self):
         """Returns the names in the upload directory."""

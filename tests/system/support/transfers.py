@@ -1,11 +1,14 @@
 """Requests that stop halfway, to be finished later or never."""
 
+import itertools
 import socket
 
 from support import http1, http2, sockets
 from support.contents import form, form_type, noise
 
 CONTENT = noise(5_000_000)
+
+_numbers = itertools.count()
 
 
 class Download:
@@ -77,8 +80,9 @@ def in_head(server, protocol):
 
 
 def in_upload(server, protocol):
+    """Of a name of its own: the server refuses the second of two uploads of one name."""
     connection = protocol.connect(server)
-    begin_upload(connection, protocol, form(("a", CONTENT)))
+    begin_upload(connection, protocol, form((f"half {next(_numbers)}", CONTENT)))
     return connection.socket
 
 

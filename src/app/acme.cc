@@ -1,0 +1,222 @@
+#include "app/acme.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "app/acme_jose.h"
+#include "app/acme_schedule.h"
+#include "app/start_thread.h"
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/random.h"
+
+namespace h2server::app {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// The wall clock may be set while the thread waits.
+constexpr seconds wait_max = std::chrono::minutes(10);
+
+double random_part() {
+  constexpr double numbers = 9007199254740992.0;  // 2^53, which a double holds exactly
+  return static_cast<double>(base::random_number() >> 11) / numbers;
+}
+
+const char* name_of(AcmeChallenges::Kind kind) {
+  return kind == AcmeChallenges::Kind::http ? "http-01" : "tls-alpn-01";
+}
+
+std::string shown(std::int64_t time_s) {
+  return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(time_s)));
+}
+
+std::string name_of(const std::optional<IssuedCertificate>& issued) {
+  return issued && issued->id ? renewal_name(*issued->id) : std::string();
+}
+
+}  // namespace
+
+Acme::Acme(AcmeOptions options, AcmeClient client, AcmeChallenges& challenges)
+    : options_(std::move(options)), client_(std::move(client)), challenges_(challenges) {
+  for (const AcmeSite& site : options_.sites) {
+    ASSERT(!site.hosts.empty());
+    plans_.push_back({.site = &site});
+  }
+}
+
+Acme::~Acme() { stop(); }
+
+Result<void, std::string> Acme::start() {
+  if (plans_.empty()) return {};
+  Result<std::string, std::string> key = open_account_key(options_.folder);
+  if (!key) return std::unexpected(std::move(key.error()));
+  session_.emplace(
+      AcmeSession::Options{
+          .directory = options_.directory, .email = options_.email, .key_pem = *std::move(key)},
+      client_.transport);
+  // Sites without a certificate come first: questions about others may take long.
+  for (Plan& plan : plans_) plan.due_s = find_issued(plan.site->files, plan.site->hosts) ? 1 : 0;
+  Result<std::thread, std::string> thread = start_thread([this] { run(); });
+  if (!thread) return std::unexpected("acme: orders no certificates: " + thread.error());
+  thread_ = *std::move(thread);
+  return {};
+}
+
+void Acme::stop() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  if (!thread_.joinable()) return;
+  client_.give_up();
+  thread_.join();
+}
+
+bool Acme::stopping() {
+  const std::lock_guard lock(mutex_);
+  return stopping_;
+}
+
+// Returns false if the thread must end.
+bool Acme::wait(milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return !changed_.wait_for(lock, time, [this] { return stopping_; });
+}
+
+void Acme::run() {
+  for (;;) {
+    const auto next = std::ranges::min_element(plans_, {}, &Plan::due_s);
+    const seconds left(next->due_s - options_.now_s());
+    if (left > seconds(0)) {
+      if (!wait(std::min(left, wait_max))) return;
+      continue;
+    }
+    if (stopping()) return;
+    step(*next);
+  }
+}
+
+void Acme::step(Plan& plan) {
+  const auto issued = find_issued(plan.site->files, plan.site->hosts);
+  if (name_of(issued) != plan.certificate) {
+    const bool by_another = !plan.certificate.empty();  // process: it has the same state directory
+    plan = {.site = plan.site,
+            .certificate = name_of(issued),
+            .obtained_s = plan.obtained_s,
+            .failures = plan.failures};
+    if (by_another) options_.changed();
+  }
+  if (issued) look_again(plan, *issued);
+  if (!issued || plan.renewal_s <= options_.now_s()) renew(plan, issued);
+}
+
+// Settles when to renew, and when to ask about that again.
+void Acme::look_again(Plan& plan, const IssuedCertificate& issued) {
+  if (plan.renewal_s == 0) {
+    plan.renewal_s = usual_renewal_s(issued.begin_s, issued.end_s, random_part());
+  }
+  const std::int64_t asked_s = options_.now_s();
+  const seconds pause = advice_pause(take_advice(plan, issued));
+  plan.renewal_s = bounded_renewal_s(plan.renewal_s, issued, plan.obtained_s);
+  plan.due_s = std::min(plan.renewal_s, asked_s + pause.count());
+}
+
+// Returns what the authority says about the next question.
+std::optional<seconds> Acme::take_advice(Plan& plan, const IssuedCertificate& issued) {
+  if (!issued.id) return std::nullopt;
+  const auto advice = session_->renewal_advice(*issued.id);
+  if (!advice) {
+    session_->forget();
+    if (!stopping()) {
+      base::log_warning("acme: can't ask when to renew the certificate of {}: {}",
+                        plan.site->hosts.front(), advice.error().reason);
+    }
+    return advice.error().retry_after;
+  }
+  if (!*advice) return std::nullopt;
+  const RenewalWindow& window = (*advice)->window;
+  if (plan.window != window) {
+    plan.renewal_s = renewal_in(window, random_part());
+    if (plan.window && !window.explanation_url.empty()) {
+      base::log_info("acme: the certificate of {} is to be renewed about {}: {}",
+                     plan.site->hosts.front(), shown(plan.renewal_s), window.explanation_url);
+    }
+    plan.window = window;
+  }
+  return (*advice)->retry_after;
+}
+
+void Acme::renew(Plan& plan, const std::optional<IssuedCertificate>& issued) {
+  const Result<void, AcmeFailure> obtained = obtain(*plan.site, name_of(issued));
+  if (!obtained) {
+    put_off(plan, issued, obtained.error());
+    return;
+  }
+  const auto now = find_issued(plan.site->files, plan.site->hosts);
+  if (!now) {
+    put_off(plan, issued, {"the files of its certificate were changed"});
+    return;
+  }
+  base::log_info("acme: {} has a new certificate, valid until {}",
+                 fmt::join(plan.site->hosts, ", "), shown(now->end_s));
+  // The next step looks at it, and asks when to renew it.
+  const std::int64_t now_s = options_.now_s();
+  plan = {.site = plan.site, .due_s = now_s, .obtained_s = now_s};
+  options_.changed();
+}
+
+Result<void, AcmeFailure> Acme::obtain(const AcmeSite& site, const std::string& replaces) {
+  const net::SigningKey key = net::SigningKey::make();  // RFC 8555, 11.1: not the account's
+  const AcmeChallenges::Kind kind = options_.challenge;
+  const AcmeOrderHooks hooks{.provide =
+                                 [this, kind](const std::string& host, const std::string& token,
+                                              const std::string& key_authorization) {
+                                   challenges_.provide(kind, host, token, key_authorization);
+                                 },
+                             .withdraw =
+                                 [this, kind](const std::string& host, const std::string& token) {
+                                   challenges_.withdraw(kind, host, token);
+                                 },
+                             .wait = [this](milliseconds time) { return wait(time); }};
+  const Result<std::string, AcmeFailure> chain =
+      order_certificate(*session_,
+                        {.hosts = site.hosts,
+                         .challenge = name_of(kind),
+                         .csr = net::make_certificate_request(key, site.hosts),
+                         .replaces = replaces},
+                        hooks);
+  if (!chain) return std::unexpected(chain.error());
+  const Result<void, std::string> good =
+      net::check_issued(*chain, key, site.hosts, options_.now_s());
+  if (!good) {
+    return std::unexpected(
+        AcmeFailure{"the certificate of the authority is of no use: " + good.error()});
+  }
+  const Result<void, std::string> kept = keep_issued(site.files, *chain, key.pem());
+  if (!kept) return std::unexpected(AcmeFailure{kept.error()});
+  return {};
+}
+
+void Acme::put_off(Plan& plan, const std::optional<IssuedCertificate>& issued,
+                   const AcmeFailure& failure) {
+  session_->forget();
+  ++plan.failures;
+  const seconds pause = retry_pause(plan.failures, random_part(), failure.retry_after);
+  plan.due_s = options_.now_s() + pause.count();
+  if (stopping()) return;
+  base::log_error(
+      "acme: no certificate for {}: {}; next try {}{}", fmt::join(plan.site->hosts, ", "),
+      failure.reason, shown(plan.due_s),
+      issued ? fmt::format("; the present one is valid until {}", shown(issued->end_s)) : "");
+}
+
+}  // namespace h2server::app

@@ -1,0 +1,66 @@
+#include "app/acme_setup.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "app/state_directory.h"
+#include "h2server/request.h"
+#include "h2server/response.h"
+
+namespace h2server::app {
+
+namespace {
+
+constexpr std::string_view challenge_path = "/.well-known/acme-challenge/";
+
+}  // namespace
+
+Result<AcmeFiles, std::string> prepare_acme_site(const config::Configuration& configuration,
+                                                 const config::Site& site) {
+  const Result<std::string, std::string> state = state_directory();
+  if (!state) return std::unexpected(state.error());
+  AcmeFiles files =
+      acme_files(acme_folder(*state, configuration.acme.directory), site.hosts.front());
+  Result<void, std::string> prepared = prepare_acme_files(files);
+  if (!prepared) return std::unexpected(std::move(prepared.error()));
+  return files;
+}
+
+std::optional<AcmeOptions> acme_options(const config::Configuration& configuration,
+                                        std::function<void()> changed) {
+  const config::AcmeSettings& acme = configuration.acme;
+  const Result<std::string, std::string> state = state_directory_name();
+  if (!state || std::ranges::none_of(configuration.sites, &config::Site::acme)) {
+    return std::nullopt;
+  }
+  AcmeOptions options{.directory = acme.directory,
+                      .email = acme.email,
+                      .folder = acme_folder(*state, acme.directory),
+                      .challenge = acme.http_challenge ? AcmeChallenges::Kind::http
+                                                       : AcmeChallenges::Kind::tls_alpn,
+                      .sites = {},
+                      .changed = std::move(changed)};
+  for (const config::Site& site : configuration.sites) {
+    if (!site.acme) continue;
+    options.sites.push_back(
+        {.hosts = site.hosts, .files = acme_files(options.folder, site.hosts.front())});
+  }
+  return options;
+}
+
+Middleware acme_answers(const AcmeChallenges& challenges) {
+  return [&challenges](Request& request) -> std::optional<Response> {
+    const std::string_view path = request.path();
+    if (request.head().encrypted || !path.starts_with(challenge_path)) return std::nullopt;
+    std::optional<std::string> answer = challenges.answer(path.substr(challenge_path.size()));
+    if (!answer) return std::nullopt;
+    Response response = Response::text(*std::move(answer));
+    response.replace("Content-Type", "application/octet-stream");
+    response.replace("Cache-Control", "no-store");
+    return response;
+  };
+}
+
+}  // namespace h2server::app

@@ -1,0 +1,28 @@
+// Stores: the object stores of a generation's sites. Sites with the same place share one.
+//
+// For one thread. What it opens may be used by any, and must not be used after its end.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "config/configuration.h"
+#include "content/s3/s3_store.h"
+#include "h2server/result.h"
+#include "h2server/store.h"
+
+namespace h2server::app {
+
+class Stores {
+ public:
+  // Asks the store for nothing yet. The error says what to do.
+  Result<std::shared_ptr<Store>, std::string> open(const config::StoreSettings& settings);
+  // Ends what is under way. Call it when the server has ended.
+  void stop() noexcept;
+
+ private:
+  std::map<std::string, std::shared_ptr<content::s3::S3Store>> stores_;  // by URL and region
+};
+
+}  // namespace h2server::app

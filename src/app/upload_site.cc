@@ -1,0 +1,298 @@
+#include "app/upload_site.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "content/local_uploads.h"
+#include "content/overlap.h"
+#include "content/raw_upload.h"
+#include "content/resumable_in_store.h"
+#include "content/resumable_routes.h"
+#include "content/store_upload_routes.h"
+#include "content/store_uploads.h"
+#include "content/upload_access.h"
+#include "content/upload_directory.h"
+#include "content/upload_event.h"
+#include "content/upload_routes.h"
+#include "content/webdav.h"
+#include "http/file_head.h"
+
+namespace h2server::app {
+
+namespace {
+
+constexpr int wrong_use = 2;  // exit statuses
+constexpr int failed = 1;
+
+content::AccessMode mode_of(config::UploadAccess access) {
+  switch (access) {
+    case config::UploadAccess::drop:
+      return content::AccessMode::drop;
+    case config::UploadAccess::read:
+      return content::AccessMode::read;
+    case config::UploadAccess::open:
+    case config::UploadAccess::full:
+      break;
+  }
+  return content::AccessMode::full;
+}
+
+Result<content::UploadAccessRef, Stop> open_access(const config::Site& site,
+                                                   const UploadParts& parts) {
+  if (site.upload_access == config::UploadAccess::open) return nullptr;
+  const std::string host = site.hosts.empty() ? "" : site.hosts.front();
+  const std::string& file = site.upload_token_file;
+  const auto of_run = std::ranges::find_if(parts.run_tokens, [&](const ShownToken& one) {
+    return one.host == host && one.file.empty();
+  });
+  const auto of_file = std::ranges::find_if(
+      parts.tokens, [&](const ShownToken& one) { return !file.empty() && one.file == file; });
+  const bool shared = of_file != parts.tokens.end();  // an earlier site makes the file
+  const std::string known = shared                             ? of_file->token
+                            : of_run != parts.run_tokens.end() ? of_run->token
+                                                               : std::string();
+  const Result<UploadTokens, Stop> tokens =
+      UploadTokens::open({.mode = mode_of(site.upload_access),
+                          .file = file,
+                          .run_token = known,
+                          .quota_bytes = site.upload_quota_bytes});
+  if (!tokens) return std::unexpected(tokens.error());
+  if (!tokens->shown().empty()) {
+    parts.tokens.push_back(
+        {.host = host, .token = tokens->shown(), .file = shared ? std::string() : file});
+  }
+  return tokens->access();
+}
+
+// Each request checks uploaded files again, so that a new upload is visible at once.
+file::FolderOptions folder_options(http::MediaTypesRef types) {
+  return {.make_file = http::file_maker(std::move(types)), .fresh_ms = 0};
+}
+
+// The opened directory of a site, as its readers and its writers see it.
+struct Opened {
+  std::shared_ptr<const file::Folder> folder;
+  std::shared_ptr<content::UploadDirectory> directory;
+};
+
+Result<Opened, Stop> open_directory(const config::Site& site, const file::Folder* root,
+                                    const http::MediaTypesRef& types) {
+  const std::string& path = site.upload_directory;
+  std::error_code failure;
+  std::filesystem::create_directories(path, failure);
+  auto folder = file::Folder::open(path, folder_options(types));
+  if (!folder || ::access(path.c_str(), W_OK | X_OK) != 0) {
+    return std::unexpected(
+        Stop{wrong_use, fmt::format("can't write to the upload directory {}: {}; name another with "
+                                    "--upload-dir",
+                                    path, std::strerror(folder ? errno : folder.error()))});
+  }
+  if (root != nullptr && content::overlap(root->fd(), (*folder)->fd())) {
+    return std::unexpected(overlapping(site.root, path));
+  }
+  auto directory = content::UploadDirectory::open((*folder)->fd());
+  if (!directory) {
+    return std::unexpected(Stop{failed, fmt::format("can't open the upload directory {}: {}", path,
+                                                    std::strerror(directory.error()))});
+  }
+  return Opened{*std::move(folder), *std::move(directory)};
+}
+
+// The routes of one area: who may use them, and what is told about it.
+class AreaRoutes {
+ public:
+  // `access` is null if everybody has all rights. `place` is where the files lie.
+  AreaRoutes(const config::Site& site, const std::string& place, const UploadParts& parts,
+             const Routes& routes, content::UploadAccessRef access)
+      : console_(parts.console),
+        report_(content::report_uploads(place, parts.hooks.sink_of(site.upload_hook))),
+        routes_(routes),
+        access_(std::move(access)) {}
+
+  [[nodiscard]] Routes open_to(content::Rights any_of) const {
+    return access_ == nullptr ? routes_ : routes_.with(content::upload_access(access_, any_of));
+  }
+  // For what changes files: the console may switch it off, and hooks hear of it.
+  [[nodiscard]] Routes changing(content::Rights any_of) const {
+    Routes routes = open_to(any_of);
+    if (console_ != nullptr) routes = routes.with(console_->upload_switch());
+    return routes.with(report_);
+  }
+
+ private:
+  Console* const console_;
+  const Middleware report_;
+  const Routes& routes_;
+  const content::UploadAccessRef access_;
+};
+
+// Only who may manage files replaces them.
+template <class Make>
+[[nodiscard]] Handler by_overwriting(const UploadOptions& options, Make make) {
+  if (!options.overwrite) return make(options);
+  UploadOptions careful = options;
+  careful.overwrite = false;
+  return content::by_right(content::Right::manage, make(options), make(careful));
+}
+
+// Adds the routes of one area whose files are in a directory.
+class Area {
+ public:
+  Area(const config::Site& site, Opened opened, http::MediaTypesRef types, const UploadParts& parts,
+       const Routes& routes, content::UploadAccessRef access)
+      : site_(site),
+        options_(site.uploads),
+        opened_(std::move(opened)),
+        types_(std::move(types)),
+        routes_(site, site.upload_directory, parts, routes, std::move(access)) {
+    options_.folders |= site.webdav;  // its clients make some
+  }
+
+  void add_pages();
+  void add_uploads();
+  void add_resumable();
+  void add_managing();
+
+ private:
+  const config::Site& site_;
+  UploadOptions options_;
+  const Opened opened_;
+  const http::MediaTypesRef types_;
+  const AreaRoutes routes_;
+  content::ResumableServiceRef service_ = {};  // once add_resumable() was called
+};
+
+using enum content::Right;
+
+void Area::add_pages() {
+  const auto pages =
+      content::make_upload_site(opened_.folder, {.base = "/files",
+                                                 .resumable_at = "/uploads",
+                                                 .folders = options_.folders,
+                                                 .manage = site_.upload_manage || site_.webdav,
+                                                 .options = options_,
+                                                 .types = types_});
+  const Routes reading = routes_.open_to(list | read | upload);
+  Routes(reading).get("/files", content::upload_listing(pages));
+  Routes(reading).get("/files/{path...}", content::upload_download(pages));
+}
+
+void Area::add_uploads() {
+  routes_.changing(upload).post(
+      "/files", by_overwriting(options_, [this](const UploadOptions& options) {
+        return content::upload_receiver(opened_.directory, "/files", options);
+      }));
+  if (site_.webdav) return;  // it has its own PUT
+  routes_.changing(upload).put(
+      "/files/{path...}",
+      content::resumable_put(service_,
+                             by_overwriting(options_, [this](const UploadOptions& options) {
+                               return content::raw_upload(opened_.directory, "/files", options);
+                             })));
+}
+
+void Area::add_resumable() {
+  content::PendingLimits limits;
+  limits.expire_s = site_.upload_expiry_ms / 1000;
+  auto store = std::make_shared<content::PendingUploads>(opened_.directory, options_, limits);
+  Routes routes = routes_.changing(upload);
+  service_ = content::add_resumable_routes(
+      routes, content::local_uploads(std::move(store)),
+      {.base = "/uploads", .files = "/files", .stored = content::report_stored});
+}
+
+void Area::add_managing() {
+  if (site_.webdav) {
+    UploadOptions options = options_;
+    options.overwrite = true;
+    Routes reading = routes_.open_to(list | read);
+    Routes writing = routes_.changing(manage);
+    content::add_webdav_routes(
+        reading, writing,
+        {.base = "/files",
+         .directory = opened_.directory,
+         .uploads = options,
+         .types = types_,
+         .put = content::resumable_put(service_,
+                                       content::raw_upload(opened_.directory, "/files", options)),
+         .user = {}});
+  } else if (site_.upload_manage) {
+    const content::ManageOptions options{.base = "/files", .uploads = options_};
+    Routes routes = routes_.changing(manage);
+    routes.del("/files/{path...}", content::manage_delete(opened_.directory, options));
+    routes.route({MOVE}, "/files/{path...}", content::manage_move(opened_.directory, options));
+  }
+  if (options_.folders && !site_.webdav) {
+    routes_.changing(upload).route(
+        {MKCOL}, "/files/{path...}",
+        content::manage_make_folder(opened_.directory, {.base = "/files", .uploads = options_}));
+  }
+}
+
+}  // namespace
+
+Result<void, Stop> add_uploads(const config::Site& site, const file::Folder* root,
+                               const http::MediaTypesRef& types, const UploadParts& parts,
+                               const Routes& routes) {
+  Result<Opened, Stop> opened = open_directory(site, root, types);
+  if (!opened) return std::unexpected(opened.error());
+  Result<content::UploadAccessRef, Stop> access = open_access(site, parts);
+  if (!access) return std::unexpected(access.error());
+  Area area(site, *std::move(opened), types, parts, routes, *std::move(access));
+  area.add_pages();
+  area.add_resumable();
+  area.add_uploads();
+  area.add_managing();
+  return {};
+}
+
+std::string store_upload_place(const config::Site& site) {
+  const std::string& place = site.store.place;
+  return place + (place.ends_with('/') ? "files" : "/files");
+}
+
+Result<void, Stop> add_store_uploads(const config::Site& site, std::shared_ptr<Store> store,
+                                     const http::MediaTypesRef& types, const UploadParts& parts,
+                                     const Routes& routes) {
+  Result<content::UploadAccessRef, Stop> access = open_access(site, parts);
+  if (!access) return std::unexpected(access.error());
+  const UploadOptions& options = site.uploads;
+  const AreaRoutes area(site, store_upload_place(site), parts, routes, *std::move(access));
+  const auto uploads = std::make_shared<content::StoreUploads>(
+      store, content::part_budget_of_process(),
+      content::StoreUploadsOptions{.expire_s = site.upload_expiry_ms / 1000, .types = types});
+  const Handler pages = content::store_upload_pages(uploads, {.base = "/files",
+                                                              .resumable_at = "/uploads",
+                                                              .events = false,
+                                                              .options = options,
+                                                              .types = types});
+  Routes reading = area.open_to(list | read | upload);
+  reading.get("/files", pages);
+  reading.get("/files/{path...}", pages);
+  Routes writing = area.changing(upload);
+  writing.post("/files", by_overwriting(options, [&uploads](const UploadOptions& chosen) {
+                 return content::upload_receiver(uploads, "/files", chosen);
+               }));
+  content::PendingLimits limits;
+  limits.expire_s = site.upload_expiry_ms / 1000;
+  const content::ResumableServiceRef service = content::add_resumable_routes(
+      writing,
+      content::resumable_in_store(std::move(store), {.uploads = options, .limits = limits}),
+      {.base = "/uploads", .files = "/files", .stored = content::report_stored});
+  writing.put("/files/{path...}",
+              content::resumable_put(
+                  service, by_overwriting(options, [&uploads](const UploadOptions& chosen) {
+                    return content::raw_upload(uploads, "/files", chosen);
+                  })));
+  return {};
+}
+
+}  // namespace h2server::app

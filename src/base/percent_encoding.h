@@ -1,0 +1,20 @@
+// Percent-encoding of URLs (RFC 3986, 2.1). Pure functions, any thread. The opposite is
+// decode_percent() of base/text.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace h2server::base {
+
+enum class Slashes : std::uint8_t {
+  encoded,  // the text is one segment of a path
+  kept,     // they divide the text into segments
+};
+
+// Appends `text` with every byte encoded that is not unreserved (RFC 3986, 2.3): so none of them
+// becomes a delimiter of the URL.
+void append_percent_encoded(std::string& out, std::string_view text, Slashes slashes);
+
+}  // namespace h2server::base

@@ -1,0 +1,87 @@
+// CountedStore: a Store that counts what another one is asked for, for metrics.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "h2server/store.h"
+
+namespace h2server::content {
+
+// Any thread.
+class StoreCounts {
+ public:
+  enum class Operation : std::uint8_t {
+    get,
+    head,
+    list,
+    put,
+    remove,
+    begin_parts,
+    put_part,
+    list_parts,
+    complete_parts,
+    abandon_parts,
+  };
+  static constexpr std::size_t operations = 10;
+  static constexpr std::size_t outcomes = 10;  // success, and each StoreError::Kind
+
+  // The counts of all stores of the process, also of those before a reload.
+  static StoreCounts& of_process();
+
+  void begin() noexcept { in_flight_.fetch_add(1, std::memory_order_relaxed); }
+  // `outcome`: 0 for success, else one more than the kind.
+  void end(Operation operation, std::size_t outcome) noexcept;
+
+  struct Row {
+    std::string_view operation;
+    std::string_view outcome;
+    std::uint64_t count = 0;
+  };
+  // Returns those that are not zero.
+  [[nodiscard]] std::vector<Row> rows() const;
+  // A body that is being read is not in flight here.
+  [[nodiscard]] std::uint64_t in_flight() const noexcept {
+    return in_flight_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::array<std::array<std::atomic<std::uint64_t>, outcomes>, operations> counts_{};
+  std::atomic<std::uint64_t> in_flight_{0};
+};
+
+class CountedStore final : public Store {
+ public:
+  explicit CountedStore(std::shared_ptr<Store> store,
+                        StoreCounts& counts = StoreCounts::of_process())
+      : store_(std::move(store)), counts_(counts) {}
+
+  Task<StoreResult<OpenedObject>> get(std::string key, GetOptions options) override;
+  Task<StoreResult<ObjectInfo>> head(std::string key, GetOptions options) override;
+  Task<StoreResult<ListPage>> list(ListOptions options) override;
+  Task<StoreResult<ObjectInfo>> put(std::string key, std::string bytes,
+                                    PutOptions options) override;
+  Task<StoreResult<void>> remove(std::string key) override;
+  Task<StoreResult<PartsId>> begin_parts(std::string key, PutOptions options) override;
+  Task<StoreResult<StoredPart>> put_part(PartsId parts, unsigned number,
+                                         std::string bytes) override;
+  Task<StoreResult<std::vector<StoredPart>>> list_parts(PartsId parts) override;
+  Task<StoreResult<ObjectInfo>> complete_parts(PartsId parts, std::vector<StoredPart> all,
+                                               PutOptions options) override;
+  Task<StoreResult<void>> abandon_parts(PartsId parts) override;
+
+ private:
+  template <class T>
+  Task<StoreResult<T>> counted(StoreCounts::Operation operation, Task<StoreResult<T>> call);
+
+  const std::shared_ptr<Store> store_;
+  StoreCounts& counts_;
+};
+
+}  // namespace h2server::content

@@ -1,0 +1,182 @@
+#include "content/folder_events.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "content/file_name.h"
+#include "file/open_beneath.h"
+#include "h2server/body.h"
+#include "h2server/event_stream.h"
+#include "h2server/timing.h"
+#include "http/message.h"
+#include "io/engine.h"
+
+namespace h2server::content {
+
+namespace {
+
+constexpr std::uint32_t changes_of_names =
+    IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE;
+constexpr std::uint32_t end_of_folder = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED;
+
+Response busy() {
+  Response response = http::error_response(503);
+  response.add("Retry-After", "10");
+  return response;
+}
+
+}  // namespace
+
+// A folder and the streams that tell of it.
+struct FolderEvents::Watched {
+  explicit Watched(std::chrono::milliseconds keep_alive) : stream({.keep_alive = keep_alive}) {}
+
+  EventStream stream;
+  std::size_t streams = 0;
+  std::uint64_t changes = 0;
+  bool changed = false;  // since the last event
+  bool ended = false;    // the folder is gone
+};
+
+// The events of a folder for one client, as the body of its response. Ends its wait for them from
+// time to time, to look for changes.
+class FolderEvents::Stream final : public BodySource {
+ public:
+  Stream(std::shared_ptr<FolderEvents> events, int watch, std::unique_ptr<BodySource> sent)
+      : events_(std::move(events)), watch_(watch), sent_(std::move(sent)) {}
+  ~Stream() override { events_->leave(watch_); }
+
+  Task<Result<std::string_view>> read() override {
+    for (;;) {
+      // An EventStream's source goes on after a wait that ended early.
+      Result<std::string_view> piece =
+          co_await with_timeout(events_->limits_.look_every, sent_->read());
+      if (piece || piece.error().code != ETIMEDOUT) co_return piece;
+      events_->look();
+    }
+  }
+
+ private:
+  const std::shared_ptr<FolderEvents> events_;
+  const int watch_;
+  const std::unique_ptr<BodySource> sent_;
+};
+
+FolderEvents::FolderEvents(std::shared_ptr<const file::Folder> root,
+                           const FolderEventsLimits& limits)
+    : root_(std::move(root)), limits_(limits) {}
+FolderEvents::~FolderEvents() = default;
+
+Task<Response> FolderEvents::subscribe(std::shared_ptr<FolderEvents> events, Request& request,
+                                       std::string path) {
+  const Result<base::Fd, int> folder = co_await file::open_beneath(
+      io::Engine::current(), events->root_->fd(), path, O_PATH | O_DIRECTORY);
+  if (!folder) {
+    const bool lacks_descriptors = folder.error() == EMFILE || folder.error() == ENFILE;
+    co_return lacks_descriptors ? busy() : http::error_response(404);
+  }
+  const std::lock_guard lock(events->mutex_);
+  if (events->streams_ >= events->limits_.streams_max) co_return busy();
+  const Result<int, int> watch = events->watch(folder->get());
+  // ENOSPC: the user's watches are used up; EMFILE: the user's inotify descriptors.
+  if (!watch) co_return busy();
+  Watched& watched = *events->watched_.at(*watch);
+  Response response = watched.stream.subscribe(request);
+  auto* const streamed = std::get_if<Response::Streamed>(&response.body());
+  if (streamed == nullptr) {  // the server begins to stop, or the folder is gone
+    if (watched.streams == 0) events->give_up(*watch);
+    co_return response;
+  }
+  ++events->streams_;
+  ++watched.streams;
+  streamed->source = std::make_unique<Stream>(events, *watch, std::move(streamed->source));
+  co_return response;
+}
+
+std::size_t FolderEvents::streams() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return streams_;
+}
+
+Result<int, int> FolderEvents::watch(int folder) {
+  if (!inotify_.valid()) inotify_ = base::Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  if (!inotify_.valid()) return std::unexpected(errno);
+  // A path would be looked up again, and might lead elsewhere by now.
+  const std::string path = fmt::format("/proc/self/fd/{}", folder);
+  const int watch = ::inotify_add_watch(inotify_.get(), path.c_str(),
+                                        changes_of_names | IN_DELETE_SELF | IN_MOVE_SELF);
+  if (watch < 0) return std::unexpected(errno);
+  std::unique_ptr<Watched>& watched = watched_[watch];
+  if (watched == nullptr) watched = std::make_unique<Watched>(limits_.keep_alive);
+  return watch;
+}
+
+void FolderEvents::leave(int watch) {
+  const std::lock_guard lock(mutex_);
+  --streams_;
+  const auto found = watched_.find(watch);
+  ASSERT(found != watched_.end());
+  if (--found->second->streams == 0) give_up(watch);
+}
+
+void FolderEvents::give_up(int watch) {
+  // Fails if the folder is gone, and its watch with it.
+  ::inotify_rm_watch(inotify_.get(), watch);
+  watched_.erase(watch);
+}
+
+void FolderEvents::look() {
+  const std::lock_guard lock(mutex_);
+  const std::int64_t now_ms = base::monotonic_ms();
+  if (now_ms - looked_ms_ < limits_.look_every.count() / 2) return;
+  looked_ms_ = now_ms;
+  read_changes();
+  for (const auto& [watch, one] : watched_) {
+    if (std::exchange(one->changed, false)) {
+      one->stream.send({.data = fmt::to_string(++one->changes), .type = "change"});
+    }
+    if (one->ended) one->stream.close();
+  }
+}
+
+void FolderEvents::read_changes() {
+  alignas(inotify_event) std::array<char, 16 * 1024> bytes;
+  for (;;) {
+    const ssize_t size = ::read(inotify_.get(), bytes.data(), bytes.size());
+    if (size < 0 && errno == EINTR) continue;
+    // EAGAIN: there are no more. Nothing else can happen to this descriptor.
+    if (size <= 0) return;
+    for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
+      inotify_event event;
+      std::memcpy(&event, bytes.data() + at, sizeof event);
+      note(event.wd, event.mask, event.len > 0 ? bytes.data() + at + sizeof event : "");
+      at += sizeof event + event.len;
+    }
+  }
+}
+
+void FolderEvents::note(int watch, std::uint32_t what, const char* name) {
+  if ((what & IN_Q_OVERFLOW) != 0) {
+    for (const auto& [other, one] : watched_) one->changed = true;
+    return;
+  }
+  const auto found = watched_.find(watch);
+  if (found == watched_.end()) return;  // of a watch that was given up
+  Watched& one = *found->second;
+  if ((what & end_of_folder) != 0) one.ended = true;
+  if (!std::string_view(name).starts_with(temporary_file_prefix)) one.changed = true;
+}
+
+}  // namespace h2server::content

@@ -1,0 +1,81 @@
+#include "content/part_budget.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "h2server/timing.h"
+
+namespace h2server::content {
+
+bool PartBudget::fits(std::uint64_t bytes) const noexcept {
+  return taken_ == 0 || (taken_ < bytes_max_ && bytes <= bytes_max_ - taken_);
+}
+
+bool PartBudget::try_take(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (!waiting_.empty() || !fits(bytes)) return false;
+  taken_ += bytes;
+  return true;
+}
+
+// Moves those whose turn it is. They are woken without the lock.
+void PartBudget::grant(Waiters& granted) {
+  while (!waiting_.empty() && fits(waiting_.front().bytes)) {
+    taken_ += waiting_.front().bytes;
+    granted.splice(granted.end(), waiting_, waiting_.begin());
+  }
+}
+
+void PartBudget::give_back(std::uint64_t bytes) {
+  Waiters granted;
+  {
+    const std::lock_guard lock(mutex_);
+    taken_ -= bytes;
+    grant(granted);
+  }
+  for (const Waiter& one : granted) one.wake();
+}
+
+// Returns false if it waits no longer: its bytes were granted.
+bool PartBudget::forget(const Completion<void>& turn) {
+  Waiters granted;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto own = std::ranges::find(waiting_, &turn, &Waiter::turn);
+    if (own == waiting_.end()) return false;
+    waiting_.erase(own);
+    grant(granted);  // those behind it may fit
+  }
+  for (const Waiter& one : granted) one.wake();
+  return true;
+}
+
+Task<Result<void>> PartBudget::wait(std::uint64_t bytes) {
+  std::optional<Completion<void>> turn;
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty() && fits(bytes)) {
+      taken_ += bytes;
+      co_return Result<void>();
+    }
+    turn.emplace();
+    waiting_.push_back({&*turn, bytes, turn->completer()});
+  }
+  const Result<void> woken = co_await *turn;
+  if (!woken && !forget(*turn)) give_back(bytes);  // they came too late
+  co_return woken;
+}
+
+Task<bool> PartBudget::take(std::uint64_t bytes, std::chrono::milliseconds time_max) {
+  if (try_take(bytes)) co_return true;
+  const Result<void> taken = co_await with_timeout(time_max, wait(bytes));
+  co_return taken.has_value();
+}
+
+std::uint64_t PartBudget::taken() const {
+  const std::lock_guard lock(mutex_);
+  return taken_;
+}
+
+}  // namespace h2server::content

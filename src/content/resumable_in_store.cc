@@ -1,0 +1,226 @@
+#include "content/resumable_in_store.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "content/pending_files.h"
+#include "content/store_objects.h"
+#include "content/store_refusals.h"
+#include "content/store_upload_objects.h"
+#include "content/store_upload_sweep.h"
+#include "content/upload_refusals.h"
+
+namespace h2server::content {
+
+namespace {
+
+using Kind = StoreError::Kind;
+
+std::unexpected<Response> refused(int status, std::string_view text) {
+  return std::unexpected(refuse_upload(status, text));
+}
+
+std::unexpected<Response> refuse_missing() { return refused(404, "there is no such upload"); }
+
+std::unexpected<Response> refuse_read(const StoreError& error) {
+  if (error.kind == Kind::absent) return refuse_missing();
+  return std::unexpected(refuse_store_error(error));
+}
+
+PendingDescription describe(NewUpload upload, const std::string& id) {
+  PendingDescription description;
+  description.length = upload.length;
+  description.name = std::move(upload.name);
+  description.metadata = std::move(upload.metadata);
+  description.concatenation = upload.concatenation;
+  description.parts = std::move(upload.parts);
+  description.created_s = base::unix_seconds();
+  if (description.name.empty()) description.name = id;
+  if (upload.sha256) description.declared_sha256 = hex_digits(*upload.sha256);
+  return description;
+}
+
+class ResumableInStore final : public ResumableUploads {
+ public:
+  explicit ResumableInStore(StorePlaceRef place)
+      : place_(std::move(place)), sweep_(*place_->store, place_->limits) {}
+
+  [[nodiscard]] const UploadOptions& options() const noexcept override { return place_->options; }
+  [[nodiscard]] const PendingLimits& limits() const noexcept override { return place_->limits; }
+  // Parts can't be read before they are a file.
+  [[nodiscard]] bool concatenates() const noexcept override { return false; }
+
+  Task<Result<std::unique_ptr<ResumableUpload>, Response>> create(NewUpload upload,
+                                                                  bool overwrite) override;
+  Task<Result<FoundUpload, Response>> find(std::string id) override;
+  Task<Result<PendingStatus, Response>> status(std::string id) override;
+  Task<Result<ConcatenatedUpload, Response>> concatenate(NewUpload upload,
+                                                         std::vector<std::string> ids,
+                                                         bool overwrite) override;
+  Task<Result<void, Response>> forget(std::string id) override;
+
+ private:
+  struct Known {
+    FoundState found;
+    UploadProgress progress;
+  };
+  Task<Result<void, Response>> check_new(const NewUpload& upload, bool overwrite);
+  Task<Result<Known, Response>> look(std::string id);
+  Task<Result<FoundUpload, Response>> open(std::string id);
+  Task<Result<FoundUpload, Response>> load(std::string id, std::unique_ptr<StoreLease>& lease);
+  [[nodiscard]] std::unique_ptr<StoreLease> make_lease(const std::string& id) const {
+    return std::make_unique<StoreLease>(*place_->store, lock_key(id), place_->sizes.lease_time);
+  }
+  [[nodiscard]] PendingStatus status_of(Known known) const;
+
+  const StorePlaceRef place_;
+  StoreUploadSweep sweep_;
+};
+
+// --- new uploads --------------------------------------------------------------------------------
+
+// Refuses a name before its content is sent in vain. The end decides.
+Task<Result<void, Response>> ResumableInStore::check_new(const NewUpload& upload, bool overwrite) {
+  const std::uint64_t most = place_->options.file_bytes_max;
+  if (upload.length && most != 0 && *upload.length > most) {
+    co_return refused(413, fmt::format("a file may have at most {} bytes", most));
+  }
+  if (upload.name.empty() || overwrite) co_return Result<void, Response>();
+  const StoreResult<ObjectInfo> there = co_await place_->store->head(upload.name, GetOptions());
+  if (there) co_return std::unexpected(refuse_upload_error(EEXIST, upload.name));
+  if (there.error().kind != Kind::absent) {
+    co_return std::unexpected(refuse_store_error(there.error()));
+  }
+  co_return Result<void, Response>();
+}
+
+Task<Result<std::unique_ptr<ResumableUpload>, Response>> ResumableInStore::create(NewUpload upload,
+                                                                                  bool overwrite) {
+  co_await sweep_.run_if_due();
+  Result<void, Response> allowed = co_await check_new(upload, overwrite);
+  if (!allowed) co_return std::unexpected(std::move(allowed.error()));
+  const std::string id = new_upload_id();
+  StoredProgress progress;
+  progress.state.description = describe(std::move(upload), id);
+  std::unique_ptr<StoreLease> lease = make_lease(id);
+  const StoreResult<void> taken = co_await lease->take();
+  if (!taken) co_return std::unexpected(refuse_store_error(taken.error()));
+  PutOptions once;
+  once.must_be_new = true;
+  StoreResult<ObjectInfo> written =
+      co_await place_->store->put(state_key(id), to_text(progress.state), std::move(once));
+  if (!written) {
+    co_await lease->give_back();
+    co_return std::unexpected(refuse_store_error(written.error()));
+  }
+  progress.state_etag = std::move(written->etag);
+  co_return std::make_unique<StoreUpload>(place_, id, std::move(lease), std::move(progress));
+}
+
+// --- known uploads ------------------------------------------------------------------------------
+
+Task<Result<ResumableInStore::Known, Response>> ResumableInStore::look(std::string id) {
+  if (!is_upload_id(id)) co_return refuse_missing();
+  StoreResult<FoundState> found = co_await read_upload_state(*place_->store, id);
+  if (!found) co_return refuse_read(found.error());
+  StoreResult<UploadProgress> progress =
+      co_await read_upload_progress(*place_->store, id, found->state, place_->sizes.part_bytes);
+  if (!progress) co_return refuse_read(progress.error());
+  if (base::unix_seconds() - progress->changed_s >= place_->limits.expire_s) {
+    co_return refused(410, "the upload has expired");
+  }
+  UploadState& state = found->state;
+  if (progress->parts_gone && state.finishing_s != 0) {
+    const StoreResult<ObjectInfo> file = co_await find_finished_file(*place_->store, state);
+    if (!file && file.error().kind != Kind::absent) co_return refuse_read(file.error());
+    state.stored = file.has_value();
+  }
+  if (progress->parts_gone && !state.stored) state.parts = {};
+  co_return Known{.found = *std::move(found), .progress = *std::move(progress)};
+}
+
+PendingStatus ResumableInStore::status_of(Known known) const {
+  PendingStatus status{.description = std::move(known.found.state.description)};
+  status.stored = known.found.state.stored;
+  status.changed_s = known.progress.changed_s;
+  status.expires_s = known.progress.changed_s + place_->limits.expire_s;
+  status.offset = status.stored ? status.description.length.value_or(0) : known.progress.offset();
+  return status;
+}
+
+Task<Result<PendingStatus, Response>> ResumableInStore::status(std::string id) {
+  co_await sweep_.run_if_due();
+  Result<Known, Response> known = co_await look(std::move(id));
+  if (!known) co_return std::unexpected(std::move(known.error()));
+  co_return status_of(*std::move(known));
+}
+
+Task<Result<FoundUpload, Response>> ResumableInStore::find(std::string id) {
+  co_await sweep_.run_if_due();
+  Result<Known, Response> known = co_await look(id);
+  if (!known) co_return std::unexpected(std::move(known.error()));
+  if (known->found.state.stored) co_return FoundUpload{.stored = status_of(*std::move(known))};
+  Result<FoundUpload, Response> opened = co_await open(std::move(id));
+  co_return opened;
+}
+
+Task<Result<FoundUpload, Response>> ResumableInStore::open(std::string id) {
+  std::unique_ptr<StoreLease> lease = make_lease(id);
+  const StoreResult<void> taken = co_await lease->take();
+  if (!taken && taken.error().kind == Kind::precondition) {
+    co_return refused(423, "another request sends this upload");
+  }
+  if (!taken) co_return std::unexpected(refuse_store_error(taken.error()));
+  Result<FoundUpload, Response> loaded = co_await load(std::move(id), lease);
+  if (lease != nullptr) co_await lease->give_back();
+  co_return loaded;
+}
+
+// What the upload is now that nobody changes it. Takes the lease of an upload that is open.
+Task<Result<FoundUpload, Response>> ResumableInStore::load(std::string id,
+                                                           std::unique_ptr<StoreLease>& lease) {
+  Result<Known, Response> known = co_await look(id);
+  if (!known) co_return std::unexpected(std::move(known.error()));
+  if (known->found.state.stored) co_return FoundUpload{.stored = status_of(*std::move(known))};
+  StoredProgress progress{.state = std::move(known->found.state),
+                          .state_etag = std::move(known->found.etag)};
+  if (known->progress.has_tail) {
+    StoreResult<FoundTail> tail = co_await read_upload_tail(*place_->store, id, known->progress);
+    if (!tail) co_return std::unexpected(refuse_store_error(tail.error()));
+    progress.tail = std::move(tail->tail);
+    progress.tail_etag = std::move(tail->etag);
+  }
+  progress.parts = std::move(known->progress.parts);
+  FoundUpload found;
+  found.open =
+      std::make_unique<StoreUpload>(place_, std::move(id), std::move(lease), std::move(progress));
+  co_return found;
+}
+
+Task<Result<ConcatenatedUpload, Response>> ResumableInStore::concatenate(NewUpload,
+                                                                         std::vector<std::string>,
+                                                                         bool) {
+  co_return refused(501, "uploads in this store can't be concatenated");
+}
+
+Task<Result<void, Response>> ResumableInStore::forget(std::string id) {
+  const StoreResult<void> removed =
+      co_await remove_upload(*place_->store, std::move(id), PartsId());
+  if (!removed) co_return std::unexpected(refuse_store_error(removed.error()));
+  co_return Result<void, Response>();
+}
+
+}  // namespace
+
+std::shared_ptr<ResumableUploads> resumable_in_store(std::shared_ptr<Store> store,
+                                                     ResumableStoreOptions options) {
+  auto place = std::make_shared<StorePlace>(std::move(store), options.uploads, options.limits,
+                                            options.sizes);
+  return std::make_shared<ResumableInStore>(std::move(place));
+}
+
+}  // namespace h2server::content

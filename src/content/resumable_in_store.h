@@ -1,0 +1,29 @@
+// ResumableUploads in an object store: their bytes and all of their state lie in the store, so that
+// a client goes on at another replica after the first was killed. See store_upload_state.h for the
+// objects.
+//
+// What has made no progress for a while is removed, by one replica at a time, at most once a
+// minute, while requests come.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "content/resumable_uploads.h"
+#include "content/store_upload.h"
+#include "h2server/store.h"
+#include "h2server/uploads.h"
+
+namespace h2server::content {
+
+struct ResumableStoreOptions {
+  UploadOptions uploads = {};
+  PendingLimits limits = {};
+  StoreUploadSizes sizes = {};
+};
+
+// The store must be one that is written.
+std::shared_ptr<ResumableUploads> resumable_in_store(std::shared_ptr<Store> store,
+                                                     ResumableStoreOptions options);
+
+}  // namespace h2server::content

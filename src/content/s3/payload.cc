@@ -1,0 +1,37 @@
+#include "content/s3/payload.h"
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "content/file_digest.h"
+#include "file/calls.h"
+#include "io/engine.h"
+
+namespace h2server::content::s3 {
+
+namespace {
+
+// 1.4 GB/s: 45 us, about what the way to another thread and back takes.
+constexpr std::size_t inline_bytes_max = 64 * 1024;
+
+std::string digest_of(std::string_view bytes) {
+  Sha256 digest;
+  digest.update(bytes);
+  return hex_digits(digest.finish());
+}
+
+}  // namespace
+
+Task<StoreResult<Payload>> make_payload(std::string bytes) {
+  Payload payload{.bytes = std::make_shared<const std::string>(std::move(bytes)), .sha256 = {}};
+  const std::string_view all = *payload.bytes;
+  io::Engine* const engine = all.size() > inline_bytes_max ? io::Engine::current() : nullptr;
+  auto work = [all] { return digest_of(all); };
+  std::optional<std::string> digits = co_await file::run_waiting(engine, std::move(work));
+  if (!digits) co_return std::unexpected(StoreError{.kind = StoreError::Kind::stopped});
+  payload.sha256 = *std::move(digits);
+  co_return payload;
+}
+
+}  // namespace h2server::content::s3

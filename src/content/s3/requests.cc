@@ -1,0 +1,104 @@
+#include "content/s3/requests.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/random.h"
+
+namespace h2server::content::s3 {
+
+namespace {
+
+using Kind = StoreError::Kind;
+using std::chrono::milliseconds;
+
+constexpr int retry_cost = 5;
+
+}  // namespace
+
+Requests::Requests(TransfersOptions transfers, const RetryLimits& retries)
+    : retries_(retries), budget_(retries.budget), transfers_(std::move(transfers)) {}
+
+Task<StoreResult<OpenedTransfer>> Requests::open_once(TransferRequest request) {
+  StoreResult<std::unique_ptr<Transfer>> transfer = transfers_.begin(std::move(request));
+  if (!transfer) co_return std::unexpected(std::move(transfer.error()));
+  Transfer::Outcome outcome = co_await (*transfer)->answer();
+  if (!outcome) co_return std::unexpected(std::move(outcome.error()));
+  if (outcome->head.status >= 300) {
+    co_return std::unexpected(store_error(outcome->head, outcome->error_body));
+  }
+  co_return OpenedTransfer{.transfer = *std::move(transfer), .head = std::move(outcome->head)};
+}
+
+Task<StoreResult<WholeAnswer>> Requests::exchange_once(TransferRequest request) {
+  StoreResult<OpenedTransfer> opened = co_await open_once(std::move(request));
+  if (!opened) co_return std::unexpected(std::move(opened.error()));
+  WholeAnswer answer{.head = std::move(opened->head)};
+  for (;;) {
+    StoreResult<std::string> piece = co_await opened->transfer->read();
+    if (!piece) co_return std::unexpected(std::move(piece.error()));
+    if (piece->empty()) break;
+    if (piece->size() > AnswerLimits::list_bytes_max - answer.text.size()) {
+      answer.cut = true;
+      break;
+    }
+    answer.text += *piece;
+  }
+  if (is_error_text(answer.text)) {
+    co_return std::unexpected(store_error(answer.head, answer.text));
+  }
+  co_return answer;
+}
+
+template <class T>
+Task<StoreResult<T>> Requests::retry(Attempt<T> attempt, Clock::time_point end) {
+  for (unsigned tries = 1;; ++tries) {
+    Task<StoreResult<T>> trying = attempt();
+    StoreResult<T> result = co_await std::move(trying);
+    if (result || !may_be_retried(result.error())) {
+      note_success();  // whatever it answers, the store works
+      co_return result;
+    }
+    const milliseconds pause = std::max(pause_before(tries), result.error().retry_after);
+    const bool again = tries < retries_.tries_max && Clock::now() + pause < end && take_retry();
+    if (!again) co_return result;
+    const Result<void> slept = co_await sleep_for(pause);
+    if (!slept) co_return std::unexpected(StoreError{.kind = Kind::stopped});
+  }
+}
+
+Task<StoreResult<OpenedTransfer>> Requests::open(TransferRequest request, Clock::time_point end) {
+  return retry<OpenedTransfer>([this, request = std::move(request)] { return open_once(request); },
+                               end);
+}
+
+Task<StoreResult<WholeAnswer>> Requests::exchange(TransferRequest request, Clock::time_point end) {
+  return retry<WholeAnswer>([this, request = std::move(request)] { return exchange_once(request); },
+                            end);
+}
+
+bool Requests::take_retry() noexcept {
+  int left = budget_.load(std::memory_order_relaxed);
+  while (left >= retry_cost) {
+    if (budget_.compare_exchange_weak(left, left - retry_cost, std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Requests::note_success() noexcept {
+  int left = budget_.load(std::memory_order_relaxed);
+  while (left < retries_.budget) {
+    if (budget_.compare_exchange_weak(left, left + 1, std::memory_order_relaxed)) return;
+  }
+}
+
+milliseconds Requests::pause_before(unsigned retry) const noexcept {
+  constexpr unsigned doublings_max = 16;
+  const auto most =
+      std::min(retries_.pause * (1 << std::min(retry - 1, doublings_max)), retries_.pause_max);
+  return milliseconds(base::random_number() % (static_cast<std::uint64_t>(most.count()) + 1));
+}
+
+}  // namespace h2server::content::s3

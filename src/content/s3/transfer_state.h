@@ -1,0 +1,81 @@
+// TransferState: what the thread of the transfers and the reader of one transfer share. For
+// transfers.cc, whose thread calls its functions.
+#pragma once
+
+#include <curl/curl.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "content/s3/answers.h"
+#include "content/s3/credentials.h"
+#include "content/s3/transfers.h"
+#include "h2server/channel.h"
+#include "h2server/completion.h"
+#include "h2server/store.h"
+
+namespace h2server::content::s3 {
+
+struct FreeFields {
+  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
+};
+using Fields = std::unique_ptr<curl_slist, FreeFields>;
+
+struct FreeEasy {
+  void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
+};
+using Easy = std::unique_ptr<CURL, FreeEasy>;
+
+struct TransferState {
+  using Completed = Completer<Transfer::Outcome>;
+
+  TransferState(TransferLoop& maker, TransferRequest asked, Completed completer,
+                const TransferLimits& bounds)
+      : loop(maker),
+        request(std::move(asked)),
+        limits(bounds),
+        pieces(limits.pieces_max),
+        outcome(std::move(completer)) {}
+
+  // For the thread.
+  // Sets the handle up, but for its callbacks.
+  void prepare(const Credentials& credentials, const TransfersOptions& options);
+  void take_line(std::string_view line);
+  void finish_head();
+  void answer(Transfer::Outcome result);
+  bool take_body(std::string_view bytes);
+  bool flush();
+
+  TransferLoop& loop;
+  const TransferRequest request;
+  const TransferLimits& limits;
+  Channel<std::string> pieces;       // closed at the body's end, also at an early one
+  std::atomic<bool> starved{false};  // the reader has to say when there is room for a piece
+  std::optional<StoreError> broken;  // set before `pieces` are closed, and read afterwards
+
+  // The thread's.
+  std::optional<Completed> outcome;  // until it is known
+  Easy easy;                         // until the transfer has ended
+  Fields fields;
+  AnswerHead head;
+  std::size_t head_bytes = 0;
+  bool head_finished = false;
+  bool head_too_long = false;
+  std::uint64_t expected = 0;  // bytes of the body that are still to come, if that is known
+  std::string filling;         // the next piece
+  std::string error_body;
+  bool paused = false;
+  bool fresh = false;  // `filling` has bytes of this turn
+  std::array<char, CURL_ERROR_SIZE> reason{};
+};
+
+using StateRef = std::shared_ptr<TransferState>;
+
+}  // namespace h2server::content::s3

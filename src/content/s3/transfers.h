@@ -1,0 +1,113 @@
+// Transfers: requests to an S3 store and their responses, by libcurl, which stays in transfers.cc
+// and transfer_state.*. A program without libcurl has transfers_absent.cc in their place.
+//
+// One thread makes all transfers and keeps their connections; the first transfer starts it. Bodies
+// are pulled: what their readers don't take stays in the store. Connections to the store speak
+// HTTP/1.1: over HTTP/2 with prior knowledge, libcurl 7.88 fails parallel transfers on one
+// connection.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "content/s3/answers.h"
+#include "content/s3/credentials.h"
+#include "h2server/completion.h"
+#include "h2server/result.h"
+#include "h2server/store.h"
+#include "h2server/task.h"
+
+namespace h2server::content::s3 {
+
+struct TransferLimits {
+  // With a connection each. A body of more than three pieces holds one until its reader is done.
+  std::size_t transfers_max = 512;
+  // A body takes three pieces of memory between its connection and its reader, and the reader a
+  // fourth one. A piece is what wakes the reader once.
+  std::size_t piece_bytes = 256 * 1024;
+  std::size_t pieces_max = 2;
+  std::size_t head_bytes_max = 64 * 1024;  // the names and values of a response's fields
+  std::chrono::milliseconds connect_max{2000};
+  std::chrono::seconds silence_max{30};  // without a byte, unless the reader is what is slow
+  long kept_connections_max = 128;       // without a transfer
+};
+
+struct TransfersOptions {
+  std::string region = {};   // of the signature
+  std::string ca_file = {};  // PEM, whom to trust; empty: whom the system trusts
+  // Called on the thread of the transfers, so it may wait for a disk. The error is for the log.
+  std::function<Result<CredentialsRef, std::string>()> credentials = {};
+  TransferLimits limits = {};
+};
+
+struct TransferRequest {
+  enum class Method : std::uint8_t { get, head, put, post, remove };
+
+  Method method = Method::get;
+  std::string url;  // canonical, see location.h
+  // "Name: value". No name is the beginning of another one: libcurl would sign them in the wrong
+  // order. With x-amz-content-sha256, and Content-Type if there may be a body.
+  std::vector<std::string> fields = {};
+  std::shared_ptr<const std::string> body = {};  // of put and post; null: an empty one
+};
+
+struct TransferAnswer {
+  AnswerHead head = {};
+  std::string error_body = {};  // of a status from 300 on, cut at AnswerLimits::error_bytes_max
+};
+
+class TransferLoop;
+struct TransferState;
+
+// Of the worker that began it.
+class Transfer {
+ public:
+  using Outcome = StoreResult<TransferAnswer>;
+
+  explicit Transfer(TransferLoop& loop) : loop_(loop) {}
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+  ~Transfer();  // cancels it
+
+  // Waits for the head of the response. Called once. Fails with Kind::stopped if the caller's token
+  // stops, and with Kind::failed if there is no response; another try may have more luck.
+  Task<Outcome> answer();
+  // Returns the next piece of a body with a status below 300; empty at its end. Called after
+  // answer(), and not again after an error, which has one of these kinds.
+  Task<StoreResult<std::string>> read();
+
+ private:
+  friend class Transfers;
+  TransferLoop& loop_;
+  Completion<Outcome> outcome_;
+  std::shared_ptr<TransferState> state_;  // shared with the thread
+};
+
+// Any thread.
+class Transfers {
+ public:
+  // Returns false if the program has no libcurl: then begin() fails.
+  static bool available() noexcept;
+
+  explicit Transfers(TransfersOptions options);
+  Transfers(const Transfers&) = delete;
+  Transfers& operator=(const Transfers&) = delete;
+  ~Transfers();  // calls stop()
+
+  // On the thread of a worker. Fails with Kind::busy if too many are under way, and with
+  // Kind::stopped after stop(). The result must not outlive this object.
+  StoreResult<std::unique_ptr<Transfer>> begin(TransferRequest request);
+  // Ends all transfers and the thread.
+  void stop() noexcept;
+
+ private:
+  std::unique_ptr<TransferLoop> loop_;
+};
+
+}  // namespace h2server::content::s3

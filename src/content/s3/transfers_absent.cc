@@ -1,0 +1,27 @@
+// In place of transfers.cc in a program without libcurl: no transfer begins.
+#include "content/s3/transfers.h"
+
+namespace h2server::content::s3 {
+
+class TransferLoop {};
+struct TransferState {};
+
+Transfer::~Transfer() { static_cast<void>(loop_); }
+
+Task<Transfer::Outcome> Transfer::answer() { co_return std::unexpected(StoreError()); }
+
+Task<StoreResult<std::string>> Transfer::read() { co_return std::unexpected(StoreError()); }
+
+bool Transfers::available() noexcept { return false; }
+
+Transfers::Transfers(TransfersOptions /*options*/) {}
+
+Transfers::~Transfers() = default;
+
+StoreResult<std::unique_ptr<Transfer>> Transfers::begin(TransferRequest /*request*/) {
+  return std::unexpected(StoreError{.reason = "this h2server was built without libcurl"});
+}
+
+void Transfers::stop() noexcept {}
+
+}  // namespace h2server::content::s3

@@ -1,0 +1,39 @@
+#include "content/store_objects.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+namespace h2server::content {
+
+Task<StoreResult<SmallObject>> read_small_object(Store& store, std::string key,
+                                                 std::size_t bytes_max) {
+  StoreResult<OpenedObject> opened = co_await store.get(key, GetOptions());
+  if (!opened) co_return std::unexpected(std::move(opened.error()));
+  SmallObject object{.bytes = {}, .info = std::move(opened->info)};
+  if (object.info.size > bytes_max) {
+    co_return std::unexpected(StoreError{.reason = key + " is larger than expected"});
+  }
+  for (;;) {
+    const Result<std::string_view> piece = co_await opened->body->read();
+    if (!piece)
+      co_return std::unexpected(StoreError{.reason = key + ": " + piece.error().message()});
+    if (piece->empty()) co_return object;
+    object.bytes += *piece;
+  }
+}
+
+Task<StoreResult<std::vector<ListedObject>>> list_objects(Store& store, std::string prefix) {
+  std::vector<ListedObject> objects;
+  ListOptions options{.prefix = std::move(prefix)};
+  for (;;) {
+    StoreResult<ListPage> page = co_await store.list(options);
+    if (!page) co_return std::unexpected(std::move(page.error()));
+    std::ranges::move(page->objects, std::back_inserter(objects));
+    if (page->next.empty()) co_return objects;
+    options.after = std::move(page->next);
+  }
+}
+
+}  // namespace h2server::content

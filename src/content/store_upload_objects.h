@@ -1,0 +1,55 @@
+// Reads and removes the objects of a resumable upload in a store (store_upload_state.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "content/store_upload_state.h"
+#include "h2server/store.h"
+#include "h2server/task.h"
+
+namespace h2server::content {
+
+struct FoundState {
+  UploadState state;
+  std::string etag;
+};
+Task<StoreResult<FoundState>> read_upload_state(Store& store, std::string id);
+
+// How far an upload is.
+struct UploadProgress {
+  std::map<unsigned, StoredPart> parts = {};  // up to the first that is missing
+  std::uint64_t parts_bytes = 0;
+  std::uint64_t tail_bytes = 0;
+  bool has_tail = false;
+  bool parts_gone = false;     // absent though begun
+  std::int64_t changed_s = 0;  // the last change of an object
+
+  [[nodiscard]] std::uint64_t offset() const noexcept { return parts_bytes + tail_bytes; }
+};
+// `state` need not be known to be current. A part of another size than `part_bytes` is the last one
+// of an upload that began to finish. It does not count: its bytes are in a tail, too.
+Task<StoreResult<UploadProgress>> read_upload_progress(Store& store, std::string id,
+                                                       const UploadState& state,
+                                                       std::size_t part_bytes);
+
+struct FoundTail {
+  Tail tail;
+  std::string etag;
+};
+Task<StoreResult<FoundTail>> read_upload_tail(Store& store, std::string id,
+                                              UploadProgress progress);
+
+// The file of an upload whose parts are gone after it began to finish. Kind::absent if there is
+// none.
+Task<StoreResult<ObjectInfo>> find_finished_file(Store& store, UploadState state);
+
+// Removes all objects but the lock, and the state last if at all.
+enum class Keep : std::uint8_t { nothing, state };
+Task<StoreResult<void>> remove_upload_objects(Store& store, std::string id, Keep keep);
+// The same with the parts.
+Task<StoreResult<void>> remove_upload(Store& store, std::string id, PartsId parts);
+
+}  // namespace h2server::content

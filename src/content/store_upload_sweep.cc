@@ -1,0 +1,91 @@
+#include "content/store_upload_sweep.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "content/pending_files.h"
+#include "content/store_lease.h"
+#include "content/store_objects.h"
+#include "content/store_upload_objects.h"
+
+namespace h2server::content {
+
+namespace {
+
+using Kind = StoreError::Kind;
+
+constexpr std::string_view sweep_key = ".h2server/sweep-uploads";
+constexpr std::chrono::milliseconds removal_time{60'000};
+constexpr std::size_t due_max = 100'000;  // ids that are remembered
+
+}  // namespace
+
+Task<void> StoreUploadSweep::run_if_due() {
+  const std::int64_t now = base::monotonic_ms();
+  std::int64_t before = swept_ms_;
+  if (before != 0 && now - before < limits_.sweep_ms_min) co_return;
+  if (!swept_ms_.compare_exchange_strong(before, now)) co_return;  // another thread does it
+  if (running_.exchange(true)) co_return;
+  co_await run();
+  running_ = false;
+}
+
+Task<void> StoreUploadSweep::run() {
+  // It is not given back: the other replicas need not sweep within its time either.
+  StoreLease lease(store_, std::string(sweep_key), std::chrono::milliseconds(limits_.sweep_ms_min));
+  const StoreResult<void> taken = co_await lease.take();
+  if (!taken) co_return;  // another replica has it, or the store can't be asked now
+  ListOptions options{
+      .prefix = std::string(store_uploads_prefix), .after = after_, .entries_max = looks_max};
+  StoreResult<ListPage> page = co_await store_.list(std::move(options));
+  if (!page) co_return;
+  after_ = page->next;
+  if (due_s_.size() > due_max) due_s_.clear();
+  for (const std::string& id : page->folders) {
+    const auto due = due_s_.find(id);
+    if (due != due_s_.end() && due->second > base::unix_seconds()) continue;
+    StoreResult<void> looked = co_await look_at(id);
+    if (looked) continue;
+    if (looked.error().kind == Kind::stopped) co_return;
+    base::log_warning("can't remove the expired upload {}: {}", id, looked.error().reason);
+  }
+}
+
+Task<StoreResult<void>> StoreUploadSweep::look_at(std::string id) {
+  StoreResult<std::vector<ListedObject>> objects =
+      co_await list_objects(store_, store_upload_prefix(id));
+  if (!objects) co_return std::unexpected(std::move(objects.error()));
+  std::int64_t changed_s = 0;
+  for (const ListedObject& object : *objects) changed_s = std::max(changed_s, object.modified_s);
+  const std::int64_t due_s = changed_s + limits_.expire_s;
+  if (due_s > base::unix_seconds()) {
+    due_s_[id] = due_s;
+    co_return StoreResult<void>();
+  }
+  due_s_.erase(id);
+  StoreResult<void> removed = co_await remove_expired(std::move(id));
+  co_return removed;
+}
+
+Task<StoreResult<void>> StoreUploadSweep::remove_expired(std::string id) {
+  StoreLease lease(store_, lock_key(id), removal_time);
+  StoreResult<void> done = co_await lease.take();
+  if (!done) {
+    if (done.error().kind == Kind::precondition) done = StoreResult<void>();  // it is sent again
+    co_return done;
+  }
+  StoreResult<FoundState> found = co_await read_upload_state(store_, id);
+  PartsId parts;
+  if (found && !found->state.stored) parts = std::move(found->state.parts);
+  const bool known = found || found.error().kind == Kind::absent;
+  if (known) done = co_await remove_upload(store_, std::move(id), std::move(parts));
+  if (!known) done = std::unexpected(std::move(found.error()));
+  co_await lease.give_back();
+  co_return done;
+}
+
+}  // namespace h2server::content

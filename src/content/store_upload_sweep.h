@@ -1,0 +1,45 @@
+// StoreUploadSweep: removes the resumable uploads of a store that have made no progress for a
+// while, with their parts. Of all replicas, one at a time does it, as a lease says.
+//
+// Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "content/resumable_uploads.h"
+#include "h2server/store.h"
+#include "h2server/task.h"
+
+namespace h2server::content {
+
+class StoreUploadSweep {
+ public:
+  // Uploads that one sweep looks at, since a request waits for it. The next goes on behind them.
+  static constexpr std::size_t looks_max = 100;
+
+  // `store` and `limits` must outlive it.
+  StoreUploadSweep(Store& store, const PendingLimits& limits) : store_(store), limits_(limits) {}
+
+  // Sweeps unless that was done within the last minute, here or by another replica. What fails is
+  // tried again later.
+  Task<void> run_if_due();
+
+ private:
+  Task<void> run();
+  Task<StoreResult<void>> look_at(std::string id);
+  Task<StoreResult<void>> remove_expired(std::string id);
+
+  Store& store_;
+  const PendingLimits& limits_;
+  std::atomic<std::int64_t> swept_ms_{0};
+  std::atomic<bool> running_{false};
+  // By the sweep that runs:
+  std::string after_ = {};                          // where it goes on
+  std::map<std::string, std::int64_t> due_s_ = {};  // by the id: when to look again
+};
+
+}  // namespace h2server::content

@@ -1,0 +1,51 @@
+#include "content/upload_refusals.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.h"
+
+namespace h2server::content {
+
+Response refuse_upload(int status, std::string_view text) {
+  return Response(status, fmt::format("{}\n", text));
+}
+
+Response refuse_upload_error(int error, std::string_view name) {
+  switch (error) {
+    case EEXIST:
+      return refuse_upload(409, fmt::format("{} exists already", name));
+    case EISDIR:
+      return refuse_upload(409, fmt::format("{} is a directory", name));
+    case ENOTDIR:
+    case ELOOP:
+      return refuse_upload(409, fmt::format("a folder of {} is a file or a link", name));
+    case ENAMETOOLONG:
+      return refuse_upload(400, "the name is longer than this file system can hold");
+    case ENOSPC:
+    case EDQUOT:
+      return refuse_upload(507, "no space is left for the upload");
+    case EFBIG:
+      return refuse_upload(413, "the file is larger than this file system can hold");
+    default:  // EACCES, EROFS, EMFILE, EIO...: the server's fault
+      base::log_error("upload of {} failed: {}", name, std::strerror(error));
+      return refuse_upload(500, "the upload can't be stored");
+  }
+}
+
+Result<void, Response> answer_verdict(UploadSpace::Verdict verdict) {
+  switch (verdict) {
+    case UploadSpace::Verdict::granted:
+      break;
+    case UploadSpace::Verdict::directory_full:
+      return std::unexpected(
+          refuse_upload(413, "the upload is more than the directory may still take"));
+    case UploadSpace::Verdict::disk_full:
+      return std::unexpected(refuse_upload(507, "no space is left for the upload"));
+  }
+  return {};
+}
+
+}  // namespace h2server::content

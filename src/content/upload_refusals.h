@@ -1,0 +1,20 @@
+// Responses to uploads that can't be stored.
+#pragma once
+
+#include <string_view>
+
+#include "content/upload_space.h"
+#include "h2server/response.h"
+#include "h2server/result.h"
+
+namespace h2server::content {
+
+// Returns a plain-text error response.
+Response refuse_upload(int status, std::string_view text);
+// Returns the response to an errno value: 409, 413 or 507, and 500 for what is the server's fault,
+// which is logged. `name` is the file's.
+Response refuse_upload_error(int error, std::string_view name);
+// The error is 413 or 507.
+Result<void, Response> answer_verdict(UploadSpace::Verdict verdict);
+
+}  // namespace h2server::content

@@ -1,0 +1,175 @@
+// PROPFIND and PROPPATCH.
+#include <fcntl.h>
+
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+#include "content/directory_entries.h"
+#include "content/webdav_answers.h"
+#include "content/webdav_methods.h"
+#include "content/webdav_requests.h"
+#include "file/calls.h"
+#include "h2server/body.h"
+#include "http/message.h"
+#include "io/engine.h"
+
+namespace h2server::content {
+
+namespace {
+
+// A folder with more entries gets 507: their names are in memory meanwhile.
+constexpr std::size_t entries_max = 200'000;
+// Bytes of a response that are made at once.
+constexpr std::size_t batch_bytes = 64 * 1024;
+
+// The responses of a folder's entries, one after the other.
+class EntryWalk {
+ public:
+  // `folder` is open for reading.
+  EntryWalk(WebDavRef dav, Propfind asked, std::string path, base::Fd folder,
+            std::vector<std::string> names)
+      : dav_(std::move(dav)),
+        context_(dav_->properties()),
+        asked_(std::move(asked)),
+        path_(std::move(path)),
+        folder_(std::move(folder)),
+        names_(std::move(names)) {}
+
+  [[nodiscard]] bool finished() const noexcept { return next_ == names_.size(); }
+  // Appends a batch.
+  void append(std::string& out) {
+    const std::size_t end = out.size() + batch_bytes;
+    while (!finished() && out.size() < end) append_entry(out, names_[next_++]);
+    if (finished()) out += multistatus_end;
+  }
+
+ private:
+  void append_entry(std::string& out, const std::string& name) const;
+
+  WebDavRef dav_;  // context_ refers to its locks
+  PropertyContext context_;
+  Propfind asked_;
+  std::string path_;
+  base::Fd folder_;
+  std::vector<std::string> names_;
+  std::size_t next_ = 0;
+};
+
+// What vanished meanwhile is left out, and links are.
+void EntryWalk::append_entry(std::string& out, const std::string& name) const {
+  const Result<FileState, int> state = look_at(folder_.get(), name);
+  if (!state) return;
+  base::Fd file;
+  if (needs_dead_properties(asked_)) {
+    file = base::Fd(
+        ::openat(folder_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  }
+  const std::string path = path_.empty() ? name : path_ + '/' + name;
+  append_properties(out, context_, {path, *state, file.get()}, asked_);
+}
+
+// The rest of a large folder.
+class EntrySource final : public BodySource {
+ public:
+  EntrySource(std::string first, EntryWalk walk)
+      : piece_(std::move(first)), walk_(std::move(walk)) {}
+
+  Task<Result<std::string_view>> read() override {
+    if (first_) {
+      first_ = false;
+      co_return std::string_view(piece_);
+    }
+    if (walk_.finished()) co_return std::string_view();
+    piece_.clear();
+    const auto work = [this] {
+      walk_.append(piece_);
+      return true;
+    };
+    const std::optional<bool> done = co_await file::run_waiting(io::Engine::current(), work);
+    if (!done) co_return std::unexpected(Error{ECANCELED, "the server stops"});
+    co_return std::string_view(piece_);
+  }
+
+ private:
+  std::string piece_;
+  EntryWalk walk_;
+  bool first_ = true;
+};
+
+// Returns nullopt if there are too many. The error is an errno value.
+Result<std::optional<std::vector<std::string>>, int> names_in(int folder) {
+  std::optional<std::vector<std::string>> names(std::in_place);
+  const Result<void, int> done = for_each_entry(folder, [&names](const char* name) {
+    if (!is_visible_name(name)) return true;
+    if (names->size() == entries_max) names.reset();
+    if (names) names->emplace_back(name);
+    return names.has_value();
+  });
+  if (!done) return std::unexpected(done.error());
+  return names;
+}
+
+Response answer_folder(const WebDavRef& dav, const DavRequest& asked, const Propfind& wanted,
+                       base::Fd folder, std::string body) {
+  Result<std::optional<std::vector<std::string>>, int> names = names_in(folder.get());
+  if (!names) return http::error_response(status_of_error(names.error()));
+  if (!*names) return http::error_response(507);
+  EntryWalk walk(dav, wanted, asked.path, std::move(folder), **std::move(names));
+  walk.append(body);
+  if (walk.finished()) return dav_response(207, std::move(body));
+  Response response(std::make_unique<EntrySource>(std::move(body), std::move(walk)),
+                    dav_media_type);
+  response.set_status(207);
+  response.add("X-Content-Type-Options", "nosniff").add("Cache-Control", "no-cache");
+  return response;
+}
+
+}  // namespace
+
+Response answer_propfind(const WebDavRef& dav, const DavRequest& asked) {
+  const auto depth = parse_depth(asked.head.fields.find("depth"), Depth::infinity);
+  if (!depth) return http::error_response(400);
+  std::optional<Propfind> wanted = Propfind{};  // RFC 4918, 9.1: without a body, all
+  if (asked.body) wanted = read_propfind(*asked.body);
+  if (!wanted) return http::error_response(400);
+  const Result<FileState, int> state = look_at_path(dav->root(), asked.path);
+  if (!state) return http::error_response(status_of_error(state.error()));
+  if (state->is_folder && depth == Depth::infinity) {
+    return dav_error(403, "<D:propfind-finite-depth/>");
+  }
+  if (auto refused = check_conditions(*dav, asked)) return *std::move(refused);
+  // A file that can't be read has no properties of clients.
+  Result<base::Fd, int> file = open_below(dav->root(), asked.path, O_RDONLY | O_NOFOLLOW);
+  std::string body(multistatus_begin);
+  append_properties(body, dav->properties(), {asked.path, *state, file ? file->get() : -1},
+                    *wanted);
+  if (state->is_folder && depth == Depth::one) {
+    if (!file) return http::error_response(status_of_error(file.error()));
+    return answer_folder(dav, asked, *wanted, *std::move(file), std::move(body));
+  }
+  body += multistatus_end;
+  return dav_response(207, std::move(body));
+}
+
+Response answer_proppatch(const WebDavRef& dav, const DavRequest& asked) {
+  if (!asked.body) return http::error_response(400);
+  const auto updates = read_propertyupdate(*asked.body);
+  if (!updates) return http::error_response(400);
+  const Result<FileState, int> state = look_at_path(dav->root(), asked.path);
+  if (!state) return http::error_response(status_of_error(state.error()));
+  if (auto refused = check_conditions(*dav, asked)) return *std::move(refused);
+  if (auto refused = check_locks(*dav, asked, {.path = asked.path})) return *std::move(refused);
+  const Result<base::Fd, int> file = open_below(dav->root(), asked.path, O_RDONLY | O_NOFOLLOW);
+  std::string body(multistatus_begin);
+  change_properties(body, dav->properties(), {asked.path, *state, file ? file->get() : -1},
+                    *updates);
+  body += multistatus_end;
+  return dav_response(207, std::move(body));
+}
+
+}  // namespace h2server::content

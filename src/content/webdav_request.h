@@ -1,0 +1,82 @@
+// A request of WebDAV, understood: the path that it names, what it claims to hold, and the checks
+// that all methods share.
+//
+// The checks may block on the disk. WebDav is shared by all workers; a DavRequest belongs to one
+// request, whose head it refers to.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "content/upload_directory.h"
+#include "content/webdav_fields.h"
+#include "content/webdav_files.h"
+#include "content/webdav_locks.h"
+#include "content/webdav_properties.h"
+#include "content/xml.h"
+#include "h2server/request.h"
+#include "h2server/response.h"
+#include "h2server/result.h"
+#include "h2server/uploads.h"
+#include "http/media_type.h"
+
+namespace h2server::content {
+
+// What all requests to one upload directory share. Immutable but for the locks and the directory.
+struct WebDav {
+  std::shared_ptr<UploadDirectory> directory;
+  std::string base;  // of all URLs: "/files"
+  UploadOptions uploads;
+  http::MediaTypesRef types;
+  std::function<std::string(const Request&)> user;  // who asks; empty: nobody authenticated
+  LockTable locks = {};
+
+  [[nodiscard]] int root() const noexcept { return directory->fd(); }
+  [[nodiscard]] PropertyContext properties() const { return {base, types, locks, root()}; }
+};
+
+struct DavRequest {
+  const RequestHead& head;
+  std::string path;                 // below the upload directory, without slashes at its ends
+  bool names_folder = false;        // it ended with a slash
+  std::vector<IfList> lists;        // of If; empty: none
+  std::vector<std::string> tokens;  // that If names
+  std::string user;
+  std::optional<XmlNode> body;
+
+  [[nodiscard]] Holder holder() const noexcept { return {tokens, user}; }
+};
+
+// `path` is what follows the base in the request's path, decoded. The error is the response: 400,
+// 403 for a page of another origin, 404 for what does not exist here, or 403 if the method would
+// make it.
+Result<DavRequest, Response> understand(const WebDav& dav, const Request& request,
+                                        std::string_view path);
+
+// Evaluates If (RFC 4918, 10.4) and the preconditions of HTTP (RFC 9110, 13). Returns 412 if they
+// fail.
+std::optional<Response> check_conditions(const WebDav& dav, const DavRequest& asked);
+
+// What a method changes, for its check against locks.
+struct Change {
+  std::string path;
+  bool deep = false;        // also what is below it
+  bool membership = false;  // a name is added to its folder or removed from it
+};
+// Returns 423 if a lock that the client does not hold forbids it.
+std::optional<Response> check_locks(const WebDav& dav, const DavRequest& asked,
+                                    const Change& change);
+
+struct DavTarget {
+  std::string path;
+  bool overwrite = true;
+};
+// Destination and Overwrite (RFC 4918, 10.3 and 10.6). The error is 400, 403, 409 or 502.
+Result<DavTarget, Response> find_target(const WebDav& dav, const DavRequest& asked);
+
+}  // namespace h2server::content

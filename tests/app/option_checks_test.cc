@@ -1,0 +1,184 @@
+// What is refused because of what lies on the disk.
+#include "app/option_checks.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace h2server::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Lines = std::vector<std::string>;
+
+class PlacesTest : public testing::Test {
+ protected:
+  PlacesTest() {
+    std::string name = fs::temp_directory_path() / "h2server-places-XXXXXX";
+    directory_ = ::mkdtemp(name.data());
+    for (const char* const folder : {"a", "b", "keys", "home"}) fs::create_directory(path(folder));
+    std::ofstream(path("keys/k.pem")) << "key";
+    if (const char* const before = ::getenv("XDG_STATE_HOME")) state_before_ = before;
+    ::setenv("XDG_STATE_HOME", path("home/state").c_str(), 1);
+    configuration_.listeners.emplace_back();
+  }
+  ~PlacesTest() override {
+    if (state_before_.empty()) ::unsetenv("XDG_STATE_HOME");
+    else ::setenv("XDG_STATE_HOME", state_before_.c_str(), 1);
+    fs::remove_all(directory_);
+  }
+
+  std::string path(std::string_view name) const { return directory_ / name; }
+
+  config::Site& add_site(std::string_view root) {
+    config::Site& site = configuration_.sites.emplace_back();
+    site.root = path(root);
+    site.certificate = config::CertificateSource::files;
+    site.certificate_file = path("keys/c.pem");
+    site.key_file = path("keys/k.pem");
+    site.place = {"c.toml", static_cast<std::uint32_t>(configuration_.sites.size())};
+    return site;
+  }
+
+  Lines check(const Lines& files = {}) const {
+    config::Problems problems;
+    check_places(configuration_, files, problems);
+    Lines lines = problems.lines();
+    const std::string prefix = directory_.string() + "/";
+    for (std::string& line : lines) {
+      for (std::size_t at = 0; (at = line.find(prefix)) != line.npos;)
+        line.erase(at, prefix.size());
+    }
+    return lines;
+  }
+
+  config::Configuration configuration_;
+
+ private:
+  fs::path directory_;
+  std::string state_before_;
+};
+
+TEST_F(PlacesTest, Fit) {
+  add_site("a").upload_directory = path("uploads");
+  add_site("b").access_log = path("keys/access.log");
+  add_site("a").access_log = "-";
+  add_site("a").access_log = "syslog";
+  configuration_.log.usual = "syslog";
+  EXPECT_EQ(check({path("c.toml")}), Lines{});
+}
+
+TEST_F(PlacesTest, MustExist) {
+  add_site("a");
+  add_site("none");
+  add_site("keys/k.pem");
+  EXPECT_EQ(check(), (Lines{"c.toml:2: can't serve the root none: it is not a directory; name "
+                            "another with --root",
+                            "c.toml:3: can't serve the root keys/k.pem: it is not a directory; "
+                            "name another with --root"}));
+}
+
+TEST_F(PlacesTest, TakeUploadsIntoDirectories) {
+  add_site("a").upload_directory = path("keys/k.pem");
+  EXPECT_EQ(check(), Lines{"c.toml:1: can't write to the upload directory keys/k.pem: it is not a "
+                           "directory; name another with --upload-dir"});
+}
+
+TEST_F(PlacesTest, ShowNoSecretOfAnySite) {
+  fs::create_directories(path("b/deep"));
+  add_site("a").protected_paths = {{"/", path("b/deep/users")}};
+  add_site("b");
+  EXPECT_EQ(check(), Lines{"c.toml:2: the root b would show the file of users b/deep/users; move "
+                           "it"});
+  configuration_.sites[0].protected_paths = {{"/", path("b/.users")}};
+  EXPECT_EQ(check(), Lines{}) << "it is hidden";
+  configuration_.sites[1].files.hidden = true;
+  EXPECT_EQ(check().size(), 1U);
+}
+
+TEST_F(PlacesTest, ShowNoTicketKey) {
+  add_site("a");
+  configuration_.server.ticket_key_files = {path("keys/k.pem"), path("a/ticket.key")};
+  EXPECT_EQ(check(), Lines{"c.toml:1: the root a would show the ticket key a/ticket.key; move it"});
+}
+
+TEST_F(PlacesTest, ShowNoSecretAlthoughAnotherSiteHidesIt) {
+  add_site("b").protected_paths = {{"/", path("b/.users")}};
+  add_site("b").files.hidden = true;
+  EXPECT_EQ(check(), Lines{"c.toml:2: the root b would show the file of users b/.users; move it"});
+}
+
+TEST_F(PlacesTest, ShowNoKeys) {
+  add_site("keys");
+  add_site("a");
+  EXPECT_EQ(check(), Lines{"c.toml:1: the root keys would show the private key keys/k.pem; move "
+                           "it, or name another with --key"});
+}
+
+TEST_F(PlacesTest, ShowNoLinkToASecret) {
+  fs::create_symlink(path("keys/k.pem"), path("a/link.pem"));
+  add_site("a").key_file = path("a/link.pem");
+  EXPECT_EQ(check().size(), 1U);
+}
+
+TEST_F(PlacesTest, ShowNeitherLogsNorConfiguration) {
+  add_site("a").access_log = path("a/access.log");
+  EXPECT_EQ(check(), Lines{"c.toml:1: the root a would show the access log a/access.log; move it"});
+  configuration_.sites[0].access_log.clear();
+  // That of all hosts without a site, although no site of its own writes it.
+  configuration_.log.usual = path("a/all.log");
+  EXPECT_EQ(check(), Lines{"c.toml:1: the root a would show the access log a/all.log; move it"});
+  configuration_.log.usual.clear();
+  configuration_.log.error_log = path("a/error.log");
+  EXPECT_EQ(check(), Lines{"c.toml:1: the root a would show the error log a/error.log; move it"});
+  configuration_.log.error_log.clear();
+  EXPECT_EQ(check({path("a/c.toml")}),
+            Lines{"c.toml:1: the root a would show the configuration a/c.toml; move it"});
+  EXPECT_EQ(check({path("a/.c.toml")}), Lines{});
+}
+
+TEST_F(PlacesTest, ShowNoKeysOfOurs) {
+  fs::create_directories(path("home/state/h2server/ca"));
+  add_site("home");
+  add_site("home/state/h2server/ca");
+  add_site("a").upload_directory = path("home/state/h2server");
+  const Lines lines = check();
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0], "c.toml:1: the root home would show the private keys in "
+                      "home/state/h2server; name another root");
+  EXPECT_EQ(lines[1], "c.toml:2: the root home/state/h2server/ca would show the private keys in "
+                      "home/state/h2server; name another root");
+}
+
+TEST_F(PlacesTest, KeepUploadsApartFromAllRoots) {
+  add_site("a").upload_directory = path("b/uploads");
+  add_site("b");
+  EXPECT_EQ(check(), Lines{"c.toml:1: the root b and the upload directory b/uploads overlap, so "
+                           "that uploads would be served as pages of the site; name another with "
+                           "--upload-dir"});
+  configuration_.sites[0].upload_directory = path("");
+  EXPECT_EQ(check().size(), 1U);
+  configuration_.sites[0].upload_directory = path("bb");
+  EXPECT_EQ(check(), Lines{});
+}
+
+TEST_F(PlacesTest, MayBeMissingWithoutARoot) {
+  add_site("a").root.clear();
+  EXPECT_EQ(check(), Lines{});
+}
+
+TEST_F(PlacesTest, AreNotTheWholeMachine) {
+  add_site("a").root = "/";
+  EXPECT_EQ(check().size(), 1U);
+  EXPECT_NE(check()[0].find("--yes"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace h2server::app

@@ -1,0 +1,31 @@
+#include "base/signals_blocked.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace h2server::base {
+namespace {
+
+bool blocks_sigterm() {
+  sigset_t mask;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  return sigismember(&mask, SIGTERM) == 1;
+}
+
+TEST(SignalsBlocked, AThreadThatIsStartedMeanwhileKeepsThemBlocked) {
+  ASSERT_FALSE(blocks_sigterm());
+  bool in_thread = false;
+  std::thread thread;
+  {
+    const SignalsBlocked blocked;
+    EXPECT_TRUE(blocks_sigterm());
+    thread = std::thread([&in_thread] { in_thread = blocks_sigterm(); });
+  }
+  EXPECT_FALSE(blocks_sigterm());
+  thread.join();
+  EXPECT_TRUE(in_thread);
+}
+
+}  // namespace
+}  // namespace h2server::base

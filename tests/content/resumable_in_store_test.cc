@@ -1,0 +1,433 @@
+#include "content/resumable_in_store.h"
+
+#include "content/memory_store.h"
+#include "content/resumable_support.h"
+#include "http/digest_fields.h"
+
+namespace h2server::content {
+namespace {
+
+using tests::Asking;
+using tests::field_of;
+using tests::FieldList;
+using tests::MemoryStore;
+using Kind = StoreError::Kind;
+
+constexpr std::size_t part_bytes = 128;
+
+std::string text_of(std::size_t size) {
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i) text += static_cast<char>('a' + i * i % 23);
+  return text;
+}
+
+std::string digest_field_of(const std::string& text) {
+  Sha256 digest;
+  digest.update(text);
+  return http::digest_field(digest.finish());
+}
+
+std::vector<std::string> pieces_of(const std::string& text, std::size_t size) {
+  std::vector<std::string> pieces;
+  for (std::size_t at = 0; at < text.size(); at += size) pieces.push_back(text.substr(at, size));
+  return pieces;
+}
+
+class ResumableInStoreTest : public tests::ResumableTest {
+ protected:
+  ResumableInStoreTest() {
+    memory_->part_bytes_min = 1;
+    start();
+  }
+
+  // As another replica, which knows only the store. The locks of a killed one have expired.
+  void start() { start(options_); }
+  void start(const ResumableStoreOptions& options) {
+    for (auto& [key, object] : memory_->objects) {
+      if (key.ends_with("/lock")) object.bytes = "killed 1\n";
+      if (key == "a.txt") object.info.modified_s = base::unix_seconds();
+    }
+    serve(resumable_in_store(memory_, options));
+  }
+  static ResumableStoreOptions small() {
+    ResumableStoreOptions options;
+    options.sizes.part_bytes = part_bytes;
+    options.limits.expire_s = 1'000'000'000;  // the times of a MemoryStore are old
+    return options;
+  }
+
+  std::string create(std::size_t length, const std::string& name = "a.txt") {
+    const std::string metadata = name == "b.txt" ? "filename Yi50eHQ=" : "filename YS50eHQ=";
+    const Response response = ask(Method::POST, "/uploads",
+                                  {.fields = {{"Tus-Resumable", "1.0.0"},
+                                              {"Upload-Length", std::to_string(length)},
+                                              {"Upload-Metadata", metadata}}});
+    EXPECT_EQ(response.status(), 201);
+    return field_of(response, "Location");
+  }
+  Response patch(const std::string& url, std::uint64_t offset, std::vector<std::string> body,
+                 FieldList more = {}, std::optional<Error> failure = std::nullopt) {
+    FieldList fields = {{"Tus-Resumable", "1.0.0"},
+                        {"Upload-Offset", std::to_string(offset)},
+                        {"Content-Type", "application/offset+octet-stream"}};
+    fields.insert(fields.end(), more.begin(), more.end());
+    return ask(Method::PATCH, url,
+               {.fields = fields, .body = std::move(body), .failure = failure, .sized = !failure});
+  }
+  Response head(const std::string& url) {
+    return ask(Method::HEAD, url, {.fields = {{"Tus-Resumable", "1.0.0"}}});
+  }
+  std::uint64_t offset_of(const std::string& url) {
+    const Response response = head(url);
+    EXPECT_EQ(response.status(), 200);
+    return base::parse_decimal(field_of(response, "Upload-Offset")).value_or(UINT64_MAX);
+  }
+  [[nodiscard]] std::string file(const std::string& name = "a.txt") const {
+    const auto found = memory_->objects.find(name);
+    return found == memory_->objects.end() ? "-" : found->second.bytes;
+  }
+  // The names of the objects of uploads, without the ids.
+  [[nodiscard]] std::vector<std::string> kept() const {
+    std::vector<std::string> names;
+    for (const auto& [key, object] : memory_->objects) {
+      if (key.starts_with(store_uploads_prefix)) names.push_back(key.substr(key.rfind('/') + 1));
+    }
+    return names;
+  }
+
+  std::shared_ptr<MemoryStore> memory_ = std::make_shared<MemoryStore>();
+  ResumableStoreOptions options_ = small();
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(ResumableInStoreTest, StoresUploadsOfAllSizes) {
+  for (const std::size_t size : {0, 1, 127, 128, 129, 256, 300, 1000}) {
+    for (const std::size_t piece : {1, 50, 128, 1000}) {
+      const std::string text = text_of(size);
+      memory_->objects.erase("a.txt");
+      const std::string url = create(size);
+      const Response response = patch(url, 0, pieces_of(text, piece));
+      ASSERT_EQ(response.status(), 204) << size << " by " << piece;
+      EXPECT_EQ(field_of(response, "Upload-Offset"), std::to_string(size));
+      EXPECT_EQ(field_of(head(url), "Repr-Digest"), digest_field_of(text));
+      EXPECT_EQ(file(), text) << size << " by " << piece;
+      EXPECT_EQ(kept(), Names{"state"});
+      EXPECT_TRUE(memory_->begun.empty());
+      EXPECT_EQ(offset_of(url), size);
+      EXPECT_EQ(ask(Method::DELETE, url, {.fields = {{"Tus-Resumable", "1.0.0"}}}).status(), 204);
+      EXPECT_EQ(kept(), Names{});
+    }
+  }
+}
+
+TEST_F(ResumableInStoreTest, GoesOnAtAnotherReplicaAtEveryOffset) {
+  const std::string text = text_of(300);
+  for (std::size_t first = 0; first <= text.size(); first += 10) {
+    memory_->objects.erase("a.txt");
+    const std::string url = create(text.size());
+    EXPECT_EQ(patch(url, 0, pieces_of(text.substr(0, first), 37)).status(), 204);
+    start();
+    EXPECT_EQ(offset_of(url), first);
+    const Response response = patch(url, first, {text.substr(first)});
+    EXPECT_EQ(response.status(), 204) << first;
+    EXPECT_EQ(file(), text) << first;
+    // The digest, too, goes on.
+    EXPECT_EQ(field_of(head(url), "Repr-Digest"), digest_field_of(text)) << first;
+  }
+}
+
+TEST_F(ResumableInStoreTest, KeepsWhatArrivedOfABodyThatWasCut) {
+  const std::string text = text_of(300);
+  const std::string url = create(text.size());
+  EXPECT_EQ(patch(url, 0, {text.substr(0, 200)}, {}, Error{ECONNRESET, "read"}).status(), 400);
+  EXPECT_EQ(kept(), (Names{"state", "tail-00002"}));
+  start();
+  EXPECT_EQ(offset_of(url), 200U);
+  EXPECT_EQ(patch(url, 100, {"x"}).status(), 409);
+  EXPECT_EQ(patch(url, 200, {text.substr(200)}).status(), 204);
+  EXPECT_EQ(file(), text);
+}
+
+TEST_F(ResumableInStoreTest, OnlyPartsUpToTheFirstThatIsMissingCount) {
+  const std::string text = text_of(600);
+  const std::string url = create(text.size());
+  EXPECT_EQ(patch(url, 0, {text.substr(0, 520)}, {}, Error{ECONNRESET, "read"}).status(), 400);
+  EXPECT_EQ(offset_of(url), 520U);
+  ASSERT_EQ(memory_->begun.size(), 1U);
+  memory_->begun.begin()->second.parts.erase(3);
+  start();
+  EXPECT_EQ(offset_of(url), 256U);
+  EXPECT_EQ(patch(url, 256, {text.substr(256)}).status(), 204);
+  EXPECT_EQ(file(), text);
+}
+
+// --- failures -----------------------------------------------------------------------------------
+
+// A server that is killed at a call: no later one is made, and of that one, the effect or the
+// answer is lost. Another replica must have all that was acknowledged.
+TEST_F(ResumableInStoreTest, AKilledServerLosesNothingThatWasAcknowledged) {
+  const std::string text = text_of(400);
+  for (const bool carried_out : {false, true}) {
+    bool survived = false;
+    for (std::size_t at = 0; !survived; ++at) {
+      memory_->objects.clear();
+      memory_->begun.clear();
+      const std::string url = create(text.size());
+      std::size_t calls = 0;
+      memory_->fails = [&](std::string_view) {
+        const bool dead = carried_out ? calls > at : calls >= at;
+        ++calls;
+        return dead ? std::optional(StoreError{}) : std::nullopt;
+      };
+      memory_->loses = [&](std::string_view) {
+        return carried_out && calls == at + 1 ? std::optional(StoreError{}) : std::nullopt;
+      };
+      std::uint64_t acknowledged = 0;
+      for (const std::size_t end : {100, 300, 400}) {
+        const std::string body = text.substr(acknowledged, end - acknowledged);
+        if (patch(url, acknowledged, pieces_of(body, 50)).status() != 204) break;
+        acknowledged = end;
+      }
+      memory_->fails = {};
+      memory_->loses = {};
+      survived = calls <= at;
+      EXPECT_TRUE(!survived || acknowledged == text.size());
+      start();
+      const std::uint64_t offset = offset_of(url);
+      EXPECT_GE(offset, acknowledged) << at;
+      ASSERT_LE(offset, text.size()) << at;
+      EXPECT_EQ(patch(url, offset, {text.substr(offset)}).status(), 204) << at;
+      EXPECT_EQ(file(), text) << at;
+      EXPECT_EQ(field_of(head(url), "Repr-Digest"), digest_field_of(text)) << at;
+      // Nobody knows parts whose begin was the last call.
+      for (const auto& [part, begun] : memory_->begun) EXPECT_TRUE(begun.parts.empty()) << at;
+      EXPECT_TRUE(!survived || at > 30) << at;
+      ASSERT_LT(at, 200U);
+    }
+  }
+}
+
+TEST_F(ResumableInStoreTest, EveryErrorAtEveryCallLeavesTheUpload) {
+  const std::string text = text_of(400);
+  for (const Kind kind : {Kind::absent, Kind::precondition, Kind::denied, Kind::busy, Kind::late,
+                          Kind::stopped, Kind::failed}) {
+    bool passed = false;
+    for (std::size_t from = 0; !passed; ++from) {
+      memory_->objects.clear();
+      memory_->begun.clear();
+      const std::string url = create(text.size());
+      std::size_t calls = 0;
+      memory_->fails = [&](std::string_view) {
+        return calls++ == from ? std::optional(StoreError{.kind = kind}) : std::nullopt;
+      };
+      const int first = patch(url, 0, pieces_of(text.substr(0, 300), 50)).status();
+      const int second = first == 204 ? patch(url, 300, {text.substr(300)}).status() : first;
+      memory_->fails = {};
+      passed = calls <= from;
+      EXPECT_TRUE(!passed || second == 204);
+      const std::vector<int> expected = {204, 404, 409, 423, 502, 503, 504};
+      EXPECT_TRUE(std::ranges::count(expected, second)) << second << " at " << from;
+      start();
+      const std::uint64_t offset = offset_of(url);
+      EXPECT_GE(offset, first == 204 ? 300U : 0U) << from;
+      EXPECT_EQ(patch(url, offset, {text.substr(offset)}).status(), 204) << from;
+      EXPECT_EQ(file(), text) << from;
+      ASSERT_LT(from, 200U);
+    }
+  }
+}
+
+TEST_F(ResumableInStoreTest, AnOutageIsSaid) {
+  const std::vector<std::pair<StoreError, int>> rows = {
+      {{.kind = Kind::busy, .retry_after = std::chrono::milliseconds(2500)}, 503},
+      {{.kind = Kind::stopped}, 503},
+      {{.kind = Kind::late}, 504},
+      {{.kind = Kind::denied}, 502},
+      {{.kind = Kind::failed}, 502}};
+  const std::string url = create(10);
+  for (const auto& [error, status] : rows) {
+    memory_->failure = error;
+    for (const Response& response : {head(url), patch(url, 0, {"x"})}) {
+      EXPECT_EQ(response.status(), status);
+      EXPECT_EQ(field_of(response, "Retry-After"),
+                status == 503 ? (error.retry_after.count() > 0 ? "3" : "1") : "-");
+    }
+  }
+  memory_->failure.reset();
+  EXPECT_EQ(patch(url, 0, {text_of(10)}).status(), 204);
+}
+
+// --- locks --------------------------------------------------------------------------------------
+
+TEST_F(ResumableInStoreTest, OneRequestSendsIt) {
+  const std::string text = text_of(300);
+  const std::string url = create(text.size());
+  const std::string id = url.substr(url.rfind('/') + 1);
+  const std::shared_ptr<ResumableUploads> other = resumable_in_store(memory_, options_);
+  Result<FoundUpload, Response> held = tests::run_now(other->find(id));
+  ASSERT_TRUE(held && held->open);
+  EXPECT_EQ(patch(url, 0, {text}).status(), 423);
+  EXPECT_EQ(head(url).status(), 200);
+  // When its time has passed, the upload is taken over, and the first can't go on.
+  ASSERT_TRUE(tests::run_now(held->open->begin_body(300, false)));
+  ASSERT_TRUE(tests::run_now(held->open->append(text.substr(0, 150), nullptr)));
+  start();
+  const std::uint64_t offset = offset_of(url);
+  EXPECT_EQ(offset, part_bytes);
+  EXPECT_EQ(patch(url, offset, {text.substr(offset, 100)}).status(), 204);
+  Result<BodyEnd, Response> ended = tests::run_now(held->open->end_body("zzz", true, nullptr));
+  EXPECT_EQ(offset_of(url), offset + 100);
+  EXPECT_EQ(patch(url, offset + 100, {text.substr(offset + 100)}).status(), 204);
+  EXPECT_EQ(file(), text);
+}
+
+TEST_F(ResumableInStoreTest, OfTwoUploadsOfOneNameOneIsStored) {
+  for (const std::size_t size : {10, 300}) {
+    memory_->objects.clear();
+    const std::string first = create(size);
+    const std::string second = create(size);
+    const std::string text = text_of(size);
+    EXPECT_EQ(patch(first, 0, {text}).status(), 204);
+    EXPECT_EQ(patch(second, 0, {std::string(size, 'z')}).status(), 409);
+    EXPECT_EQ(file(), text);
+    EXPECT_EQ(head(second).status(), 409);  // it stays, and is tried again
+    memory_->objects.erase("a.txt");
+    EXPECT_EQ(head(second).status(), 200);
+    EXPECT_EQ(file(), std::string(size, 'z'));
+  }
+}
+
+TEST_F(ResumableInStoreTest, ANameThatIsTakenIsRefusedAtOnce) {
+  EXPECT_EQ(patch(create(1), 0, {"x"}).status(), 204);
+  const Response response = ask(Method::POST, "/uploads",
+                                {.fields = {{"Tus-Resumable", "1.0.0"},
+                                            {"Upload-Length", "1"},
+                                            {"Upload-Metadata", "filename YS50eHQ="}}});
+  EXPECT_EQ(response.status(), 409);
+}
+
+// --- digests ------------------------------------------------------------------------------------
+
+std::string checksum_of(const std::string& text) {
+  const std::string field = digest_field_of(text);  // sha-256=:BASE64:
+  return "sha256 " + field.substr(9, field.size() - 10);
+}
+
+TEST_F(ResumableInStoreTest, AChecksumDecidesWhatCounts) {
+  options_.sizes.checked_bytes_max = 200;
+  start();
+  const std::string text = text_of(300);
+  const std::string url = create(text.size());
+  EXPECT_EQ(
+      patch(url, 0, {text.substr(0, 150)}, {{"Upload-Checksum", checksum_of("other")}}).status(),
+      460);
+  EXPECT_EQ(offset_of(url), 0U);
+  EXPECT_TRUE(memory_->begun.empty());
+  EXPECT_EQ(patch(url, 0, {text}, {{"Upload-Checksum", checksum_of(text)}}).status(), 413);
+  EXPECT_EQ(patch(url, 0, pieces_of(text.substr(0, 150), 40),
+                  {{"Upload-Checksum", checksum_of(text.substr(0, 150))}})
+                .status(),
+            204);
+  EXPECT_EQ(offset_of(url), 150U);
+  EXPECT_EQ(
+      patch(url, 150, {text.substr(150)}, {{"Upload-Checksum", checksum_of(text.substr(150))}})
+          .status(),
+      204);
+  EXPECT_EQ(file(), text);
+}
+
+TEST_F(ResumableInStoreTest, NothingIsStoredThatIsNotWhatWasDeclared) {
+  const std::string text = text_of(300);
+  for (const bool digests : {true, false}) {
+    options_.uploads.sha256 = digests;
+    for (const bool right : {true, false}) {
+      for (const std::size_t cut : {50, 128, 200}) {
+        memory_->objects.clear();
+        start();
+        FieldList fields = {{"Upload-Draft-Interop-Version", "8"},
+                            {"Upload-Complete", "?0"},
+                            {"Content-Disposition", "attachment; filename=a.txt"},
+                            {"Repr-Digest", digest_field_of(right ? text : "other")}};
+        const Response made =
+            ask(Method::POST, "/uploads", {.fields = fields, .body = {text.substr(0, cut)}});
+        EXPECT_EQ(made.status(), 201);
+        start();
+        const std::string url = field_of(made, "Location");
+        const Response ended = ask(Method::PATCH, url,
+                                   {.fields = {{"Upload-Draft-Interop-Version", "8"},
+                                               {"Upload-Complete", "?1"},
+                                               {"Upload-Offset", std::to_string(cut)},
+                                               {"Content-Type", "application/partial-upload"}},
+                                    .body = {text.substr(cut)}});
+        EXPECT_EQ(ended.status(), right ? 201 : 400) << cut;
+        EXPECT_EQ(file(), right ? text : "-");
+        EXPECT_EQ(kept(), right ? Names{"state"} : Names{});
+        EXPECT_TRUE(memory_->begun.empty());
+      }
+    }
+  }
+}
+
+// --- the end ------------------------------------------------------------------------------------
+
+TEST_F(ResumableInStoreTest, RemovalLeavesNothing) {
+  for (const std::size_t size : {0, 100, 300}) {
+    const std::string url = create(1000);
+    EXPECT_EQ(patch(url, 0, {text_of(size)}).status(), 204);
+    EXPECT_EQ(ask(Method::DELETE, url, {.fields = {{"Tus-Resumable", "1.0.0"}}}).status(), 204);
+    EXPECT_EQ(kept(), Names{});
+    EXPECT_TRUE(memory_->begun.empty());
+    EXPECT_EQ(head(url).status(), 404);
+  }
+}
+
+TEST_F(ResumableInStoreTest, WhatHasExpiredIsSwept) {
+  for (const std::size_t size : {0, 100, 300}) {
+    EXPECT_EQ(patch(create(1000, "b.txt"), 0, {text_of(size)}).status(), 204);
+  }
+  EXPECT_EQ(patch(create(10), 0, {text_of(10)}).status(), 204);
+  const std::string id(32, 'a');
+  memory_->objects[lock_key(id)] = {.bytes = "killed 1\n"};  // before it had a state
+  const std::string last = create(10, "b.txt");
+  ResumableStoreOptions options = options_;
+  options.limits.expire_s = 1;
+  options.limits.sweep_ms_min = 60'000;
+  for (const auto& [key, object] : memory_->objects) {
+    if (key.starts_with(".h2server/sweep")) memory_->objects.at(key).bytes = "killed 1\n";
+  }
+  start(options);
+  EXPECT_EQ(head(last).status(), 404);  // a sweep precedes each look
+  EXPECT_EQ(kept(), Names{});
+  EXPECT_TRUE(memory_->begun.empty());
+  EXPECT_EQ(file(), text_of(10));
+  // Another replica has nothing to do within a minute.
+  start(options);
+  memory_->calls.clear();
+  EXPECT_EQ(head(last).status(), 404);
+  EXPECT_EQ(memory_->calls, (std::vector<std::string>{"put .h2server/sweep-uploads new",
+                                                      "get .h2server/sweep-uploads",
+                                                      "get " + state_key(last.substr(9))}));
+}
+
+TEST_F(ResumableInStoreTest, AnExpiredUploadIsGone) {
+  const std::string url = create(10);
+  options_.limits.expire_s = 1;
+  start();  // whose sweep is not due: the lease of the first is held
+  EXPECT_EQ(head(url).status(), 410);
+  EXPECT_EQ(patch(url, 0, {"x"}).status(), 410);
+}
+
+TEST_F(ResumableInStoreTest, HasNoConcatenation) {
+  const Response options = ask(Method::OPTIONS, "/uploads");
+  EXPECT_EQ(field_of(options, "Tus-Extension"),
+            "creation,creation-with-upload,creation-defer-length,expiration,checksum,termination");
+  const Response response =
+      ask(Method::POST, "/uploads",
+          {.fields = {
+               {"Tus-Resumable", "1.0.0"}, {"Upload-Concat", "partial"}, {"Upload-Length", "1"}}});
+  EXPECT_EQ(response.status(), 501);
+}
+
+}  // namespace
+}  // namespace h2server::content

@@ -1,0 +1,159 @@
+#include "content/s3/credentials.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "content/support.h"
+
+namespace h2server::content::s3 {
+namespace {
+
+TEST(S3Credentials, OfProfiles) {
+  struct Row {
+    std::string text;
+    std::string profile;
+    std::string found;  // "ID SECRET TOKEN", or "-"
+  };
+  const std::string two =
+      "[default]\naws_access_key_id = A\naws_secret_access_key=b/c+d=\n"
+      "[ other ]\r\naws_access_key_id=E\r\naws_secret_access_key=f\r\naws_session_token= g==\r\n";
+  const std::vector<Row> rows = {
+      {two, "default", "A b/c+d= "},
+      {two, "other", "E f g=="},
+      {two, "third", "-"},
+      {"# x\n; y\n\n[default]\n#aws_access_key_id=X\nregion = x\naws_access_key_id=A\n"
+       "aws_secret_access_key=b",
+       "default", "A b "},
+      {"aws_access_key_id=A\naws_secret_access_key=b\n", "default", "-"},  // in no profile
+      {"[default]\naws_access_key_id=A\n", "default", "-"},
+      {"[default]\naws_secret_access_key=hidden\n", "default", "-"},
+      {"[default]\nrole_arn=x\n", "default", "-"},
+      {"[default]\naws_access_key_id=A B\naws_secret_access_key=hidden\n", "default", "-"},
+      {"[default]\naws_access_key_id=A:B\naws_secret_access_key=hidden\n", "default", "-"},
+      {"[default]\naws_access_key_id=A/B\naws_secret_access_key=hidden\n", "default", "-"},
+      {"[default]\naws_access_key_id=A\naws_secret_access_key=hid den\n", "default", "-"},
+      {"[default]\naws_access_key_id=A\naws_secret_access_key=hidden\naws_session_token=\x01\n",
+       "default", "-"},
+      {"[default]", "default", "-"},
+      {"", "default", "-"},
+  };
+  for (const Row& row : rows) {
+    const Result<Credentials, std::string> found = parse_profile(row.text, row.profile);
+    const std::string text =
+        found ? found->key_id + " " + found->secret + " " + found->session_token : "-";
+    EXPECT_EQ(text, row.found) << row.text;
+    if (!found) {
+      EXPECT_EQ(found.error().find("hid"), std::string::npos) << found.error();
+      EXPECT_FALSE(found.error().empty());
+    }
+  }
+}
+
+// Sets variables of the environment for its lifetime; of those of AWS only these are set.
+class Environment {
+ public:
+  Environment(std::initializer_list<std::pair<const char*, std::string>> variables) {
+    for (const char* const name :
+         {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
+          "AWS_SHARED_CREDENTIALS_FILE", "HOME"}) {
+      const char* const value = std::getenv(name);
+      before_.emplace_back(name,
+                           value != nullptr ? std::optional<std::string>(value) : std::nullopt);
+      ::unsetenv(name);
+    }
+    for (const auto& [name, value] : variables) ::setenv(name, value.c_str(), 1);
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  ~Environment() {
+    for (const auto& [name, value] : before_) {
+      if (value) {
+        ::setenv(name, value->c_str(), 1);
+      } else {
+        ::unsetenv(name);
+      }
+    }
+  }
+
+ private:
+  std::vector<std::pair<const char*, std::optional<std::string>>> before_;
+};
+
+TEST(S3Credentials, OfTheEnvironment) {
+  {
+    const Environment none{};
+    EXPECT_FALSE(credentials_options_of_environment());
+  }
+  {
+    const Environment keys{{"AWS_ACCESS_KEY_ID", "A"},
+                           {"AWS_SECRET_ACCESS_KEY", "b"},
+                           {"AWS_SESSION_TOKEN", "c"},
+                           {"AWS_SHARED_CREDENTIALS_FILE", "/x"}};
+    const auto options = credentials_options_of_environment();
+    ASSERT_TRUE(options);
+    EXPECT_EQ(options->given, (Credentials{"A", "b", "c"}));
+    EXPECT_EQ(options->file, "");
+  }
+  {
+    const Environment file{{"AWS_SHARED_CREDENTIALS_FILE", "/x"}, {"AWS_PROFILE", "p"}};
+    const auto options = credentials_options_of_environment();
+    ASSERT_TRUE(options);
+    EXPECT_EQ(options->given, Credentials());
+    EXPECT_EQ(options->file, "/x");
+    EXPECT_EQ(options->profile, "p");
+  }
+  {
+    const Environment home{{"HOME", "/h"}};
+    const auto options = credentials_options_of_environment();
+    ASSERT_TRUE(options);
+    EXPECT_EQ(options->file, "/h/.aws/credentials");
+    EXPECT_EQ(options->profile, "default");
+  }
+  for (const char* const half : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}) {
+    const Environment one{{half, "hidden"}, {"HOME", "/h"}};
+    const auto options = credentials_options_of_environment();
+    ASSERT_FALSE(options);
+    EXPECT_EQ(options.error().find("hidden"), std::string::npos);
+  }
+}
+
+TEST(S3Credentials, GivenOnes) {
+  CredentialsSource source({.given = {"A", "b"}});
+  EXPECT_EQ(*source.current(0).value(), (Credentials{"A", "b"}));
+}
+
+TEST(S3Credentials, FilesAreReadAgain) {
+  const tests::TemporaryDirectory directory;
+  const std::string path = directory.path_of("credentials");
+  CredentialsSource source({.file = path});
+  const auto key_at = [&source](std::int64_t now_s) {
+    const Result<CredentialsRef, std::string> found = source.current(now_s);
+    return found ? (*found)->key_id : found.error();
+  };
+  EXPECT_EQ(key_at(100), "no credentials: AWS_ACCESS_KEY_ID is not set, and " + path +
+                             ": No such file or directory");
+  const auto write = [&directory](const std::string& key) {
+    directory.write("credentials",
+                    "[default]\naws_access_key_id=" + key + "\naws_secret_access_key=b\n");
+  };
+  write("FIRST");
+  EXPECT_EQ(key_at(100), "FIRST");  // without credentials, each call looks
+  write("SECOND");
+  EXPECT_EQ(key_at(159), "FIRST");
+  EXPECT_EQ(key_at(160), "SECOND");
+  directory.write("credentials", "");
+  EXPECT_EQ(key_at(220), "SECOND");  // better than none
+  std::filesystem::remove(path);
+  EXPECT_EQ(key_at(280), "SECOND");
+  write("THIRD");
+  EXPECT_EQ(key_at(340), "THIRD");
+}
+
+}  // namespace
+}  // namespace h2server::content::s3

@@ -1,0 +1,244 @@
+"""Who may use the upload area: tokens, their rights and quotas."""
+
+import base64
+import hashlib
+import re
+import subprocess
+
+import pytest
+
+from support import named
+from support.configured import CLEARTEXT, Configured
+from support.contents import form, form_type
+from support.environment import BINARY, PATIENCE, tool
+from support.protocols import PROTOCOLS, fetch, name_of
+from support.server import Server
+
+H1, H1_TLS = PROTOCOLS[:2]
+
+_SHOWN = re.compile(r"/files\?token=([a-z2-9]{32})\s*$", re.MULTILINE)
+BROWSER = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+
+
+def shown_token(server):
+    """The token in the URL that the server printed; None if it printed none."""
+    found = _SHOWN.search(server.stdout)
+    return found and found[1]
+
+
+def bearer(token):
+    return ("authorization", f"Bearer {token}")
+
+
+def basic(token):
+    return ("authorization", "Basic " + base64.b64encode(f"me:{token}".encode()).decode())
+
+
+class Area:
+    """The upload area of a server, over one protocol."""
+
+    def __init__(self, server, protocol):
+        self.server = server
+        self.protocol = protocol
+        self.token = shown_token(server)
+
+    def fetch(self, path, *fields, method="GET", body=b""):
+        return fetch(self.server, self.protocol, path, method, fields, body)
+
+    def upload(self, name, *fields, content=b"content", query=""):
+        return self.fetch("/files" + query, form_type(), *fields, method="POST",
+                          body=form((name, content))).status
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path, monkeypatch):
+    """The state directory of the servers."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def area_of():
+    """area_of(mode, ...): returns the Area of a new server over HTTP/1.1."""
+    servers = []
+
+    def begin(*arguments, protocol=H1, **options):
+        server = Server(*arguments, tls=protocol.tls, **options).__enter__()
+        servers.append(server)
+        return Area(server, protocol)
+
+    yield begin
+    for server in servers:
+        server.__exit__(None)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=name_of)
+@pytest.mark.parametrize("mode, lists, reads, uploads", [
+    ("drop", False, 403, 201),
+    ("read", True, 200, 403),
+    ("full", True, 200, 201),
+])
+def test_modes(area_of, protocol, mode, lists, reads, uploads):
+    area = area_of("--upload-access", mode, protocol=protocol)
+    (area.server.uploads / "earlier.bin").write_bytes(b"old")
+    assert area.fetch("/files").status == 401
+    assert area.fetch("/files/earlier.bin").status == 401
+    assert area.upload("new") == 401
+    for credentials in (bearer(area.token), basic(area.token)):
+        page = area.fetch("/files", credentials)
+        assert (page.status, b"earlier.bin" in page.body) == (200, lists)
+        assert area.fetch("/files/earlier.bin", credentials).status == reads
+    assert area.upload("new", bearer(area.token)) == uploads
+    assert area.server.uploaded() == (
+        ["earlier.bin", "new"] if uploads == 201 else ["earlier.bin"])
+    assert area.fetch("/").status != 401, "the rest of the site is open"
+
+
+def test_open_asks_for_nothing(area_of):
+    area = area_of("--upload-access", "open")
+    assert area.token is None
+    assert area.upload("a") == 201
+    assert area.fetch("/files/a").body == b"content"
+
+
+def test_no_token_is_asked_for_by_default(area_of):
+    area = area_of()
+    assert area.token is None
+    assert area.upload("a") == 201
+
+
+@pytest.mark.parametrize("protocol", [H1, H1_TLS], ids=name_of)
+def test_a_browser_gets_a_cookie(area_of, protocol):
+    area = area_of("--upload-access", "full", protocol=protocol)
+    entered = area.fetch(f"/files?token={area.token}", BROWSER)
+    assert entered.status == 303
+    assert entered.field("location") == "/files"
+    cookie, *attributes = entered.field("set-cookie").split("; ")
+    assert cookie == f"h2server_upload={area.token}"
+    expected = ["Path=/", "HttpOnly", "SameSite=Strict"] + (["Secure"] if protocol.tls else [])
+    assert sorted(attributes) == sorted(expected)
+    assert area.fetch("/files", BROWSER, ("cookie", cookie)).status == 200
+    assert area.upload("a", ("cookie", cookie), ("sec-fetch-site", "same-origin")) == 201
+    assert area.upload("b", ("cookie", cookie), ("sec-fetch-site", "cross-site")) == 401
+    assert area.upload("b", ("cookie", cookie), ("origin", "https://evil.example")) == 401
+    assert area.server.uploaded() == ["a"]
+
+
+def test_a_browser_without_a_token_is_asked_for_it(area_of):
+    area = area_of("--upload-access", "drop")
+    page = area.fetch("/files", BROWSER)
+    assert page.status == 401
+    assert b'name="token"' in page.body
+    assert "Basic" not in page.field("www-authenticate"), "a dialogue would hide the page"
+    assert b"multipart/form-data" in area.fetch(
+        "/files", BROWSER, ("cookie", f"h2server_upload={area.token}")).body
+
+
+def test_the_printed_url_works_with_curl(area_of, tmp_path):
+    area = area_of("--upload-access", "full")
+    (tmp_path / "a").write_bytes(b"content")
+    url = f"{area.server.url}files?token={area.token}"
+    done = subprocess.run([tool("curl"), "-sS", "-f", "-F", f"file=@{tmp_path / 'a'}", url],
+                          capture_output=True, check=True)
+    assert b'"a"' in done.stdout
+    got = subprocess.run([tool("curl"), "-sS", "-f", f"{area.server.url}files/a?token={area.token}"],
+                         capture_output=True, check=True)
+    assert got.stdout == b"content"
+
+
+def test_each_run_has_another_token(area_of):
+    area = area_of("--upload-access", "full")
+    area.server.stop()
+    area.server.start()
+    assert shown_token(area.server) not in (None, area.token)
+    assert area.fetch("/files", bearer(area.token)).status == 401
+
+
+def test_a_file_keeps_the_token(area_of, tmp_path):
+    file = tmp_path / "tokens"
+    area = area_of("--upload-access", "full", "--upload-token", str(file))
+    assert area.token not in file.read_text()
+    assert hashlib.sha256(area.token.encode()).hexdigest() in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+    area.server.stop()
+    area.server.start()
+    assert shown_token(area.server) is None, "only its digest is kept"
+    assert area.fetch("/files", bearer(area.token)).status == 200
+
+
+def test_two_sites_share_a_file_that_is_made(tmp_path):
+    site = ('[[site]]\nhost = "{0}.example"\nroot = "{0}"\nupload-dir = "up-{0}"\n'
+            'upload-access = "full"\nupload-token = "tokens"\n')
+    files = {"a/x": "", "b/x": ""}
+    with Configured(CLEARTEXT + site.format("a") + site.format("b"), files) as server:
+        shown = set(re.findall(r"token +(\w+) for uploads", server.stdout))
+        assert len(shown) == 1
+        field = f"Authorization: Bearer {shown.pop()}"
+        for host in ("a.example", "b.example"):
+            assert named.fetch(server.port, host, "/files", field).status == 200
+            assert named.fetch(server.port, host, "/files").status == 401
+
+
+def test_a_file_of_several_tokens(area_of, tmp_path):
+    file = tmp_path / "tokens"
+    lines = [f"{name}:{{SHA256}}{hashlib.sha256(name.encode()).hexdigest()}{rest}\n"
+             for name, rest in (("ada", ":drop"), ("bob", ":read"), ("eve", ":full:10"))]
+    file.write_text("# three\n" + "".join(lines))
+    area = area_of("--upload-access", "full", "--upload-token", str(file))
+    assert area.upload("a", bearer("ada")) == 201
+    assert area.fetch("/files/a", bearer("ada")).status == 403
+    assert area.fetch("/files/a", bearer("bob")).status == 200
+    assert area.upload("b", bearer("bob")) == 403
+    assert area.upload("b", bearer("eve"), content=b"0" * 100) == 413
+    assert area.server.uploaded() == ["a"]
+
+
+def test_a_quota_counts_in_all_runs(area_of, tmp_path):
+    area = area_of("--upload-access", "full", "--upload-token", str(tmp_path / "tokens"),
+                   "--upload-quota", "1000")
+    assert area.upload("a", bearer(area.token), content=b"0" * 600) == 201
+    assert area.upload("b", bearer(area.token), content=b"0" * 600) == 413
+    area.server.stop()
+    area.server.start()
+    assert area.upload("b", bearer(area.token), content=b"0" * 600) == 413
+    assert area.upload("c", bearer(area.token), content=b"0" * 10) == 201
+    assert area.server.uploaded() == ["a", "c"]
+
+
+def test_wrong_tokens_are_limited(area_of):
+    area = area_of("--upload-access", "full")
+    statuses = [area.fetch("/files", bearer(f"wrong{i}")).status for i in range(12)]
+    assert statuses[:10] == [401] * 10
+    assert statuses[11] == 429
+    limited = area.fetch("/files", bearer(area.token))
+    assert limited.status == 429, "a guesser would learn that it is right"
+    assert int(limited.field("retry-after")) >= 1
+
+
+@pytest.mark.parametrize("text", ["me:secret\n", "", "me:{SHA256}12\n"])
+def test_a_wrong_file_is_refused(tmp_path, text):
+    (tmp_path / "tokens").write_text(text)
+    server = Server("--upload-access", "full", "--upload-token", str(tmp_path / "tokens"))
+    with pytest.raises(AssertionError, match="tokens:1: "), server:
+        pass
+
+
+def test_passwords_of_the_files_cover_resumable_uploads(area_of, tmp_path):
+    users = tmp_path / "users"
+    users.write_text("ci:{SHA256}" + hashlib.sha256(b"secret").hexdigest() + "\n")
+    area = area_of("--auth", f"/files={users}")
+    create = [("tus-resumable", "1.0.0"), ("upload-length", "1")]
+    for path in ("/uploads", "//uploads", "/uploads/0123456789abcdef0123456789abcdef"):
+        assert fetch(area.server, H1, path, "POST", create).status == 401, path
+    assert fetch(area.server, H1, "/files/a", "PUT", body=b"a").status == 401
+    created = fetch(area.server, H1, "/uploads", "POST", [*create, bearer("secret")])
+    assert created.status == 201
+    assert fetch(area.server, H1, created.field("location"), "DELETE",
+                 [create[0], bearer("secret")]).status == 204
+    root = tmp_path / "root"
+    root.mkdir()
+    for folders in ("--upload-folders", "--webdav"):
+        refused = subprocess.run([BINARY, "--auth", f"/files/inner={users}", folders,
+                                  "--upload-dir", tmp_path / "up", "--port", "0", root],
+                                 capture_output=True, text=True, timeout=10 * PATIENCE, check=False)
+        assert refused.returncode == 2, folders
+        assert "protects a folder of uploads" in refused.stderr
