@@ -321,7 +321,7 @@ def test_store_that_is_down(kind):
             assert get(server, "/x").status == 502
             with pytest.raises(Broken):  # after ten seconds
                 list(pieces)
-        assert "the store failed: can't connect: Connection refused" in server.stderr
+        server.wait_for_message("the store failed: can't connect: Connection refused")
 
 
 @pytest.mark.parametrize("place, code", [("s3://no-such-bucket", "NoSuchBucket"),

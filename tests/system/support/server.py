@@ -124,6 +124,10 @@ class Server:
     def stderr(self):
         return (self._folder / "stderr").read_text(errors="replace")
 
+    def wait_for_message(self, text, seconds=5):
+        """Another thread may print it, after what it is about has been seen."""
+        wait_until(lambda: text in self.stderr, f"it prints {text!r}", seconds)
+
     def temporary_files(self):
         if not self.uploads.exists():
             return []
