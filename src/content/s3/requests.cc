@@ -73,6 +73,7 @@ Task<StoreResult<OpenedTransfer>> Requests::open(TransferRequest request, Clock:
 }
 
 Task<StoreResult<WholeAnswer>> Requests::exchange(TransferRequest request, Clock::time_point end) {
+  request.brief = true;
   return retry<WholeAnswer>([this, request = std::move(request)] { return exchange_once(request); },
                             end);
 }

@@ -177,7 +177,8 @@ Task<StoreResult<ObjectInfo>> S3Store::head(std::string key, GetOptions options)
   if (!url) co_return std::unexpected(StoreError{.kind = Kind::absent});
   TransferRequest request{.method = TransferRequest::Method::head,
                           .url = *std::move(url),
-                          .fields = fields_of(options)};
+                          .fields = fields_of(options),
+                          .brief = true};
   auto opening = requests_.open(std::move(request), Clock::now() + options.time_max);
   StoreResult<OpenedTransfer> opened = co_await in_time(options.time_max, std::move(opening));
   if (!opened) co_return std::unexpected(std::move(opened.error()));

@@ -116,7 +116,7 @@ Task<StoreResult<ObjectInfo>> S3Store::put_by(Clock::time_point end, std::string
 // too, makes some: it sends a request again if a kept connection ends before the response.
 Task<StoreResult<ObjectInfo>> S3Store::find_own(Clock::time_point end, std::string url,
                                                 std::string mark, StoreError refusal) {
-  TransferRequest request{.method = Method::head, .url = std::move(url)};
+  TransferRequest request{.method = Method::head, .url = std::move(url), .brief = true};
   request.fields = {digest_field(no_body_sha256)};
   StoreResult<OpenedTransfer> opened = co_await requests_.open(std::move(request), end);
   if (!opened && opened.error().kind == Kind::absent) co_return std::unexpected(std::move(refusal));

@@ -22,7 +22,6 @@ void set_network(CURL* handle, const TransfersOptions& options) {
   const TransferLimits& limits = options.limits;
   curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   curl_easy_setopt(handle, CURLOPT_PROXY, "");
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_QUICK_EXIT, 1L);  // does not wait for a name server at the end
@@ -85,6 +84,13 @@ void TransferState::prepare(const Credentials& credentials, const TransfersOptio
   set_method(handle, request);
 }
 
+void TransferState::use_http2(bool on) {
+  const long version = on ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1;
+  curl_easy_setopt(easy.get(), CURLOPT_HTTP_VERSION, version);
+  // Waits to see whether a connection that is being made can be shared.
+  curl_easy_setopt(easy.get(), CURLOPT_PIPEWAIT, on ? 1L : 0L);
+}
+
 // RFC 9112, 4 and 5. A status line begins a response: the one before it was interim.
 void TransferState::take_line(std::string_view line) {
   line = base::trim(line.substr(0, line.find_last_not_of("\r\n") + 1));
@@ -130,7 +136,11 @@ bool TransferState::take_body(std::string_view bytes) {
     error_body.append(bytes.substr(0, room));
     return true;
   }
-  if (filling.size() + bytes.size() > limits.piece_bytes && !flush()) return false;
+  if (abandoned || overflown) return true;
+  if (filling.size() + bytes.size() > limits.piece_bytes && !flush()) {
+    overflown = !pauses;
+    return overflown;
+  }
   if (filling.empty()) {
     filling.reserve(static_cast<std::size_t>(std::clamp<std::uint64_t>(
         expected, bytes.size(), std::max(limits.piece_bytes, bytes.size()))));
@@ -138,6 +148,12 @@ bool TransferState::take_body(std::string_view bytes) {
   filling.append(bytes);
   expected -= std::min<std::uint64_t>(expected, bytes.size());
   return true;
+}
+
+void TransferState::abandon() {
+  abandoned = true;
+  outcome.reset();
+  filling = std::string();
 }
 
 // Hands `filling` to the reader. Returns false if there is no room; then the reader will say when

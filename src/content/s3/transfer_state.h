@@ -37,25 +37,32 @@ struct TransferState {
   using Completed = Completer<Transfer::Outcome>;
 
   TransferState(TransferLoop& maker, TransferRequest asked, Completed completer,
-                const TransferLimits& bounds)
+                const TransferLimits& bounds, bool shares)
       : loop(maker),
         request(std::move(asked)),
         limits(bounds),
-        pieces(limits.pieces_max),
+        pauses(!shares),
+        pieces(pauses ? limits.pieces_max
+                      : AnswerLimits::list_bytes_max / limits.piece_bytes + limits.pieces_max),
         outcome(std::move(completer)) {}
 
   // For the thread.
   // Sets the handle up, but for its callbacks.
   void prepare(const Credentials& credentials, const TransfersOptions& options);
+  // After prepare(): where the store has it.
+  void use_http2(bool on);
   void take_line(std::string_view line);
   void finish_head();
   void answer(Transfer::Outcome result);
   bool take_body(std::string_view bytes);
   bool flush();
+  // The reader has left. The transfer comes to its end without it.
+  void abandon();
 
   TransferLoop& loop;
   const TransferRequest request;
   const TransferLimits& limits;
+  const bool pauses;                 // while there is no room for a piece; otherwise it overflows
   Channel<std::string> pieces;       // closed at the body's end, also at an early one
   std::atomic<bool> starved{false};  // the reader has to say when there is room for a piece
   std::optional<StoreError> broken;  // set before `pieces` are closed, and read afterwards
@@ -72,7 +79,9 @@ struct TransferState {
   std::string filling;         // the next piece
   std::string error_body;
   bool paused = false;
-  bool fresh = false;  // `filling` has bytes of this turn
+  bool abandoned = false;
+  bool overflown = false;  // bytes were lost
+  bool fresh = false;      // `filling` has bytes of this turn
   std::array<char, CURL_ERROR_SIZE> reason{};
 };
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -29,6 +30,8 @@ namespace {
 
 using Kind = StoreError::Kind;
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int poll_ms_max = 60'000;  // libcurl ends the wait for its own timeouts, and commands do
 
 StoreError failure(std::string reason) {
@@ -48,7 +51,8 @@ using Multi = std::unique_ptr<CURLM, FreeMulti>;
 
 class TransferLoop {
  public:
-  explicit TransferLoop(TransfersOptions options) : options_(std::move(options)) {}
+  TransferLoop(TransfersOptions options, bool shares)
+      : options_(std::move(options)), shares_(shares) {}
 
   enum class Order : std::uint8_t { begin, resume, cancel };
   // Any thread.
@@ -60,6 +64,8 @@ class TransferLoop {
   bool charge() noexcept;
   void discharge() noexcept { under_way_.fetch_sub(1); }
   [[nodiscard]] const TransferLimits& limits() const noexcept { return options_.limits; }
+  // Returns true if transfers share connections.
+  [[nodiscard]] bool shares() const noexcept { return shares_; }
 
  private:
   struct Command {
@@ -71,8 +77,10 @@ class TransferLoop {
   void obey(const Command& command);
   void begin(const StateRef& state);
   void resume(TransferState& state);
+  void cancel(TransferState& state);
   void finish_transfers();
   void end(TransferState& state, CURLcode result);
+  void note_failure(const TransferState& state);
   void release(TransferState& state);
   void close_if_flushed(TransferState& state);
   void fail(TransferState& state, StoreError error);
@@ -83,6 +91,7 @@ class TransferLoop {
   static std::size_t take_line(char* data, std::size_t size, std::size_t count, void* user);
 
   const TransfersOptions options_;
+  const bool shares_;
   std::atomic<std::size_t> under_way_{0};
   std::mutex mutex_;  // for the following five
   std::vector<Command> commands_;
@@ -95,6 +104,7 @@ class TransferLoop {
   std::unordered_map<TransferState*, StateRef> states_;  // all that have not been closed
   std::vector<TransferState*> fresh_;                    // that got bytes in this turn
   std::vector<Easy> spare_;
+  Clock::time_point http2_from_;  // before that, HTTP/1.1 is used
 };
 
 StoreResult<void> TransferLoop::start() {
@@ -195,8 +205,7 @@ void TransferLoop::obey(const Command& command) {
       resume(state);
       break;
     case Order::cancel:
-      if (state.easy != nullptr) release(state);
-      forget(state);
+      cancel(state);
       break;
   }
 }
@@ -219,6 +228,7 @@ void TransferLoop::begin(const StateRef& state) {
   if (state->easy == nullptr) base::out_of_memory();
   CURL* const easy = state->easy.get();
   state->prepare(**credentials, options_);
+  state->use_http2(shares_ && Clock::now() >= http2_from_);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, base::c_callback<&TransferLoop::take_body>);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, state.get());
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, base::c_callback<&TransferLoop::take_line>);
@@ -259,6 +269,16 @@ void TransferLoop::resume(TransferState& state) {
   if (resumed != CURLE_OK) end(state, resumed);
 }
 
+// A stream that is reset may stall those beside it.
+void TransferLoop::cancel(TransferState& state) {
+  if (shares_ && state.easy != nullptr) {
+    state.abandon();
+    return;
+  }
+  if (state.easy != nullptr) release(state);
+  forget(state);
+}
+
 void TransferLoop::finish_transfers() {
   int left = 0;
   while (const CURLMsg* const message = curl_multi_info_read(multi_.get(), &left)) {
@@ -273,8 +293,16 @@ void TransferLoop::finish_transfers() {
 void TransferLoop::end(TransferState& state, CURLcode result) {
   if (result == CURLE_OK && !state.head_finished) result = CURLE_GOT_NOTHING;
   std::optional<StoreError> error;
-  if (result != CURLE_OK) error = failure(reason_of(state, result));
+  if (result != CURLE_OK) {
+    error = failure(reason_of(state, result));
+    note_failure(state);
+  }
+  if (!error && state.overflown) error = failure("the response is too long");
   release(state);
+  if (state.abandoned) {
+    forget(state);
+    return;
+  }
   if (error && state.outcome) {
     fail(state, *std::move(error));
     return;
@@ -285,6 +313,12 @@ void TransferLoop::end(TransferState& state, CURLcode result) {
   }
   state.broken = std::move(error);
   close_if_flushed(state);
+}
+
+void TransferLoop::note_failure(const TransferState& state) {
+  long version = 0;
+  curl_easy_getinfo(state.easy.get(), CURLINFO_HTTP_VERSION, &version);
+  if (version == CURL_HTTP_VERSION_2) http2_from_ = Clock::now() + options_.limits.without_http2;
 }
 
 // Takes the handle off the transfer, and closes the connection if the response has not ended.
@@ -354,25 +388,35 @@ Task<StoreResult<std::string>> Transfer::read() {
 
 bool Transfers::available() noexcept { return true; }
 
+bool may_share(const TransferRequest& request, const TransferLimits& limits) noexcept {
+  const std::size_t sent = request.body != nullptr ? request.body->size() : 0;
+  return request.brief && request.url.starts_with("https:") && sent <= limits.shared_body_bytes_max;
+}
+
 Transfers::Transfers(TransfersOptions options)
-    : loop_(std::make_unique<TransferLoop>(std::move(options))) {}
+    : own_(std::make_unique<TransferLoop>(options, false)),
+      shared_(std::make_unique<TransferLoop>(std::move(options), true)) {}
 
 Transfers::~Transfers() { stop(); }
 
 StoreResult<std::unique_ptr<Transfer>> Transfers::begin(TransferRequest request) {
-  const StoreResult<void> started = loop_->start();
+  TransferLoop& loop = may_share(request, own_->limits()) ? *shared_ : *own_;
+  const StoreResult<void> started = loop.start();
   if (!started) return std::unexpected(started.error());
-  if (!loop_->charge()) {
+  if (!loop.charge()) {
     return std::unexpected(StoreError{.kind = Kind::busy, .reason = "too many transfers"});
   }
-  auto transfer = std::make_unique<Transfer>(*loop_);
+  auto transfer = std::make_unique<Transfer>(loop);
   transfer->state_ = std::make_shared<TransferState>(
-      *loop_, std::move(request), transfer->outcome_.completer(), loop_->limits());
-  if (loop_->post(TransferLoop::Order::begin, transfer->state_)) return transfer;
-  loop_->discharge();
+      loop, std::move(request), transfer->outcome_.completer(), loop.limits(), loop.shares());
+  if (loop.post(TransferLoop::Order::begin, transfer->state_)) return transfer;
+  loop.discharge();
   return std::unexpected(stopped());
 }
 
-void Transfers::stop() noexcept { loop_->stop(); }
+void Transfers::stop() noexcept {
+  own_->stop();
+  shared_->stop();
+}
 
 }  // namespace h2server::content::s3

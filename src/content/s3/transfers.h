@@ -1,10 +1,14 @@
 // Transfers: requests to an S3 store and their responses, by libcurl, which stays in transfers.cc
 // and transfer_state.*. A program without libcurl has transfers_absent.cc in their place.
 //
-// One thread makes all transfers and keeps their connections; the first transfer starts it. Bodies
-// are pulled: what their readers don't take stays in the store. Connections to the store speak
-// HTTP/1.1: over HTTP/2 with prior knowledge, libcurl 7.88 fails parallel transfers on one
-// connection.
+// Most transfers have a connection each, over HTTP/1.1. Bodies are pulled: what their readers don't
+// take stays in the store. Brief requests over https share connections, by HTTP/2 if the store has
+// it. Each of the two kinds has a thread, which its first transfer starts.
+//
+// Bodies of objects don't share connections, for libcurl 7.88 receives up to 32 MiB of a stream
+// that is paused, and may stall the other streams of a connection when one is reset. So what shares
+// a connection is never paused, and comes to its end when its reader leaves. Large bodies of
+// requests don't either: the window of a stream, mostly 64 KiB, slows them down on long ways.
 #pragma once
 
 #include <chrono>
@@ -35,7 +39,10 @@ struct TransferLimits {
   std::size_t head_bytes_max = 64 * 1024;  // the names and values of a response's fields
   std::chrono::milliseconds connect_max{2000};
   std::chrono::seconds silence_max{30};  // without a byte, unless the reader is what is slow
-  long kept_connections_max = 128;       // without a transfer
+  std::size_t shared_body_bytes_max = 64 * 1024;  // of a request that may share a connection
+  // How long brief requests use HTTP/1.1 after one has failed over HTTP/2.
+  std::chrono::seconds without_http2{60};
+  long kept_connections_max = 128;  // without a transfer
 };
 
 struct TransfersOptions {
@@ -55,7 +62,12 @@ struct TransferRequest {
   // order. With x-amz-content-sha256, and Content-Type if there may be a body.
   std::vector<std::string> fields = {};
   std::shared_ptr<const std::string> body = {};  // of put and post; null: an empty one
+  // The response has at most AnswerLimits::list_bytes_max, and is read at once.
+  bool brief = false;
 };
+
+// Returns true if the request may be one of several on a connection.
+bool may_share(const TransferRequest& request, const TransferLimits& limits) noexcept;
 
 struct TransferAnswer {
   AnswerHead head = {};
@@ -100,14 +112,15 @@ class Transfers {
   Transfers& operator=(const Transfers&) = delete;
   ~Transfers();  // calls stop()
 
-  // On the thread of a worker. Fails with Kind::busy if too many are under way, and with
+  // On the thread of a worker. Fails with Kind::busy if too many of a kind are under way, and with
   // Kind::stopped after stop(). The result must not outlive this object.
   StoreResult<std::unique_ptr<Transfer>> begin(TransferRequest request);
-  // Ends all transfers and the thread.
+  // Ends all transfers and the threads.
   void stop() noexcept;
 
  private:
-  std::unique_ptr<TransferLoop> loop_;
+  std::unique_ptr<TransferLoop> own_;     // of transfers with a connection each
+  std::unique_ptr<TransferLoop> shared_;  // of those that share some
 };
 
 }  // namespace h2server::content::s3

@@ -3,6 +3,10 @@
 
 namespace h2server::content::s3 {
 
+bool may_share(const TransferRequest& /*request*/, const TransferLimits& /*limits*/) noexcept {
+  return false;
+}
+
 class TransferLoop {};
 struct TransferState {};
 

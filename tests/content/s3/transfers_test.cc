@@ -165,6 +165,27 @@ TEST(Transfers, SignsAndKeepsItsConnection) {
   EXPECT_EQ(connections_of(stub), 1u);
 }
 
+TEST(Transfers, SharesConnectionsForWhatIsBrief) {
+  struct Row {
+    std::string url;
+    bool brief;
+    std::size_t sent;
+    bool shares;
+  };
+  const std::vector<Row> rows{
+      {"https://host/a", true, 0, true},       {"https://host/a", true, 65'536, true},
+      {"https://host/a", true, 65'537, false}, {"https://host/a", false, 0, false},
+      {"http://host/a", true, 0, false},
+  };
+  for (const Row& row : rows) {
+    const TransferRequest request{.url = row.url,
+                                  .body = std::make_shared<const std::string>(row.sent, 'x'),
+                                  .brief = row.brief};
+    EXPECT_EQ(may_share(request, TransferLimits()), row.shares) << row.url << " " << row.sent;
+  }
+  EXPECT_TRUE(may_share({.url = "https://host/a", .brief = true}, TransferLimits()));
+}
+
 TEST(Transfers, AsksForRangesAndConditions) {
   const std::string bytes = bytes_of(100);
   const GetOptions part{.conditions = {.if_match = tag, .if_none_match = "\"v2\""},
