@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "content/counted_store.h"
-#include "content/s3/credentials.h"
 #include "content/s3/location.h"
 #include "content/s3/transfers.h"
+#include "content/s3/web_identity.h"
 
 namespace h2server::app {
 
@@ -30,7 +30,40 @@ std::string value_of(const std::string& given, std::initializer_list<const char*
   return {};
 }
 
+// Later, a file may be missing for a while, but not at the start. The STS is asked once the store
+// is.
+Result<void, std::string> check_files(const CredentialsOptions& options) {
+  if (options.identity.role.empty()) {
+    const Result<CredentialsRef, std::string> found =
+        CredentialsSource(options).current(base::monotonic_ms() / 1000);
+    if (!found) return std::unexpected(found.error());
+    return {};
+  }
+  const std::string& file = options.identity.token_file;
+  const Result<std::string, std::string> text = content::s3::read_text_file(file);
+  if (!text) return std::unexpected("no credentials: " + file + ": " + text.error());
+  return {};
+}
+
 }  // namespace
+
+Result<CredentialsOptions, std::string> Stores::find_credentials(const std::string& region) {
+  Result<CredentialsOptions, std::string> found = content::s3::credentials_options_of_environment();
+  if (!found) return found;
+  const Result<void, std::string> sound = check_files(*found);
+  if (!sound) return std::unexpected(sound.error());
+  if (found->identity.role.empty()) return found;
+  if (identity_ == nullptr) {
+    std::string url = value_of({}, {"AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"});
+    if (url.empty()) url = content::s3::sts_of_aws(region);
+    identity_ = std::make_shared<IdentityCredentials>(
+        IdentityOptions{.identity = found->identity,
+                        .sts_url = std::move(url),
+                        .ca_file = value_of({}, {"AWS_CA_BUNDLE"})});
+  }
+  found->ask = [identity = identity_] { return identity->current(); };
+  return found;
+}
 
 Result<std::shared_ptr<Store>, std::string> Stores::open(const config::StoreSettings& settings) {
   if (!content::s3::Transfers::available()) {
@@ -45,13 +78,8 @@ Result<std::shared_ptr<Store>, std::string> Stores::open(const config::StoreSett
   const std::string key = location->base_url + location->prefix + " " + location->region;
   const auto known = stores_.find(key);
   if (known != stores_.end()) return std::make_shared<content::CountedStore>(known->second);
-  Result<CredentialsOptions, std::string> credentials =
-      content::s3::credentials_options_of_environment();
+  Result<CredentialsOptions, std::string> credentials = find_credentials(location->region);
   if (!credentials) return std::unexpected(std::move(credentials.error()));
-  // Later, the file may be missing for a while, but not at the start.
-  const Result<CredentialsRef, std::string> found =
-      CredentialsSource(*credentials).current(base::monotonic_ms() / 1000);
-  if (!found) return std::unexpected(found.error());
   auto store = std::make_shared<S3Store>(
       content::s3::S3StoreOptions{.location = *std::move(location),
                                   .credentials = *std::move(credentials),
@@ -61,6 +89,7 @@ Result<std::shared_ptr<Store>, std::string> Stores::open(const config::StoreSett
 }
 
 void Stores::stop() noexcept {
+  if (identity_ != nullptr) identity_->stop();
   for (const auto& [place, store] : stores_) store->stop();
 }
 

@@ -7,7 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "app/identity_credentials.h"
 #include "config/configuration.h"
+#include "content/s3/credentials.h"
 #include "content/s3/s3_store.h"
 #include "h2server/result.h"
 #include "h2server/store.h"
@@ -22,6 +24,10 @@ class Stores {
   void stop() noexcept;
 
  private:
+  // What the environment says. The error says what to do.
+  Result<content::s3::CredentialsOptions, std::string> find_credentials(const std::string& region);
+
+  std::shared_ptr<IdentityCredentials> identity_;  // null: there is no store with a web identity
   std::map<std::string, std::shared_ptr<content::s3::S3Store>> stores_;  // by URL and region
 };
 

@@ -9,7 +9,7 @@ from support import http1
 from support.contents import noise
 from support.protocols import PROTOCOLS, fetch
 from support.s3 import KEY_ID, SECRET, STORES, serving
-from support.stub_store import StubStore
+from support.stub_store import Reply, StubStore
 from support.tls_front import TlsFront, needs_haproxy
 from support.waiting import wait_until
 
@@ -118,3 +118,85 @@ def test_clients_that_leave_http2(environment, tmp_path, stub):
             held.set()
             wait_until(lambda: [one.end for one in front.seen() if one.path.endswith("/y")]
                        == ["--"] * 5, "all have come to their end")
+
+
+# --- credentials --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def identity(environment, tmp_path, stub):
+    """The environment of a pod with a web identity. Yields the stub, which is the STS."""
+    environment.delenv("AWS_ACCESS_KEY_ID")
+    environment.delenv("AWS_SECRET_ACCESS_KEY")
+    (tmp_path / "token").write_text("head.secretpayload.sign\n")
+    environment.setenv("AWS_ROLE_ARN", "arn:aws:iam::1:role/reader")
+    environment.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "token"))
+    environment.setenv("AWS_ENDPOINT_URL_STS", stub.url)
+    return stub
+
+
+def asked(sts):
+    return [one for one in sts.requests if one.method == "POST"]
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_web_identity(identity, kind):
+    with kind() as store:
+        store.put("pre/x", b"x")
+        with serving(store) as server:
+            assert get(server, "/x").body == b"x"
+            assert get(server, "/x", method="HEAD").status == 200
+    assert len(asked(identity)) == 1
+    form = asked(identity)[0].body.decode()
+    assert "RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Freader" in form
+    assert "WebIdentityToken=head.secretpayload.sign" in form
+
+
+def test_web_identity_is_renewed(identity, tmp_path):
+    identity.put("pre/x", b"x")
+    identity.lifetime_s = 6
+    identity.session_token = "first"
+    with serving(identity, quiet=False) as server:
+        assert get(server, "/x").body == b"x"
+        assert identity.seen("GET", "pre/x")[-1].fields["x-amz-security-token"] == "first"
+        (tmp_path / "token").write_text("another.token.of.the.cluster")
+        identity.session_token = "second"
+        identity.lifetime_s = 3600
+
+        def renewed():
+            assert get(server, "/x", method="HEAD").status == 200
+            fields = [one.fields for one in identity.seen("GET", "pre/x")]
+            get(server, "/x")
+            return fields[-1]["x-amz-security-token"] == "second"
+
+        wait_until(renewed, "new credentials", 15)
+        assert b"WebIdentityToken=another.token.of.the.cluster" in asked(identity)[-1].body
+
+
+def test_web_identity_outlives_a_failing_sts(identity):
+    identity.put("pre/x", b"x")
+    identity.lifetime_s = 40
+    identity.session_token = "hidden-token"
+    with serving(identity, quiet=False) as server:
+        assert get(server, "/x").body == b"x"
+        identity.script = lambda request: Reply(
+            400, body=b"<ErrorResponse><Error><Code>ExpiredToken</Code><Message>"
+                      b"secretpayload is old</Message></Error></ErrorResponse>"
+        ) if request.method == "POST" else None
+        server.wait_for_message(
+            "can't get credentials for the web identity; the earlier ones are still valid: "
+            "status 400, ExpiredToken", 60)
+        assert get(server, "/x").body == b"x"
+        server.stop()
+        for secret in ("hidden-token", SECRET, "secretpayload"):
+            assert secret not in server.stderr
+
+
+def test_web_identity_that_is_refused(identity):
+    identity.put("pre/x", b"x")
+    identity.script = lambda request: Reply(403) if request.method == "POST" else None
+    with serving(identity, quiet=False) as server:
+        assert get(server, "/x").status == 502
+        server.wait_for_message("no credentials for the web identity: status 403")
+        identity.script = lambda request: None
+        wait_until(lambda: get(server, "/x").status == 200, "it asks again")

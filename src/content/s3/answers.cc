@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "base/utf8.h"
 #include "content/s3/documents.h"
 #include "content/xml.h"
 #include "http/conditional.h"
@@ -21,8 +20,6 @@ namespace h2server::content::s3 {
 namespace {
 
 using Kind = StoreError::Kind;
-
-constexpr std::size_t message_bytes_max = 300;  // of a line of the log
 
 // --- fields -----------------------------------------------------------------------------------
 
@@ -87,16 +84,6 @@ std::optional<ContentRange> parse_content_range(std::string_view value) noexcept
   const auto size = base::parse_decimal(value.substr(slash + 1));
   if (!first || !last || !size || *first > *last || *last >= *size) return std::nullopt;
   return ContentRange{*first, *last, *size};
-}
-
-// --- XML --------------------------------------------------------------------------------------
-
-// For a line of the log.
-std::string printable(std::string_view text) {
-  std::string line = base::to_valid_utf8(text.substr(0, message_bytes_max));
-  std::ranges::replace_if(
-      line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  return line;
 }
 
 // --- errors -----------------------------------------------------------------------------------
@@ -195,27 +182,6 @@ std::optional<std::string> decode_key(std::string_view text) {
     text.remove_prefix(3);
   }
   return key;
-}
-
-// "2009-10-12T17:50:30.000Z" (ISO 8601); the fraction is not needed.
-std::optional<std::int64_t> parse_time(std::string_view text) noexcept {
-  constexpr std::string_view form = "dddd-dd-ddTdd:dd:dd";
-  if (text.size() <= form.size() || !text.ends_with('Z')) return std::nullopt;
-  for (std::size_t at = 0; at < form.size(); ++at) {
-    if (form[at] == 'd' ? !base::is_digit(text[at]) : text[at] != form[at]) return std::nullopt;
-  }
-  const auto number = [text](std::size_t at, std::size_t size) {
-    return static_cast<unsigned>(base::parse_decimal(text.substr(at, size)).value_or(0));
-  };
-  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(number(0, 4))),
-                                         std::chrono::month(number(5, 2)),
-                                         std::chrono::day(number(8, 2))};
-  if (!date.ok() || number(11, 2) > 23 || number(14, 2) > 59 || number(17, 2) > 60) {
-    return std::nullopt;
-  }
-  const auto day = std::chrono::sys_days(date).time_since_epoch();
-  return std::chrono::seconds(day).count() + number(11, 2) * 3600 + number(14, 2) * 60 +
-         number(17, 2);
 }
 
 class ListReader {

@@ -1,6 +1,9 @@
-// Finds elements in the documents of S3. Stores differ in the namespaces.
+// Finds elements and reads values in the documents of S3 and STS. Stores differ in the namespaces.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "content/xml.h"
@@ -11,5 +14,11 @@ namespace h2server::content::s3 {
 const XmlNode* find_child(const XmlNode& node, std::string_view name) noexcept;
 // Returns its text, without copying it; empty if there is none.
 std::string_view text_of(const XmlNode& node, std::string_view child_name) noexcept;
+
+// "2009-10-12T17:50:30.000Z" (ISO 8601), also without the fraction, which is not needed. Returns
+// seconds since 1970.
+std::optional<std::int64_t> parse_time(std::string_view text) noexcept;
+// Of a message of the other side, for a line of the log.
+std::string printable(std::string_view text);
 
 }  // namespace h2server::content::s3

@@ -58,10 +58,13 @@ TEST(S3Credentials, OfProfiles) {
 // Sets variables of the environment for its lifetime; of those of AWS only these are set.
 class Environment {
  public:
-  Environment(std::initializer_list<std::pair<const char*, std::string>> variables) {
+  Environment(std::initializer_list<std::pair<const char*, std::string>> variables)
+      : Environment(std::vector(variables)) {}
+  explicit Environment(const std::vector<std::pair<const char*, std::string>>& variables) {
     for (const char* const name :
          {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
-          "AWS_SHARED_CREDENTIALS_FILE", "HOME"}) {
+          "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_ROLE_ARN",
+          "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_SESSION_NAME", "HOME"}) {
       const char* const value = std::getenv(name);
       before_.emplace_back(name,
                            value != nullptr ? std::optional<std::string>(value) : std::nullopt);
@@ -121,6 +124,54 @@ TEST(S3Credentials, OfTheEnvironment) {
     ASSERT_FALSE(options);
     EXPECT_EQ(options.error().find("hidden"), std::string::npos);
   }
+}
+
+TEST(S3Credentials, OfAWebIdentity) {
+  const tests::TemporaryDirectory directory;
+  const std::string file = directory.path_of("credentials");
+  directory.write("credentials", "[default]\nrole_arn=R\nweb_identity_token_file=/t\n"
+                                 "[keys]\naws_access_key_id=A\naws_secret_access_key=b\n");
+  directory.write("config", "[profile two]\nrole_arn=S\nweb_identity_token_file=/u\n"
+                            "role_session_name=me\n");
+  const std::string config = directory.path_of("config");
+  struct Row {
+    std::vector<std::pair<const char*, std::string>> variables;
+    std::string found;  // "ROLE FILE NAME", or "-"; "keys": others come first
+  };
+  const std::pair<const char*, std::string> role{"AWS_ROLE_ARN", "Q"};
+  const std::pair<const char*, std::string> token{"AWS_WEB_IDENTITY_TOKEN_FILE", "/s"};
+  const std::vector<Row> rows = {
+      {{role, token}, "Q /s h2server"},
+      {{role, token, {"AWS_ROLE_SESSION_NAME", "n"}}, "Q /s n"},
+      {{role, token, {"AWS_ACCESS_KEY_ID", "A"}, {"AWS_SECRET_ACCESS_KEY", "b"}}, "keys"},
+      {{token}, "-"},
+      {{role}, "-"},
+      {{role, {"AWS_SHARED_CREDENTIALS_FILE", file}, {"AWS_PROFILE", "keys"}}, "keys"},
+      {{{"AWS_SHARED_CREDENTIALS_FILE", file}}, "R /t h2server"},
+      {{role, {"AWS_SHARED_CREDENTIALS_FILE", file}}, "Q /t h2server"},
+      {{{"AWS_CONFIG_FILE", config}, {"AWS_PROFILE", "two"}}, "S /u me"},
+  };
+  for (const Row& row : rows) {
+    const Environment environment(row.variables);
+    const auto options = credentials_options_of_environment();
+    std::string found = "-";
+    if (options) {
+      const WebIdentity& identity = options->identity;
+      found = identity.role + " " + identity.token_file + " " + identity.session_name;
+      if (identity.role.empty()) found = "keys";
+    }
+    EXPECT_EQ(found, row.found);
+  }
+}
+
+TEST(S3Credentials, AsksWhoHasThem) {
+  int asked = 0;
+  CredentialsSource source({.ask = [&asked]() -> Result<CredentialsRef, std::string> {
+    if (++asked == 2) return std::unexpected("they have expired");
+    return std::make_shared<const Credentials>(Credentials{"A", "b", "c"});
+  }});
+  EXPECT_EQ(*source.current(0).value(), (Credentials{"A", "b", "c"}));
+  EXPECT_EQ(source.current(0).error(), "they have expired");
 }
 
 TEST(S3Credentials, GivenOnes) {
