@@ -117,9 +117,10 @@ struct PartsId {
 };
 
 struct StoredPart {
-  unsigned number = 0;     // from 1 to 10,000
-  std::uint64_t size = 0;  // bytes
-  std::string etag = {};   // the part's, with its quotes
+  unsigned number = 0;        // from 1 to 10,000
+  std::uint64_t size = 0;     // bytes
+  std::string etag = {};      // the part's, with its quotes
+  std::string checksum = {};  // the store's, for complete_parts(); may be empty
 };
 
 struct PartLimits {

@@ -13,9 +13,10 @@ constexpr std::array<std::string_view, StoreCounts::operations> operation_names 
     "put_part", "list_parts", "complete_parts", "abandon_parts"};
 
 constexpr std::array<std::string_view, StoreCounts::outcomes> outcome_names = {
-    "success", "absent", "not_modified", "precondition", "unsatisfiable",
-    "denied",  "busy",   "late",         "stopped",      "failed"};
-static_assert(static_cast<std::size_t>(StoreError::Kind::failed) + 2 == StoreCounts::outcomes);
+    "success", "absent", "not_modified", "precondition", "unsatisfiable", "denied",
+    "busy",    "late",   "stopped",      "failed",       "corrupt"};
+constexpr std::size_t failed = static_cast<std::size_t>(StoreError::Kind::failed) + 1;
+static_assert(failed + 2 == StoreCounts::outcomes);
 
 // A call, which counts also if it throws.
 class Call {
@@ -27,7 +28,7 @@ class Call {
   Call& operator=(const Call&) = delete;
   ~Call() { counts_.end(operation_, outcome); }
 
-  std::size_t outcome = StoreCounts::outcomes - 1;
+  std::size_t outcome = failed;
 
  private:
   StoreCounts& counts_;
@@ -42,7 +43,7 @@ StoreCounts& StoreCounts::of_process() {
 }
 
 void StoreCounts::end(Operation operation, std::size_t outcome) noexcept {
-  counts_[static_cast<std::size_t>(operation)][outcome].fetch_add(1, std::memory_order_relaxed);
+  count(operation, outcome).fetch_add(1, std::memory_order_relaxed);
   in_flight_.fetch_sub(1, std::memory_order_relaxed);
 }
 

@@ -30,7 +30,7 @@ class StoreCounts {
     abandon_parts,
   };
   static constexpr std::size_t operations = 10;
-  static constexpr std::size_t outcomes = 10;  // success, and each StoreError::Kind
+  static constexpr std::size_t outcomes = 11;  // success, each StoreError::Kind, corrupt
 
   // The counts of all stores of the process, also of those before a reload.
   static StoreCounts& of_process();
@@ -38,6 +38,11 @@ class StoreCounts {
   void begin() noexcept { in_flight_.fetch_add(1, std::memory_order_relaxed); }
   // `outcome`: 0 for success, else one more than the kind.
   void end(Operation operation, std::size_t outcome) noexcept;
+
+  // A body turned out to be another one than its object's, after the call that opened it.
+  void note_corrupt() noexcept {
+    count(Operation::get, outcomes - 1).fetch_add(1, std::memory_order_relaxed);
+  }
 
   struct Row {
     std::string_view operation;
@@ -47,13 +52,20 @@ class StoreCounts {
   // Returns those that are not zero.
   [[nodiscard]] std::vector<Row> rows() const;
   // A body that is being read is not in flight here.
-  [[nodiscard]] std::uint64_t in_flight() const noexcept {
-    return in_flight_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::uint64_t in_flight() const noexcept { return load(in_flight_); }
 
  private:
-  std::array<std::array<std::atomic<std::uint64_t>, outcomes>, operations> counts_{};
-  std::atomic<std::uint64_t> in_flight_{0};
+  using Count = std::atomic<std::uint64_t>;
+
+  static std::uint64_t load(const Count& count) noexcept {
+    return count.load(std::memory_order_relaxed);
+  }
+  Count& count(Operation operation, std::size_t outcome) noexcept {
+    return counts_[static_cast<std::size_t>(operation)][outcome];
+  }
+
+  std::array<std::array<Count, outcomes>, operations> counts_{};
+  Count in_flight_{0};
 };
 
 class CountedStore final : public Store {

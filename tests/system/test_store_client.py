@@ -1,12 +1,16 @@
 """How the program asks its store: over which connections, with which credentials."""
 
+import base64
+import hashlib
 import os
 import threading
 
 import pytest
 
 from support import http1
+from support.answer import Broken
 from support.contents import noise
+from support.metrics import scrape
 from support.protocols import PROTOCOLS, fetch
 from support.s3 import KEY_ID, SECRET, STORES, serving
 from support.stub_store import Reply, StubStore
@@ -200,3 +204,103 @@ def test_web_identity_that_is_refused(identity):
         server.wait_for_message("no credentials for the web identity: status 403")
         identity.script = lambda request: None
         wait_until(lambda: get(server, "/x").status == 200, "it asks again")
+
+
+# --- checksums ----------------------------------------------------------------------------------
+
+
+def crc32c(content):
+    """As S3 has it in fields. One bit after the other: for a few bytes."""
+    total = 0xFFFFFFFF
+    for byte in content:
+        total ^= byte
+        for _ in range(8):
+            total = total >> 1 ^ (0x82F63B78 if total & 1 else 0)
+    return base64.b64encode((total ^ 0xFFFFFFFF).to_bytes(4, "big")).decode()
+
+
+def sha256_text(content):
+    return base64.b64encode(hashlib.sha256(content).digest()).decode()
+
+
+def with_admin(store, *lines, **options):
+    return serving(store, 'admin = "unix:admin.sock"', *lines, **options)
+
+
+def corrupt(server):
+    return scrape(server.folder / "admin.sock").value(
+        "h2server_store_requests_total", op="get", outcome="corrupt")
+
+
+SMALL = b"123456789"
+WRONG = b"123456780"
+
+
+@pytest.mark.parametrize("fields", [
+    {"x_amz_checksum_crc32c": crc32c(SMALL)},
+    {"x_amz_checksum_crc32c": crc32c(SMALL), "x_amz_checksum_type": "FULL_OBJECT"},
+    {"x_amz_checksum_sha256": sha256_text(SMALL)},
+], ids=["crc32c", "full object", "sha256"])
+def test_wrong_bytes(stub, fields):
+    stub.put("pre/good", SMALL, **fields)
+    stub.put("pre/bad", WRONG, **fields)
+    with with_admin(stub, quiet=False) as server:
+        assert get(server, "/good").body == SMALL
+        assert get(server, "/bad").status == 502
+        assert get(server, "/bad").status == 502  # it is not kept
+        assert corrupt(server) == 2
+        server.wait_for_message("the store sent other bytes than those of the checksum")
+        stub.put("pre/bad", SMALL, **fields)
+        assert get(server, "/bad").body == SMALL
+
+
+@pytest.mark.parametrize("fields", [
+    {},
+    {"x_amz_checksum_crc32c": crc32c(SMALL) + "-3"},
+    {"x_amz_checksum_crc32c": crc32c(SMALL), "x_amz_checksum_type": "COMPOSITE"},
+    {"x_amz_checksum_crc64nvme": "AAAAAAAAAAA="},
+], ids=["none", "of parts", "composite", "another"])
+def test_checksums_that_say_nothing(stub, fields):
+    stub.put("pre/x", WRONG, **fields)
+    with with_admin(stub) as server:
+        assert get(server, "/x").body == WRONG
+        assert corrupt(server) == 0
+
+
+@pytest.mark.parametrize("name, text_of", [
+    ("x_amz_checksum_sha256", sha256_text),
+    ("x_amz_checksum_crc32c", lambda _: "AAAAAA=="),
+])
+def test_wrong_bytes_of_a_large_object(stub, name, text_of):
+    """The client gets less than it was promised."""
+    stub.put("pre/large", LARGE, **{name: text_of(LARGE[1:] + b"x")})
+    with with_admin(stub, quiet=False) as server, http1.Connection(server) as connection:
+        connection.request("GET", "/large")
+        received = []
+        with pytest.raises(Broken):
+            received.extend(connection.body_pieces(connection.answer_head()))
+        assert len(b"".join(received)) < len(LARGE)
+        assert corrupt(server) == 1
+        # A part can't be compared with it.
+        answer = get(server, "/large", ("range", "bytes=5-9"))
+        assert answer.status == 206 and answer.body == LARGE[5:10]
+
+
+@pytest.mark.parametrize("kind", [*STORES, pytest.param(StubStore, id="stub")])
+def test_uploads_have_checksums(kind):
+    with kind() as store, with_admin(store, "upload = true") as server:
+        assert fetch(server, PROTOCOLS[0], "/files/new", "PUT", body=SMALL).status == 201
+        assert get(server, "/files/new").body == SMALL
+        assert get(server, "/files/new", method="HEAD").status == 200
+        assert corrupt(server) == 0
+        assert store.checksum("pre/files/new") == ("crc32c", crc32c(SMALL))
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_parts_have_the_checksum_of_the_whole(kind):
+    with kind() as store, with_admin(store, "upload = true") as server:
+        assert fetch(server, PROTOCOLS[0], "/files/large", "PUT", body=LARGE).status == 201
+        algorithm, text = store.checksum("pre/files/large")
+        assert algorithm == "crc32c" and "-" not in text
+        assert get(server, "/files/large").body == LARGE
+        assert corrupt(server) == 0

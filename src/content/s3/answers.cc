@@ -283,6 +283,13 @@ bool may_be_retried(const StoreError& error) noexcept {
   return error.kind == Kind::busy || error.kind == Kind::failed;
 }
 
+bool refuses_checksum(const StoreError& error) noexcept {
+  // The reason begins with the status and the code, see reason_of().
+  return error.reason.starts_with("status 501") ||
+         (error.reason.starts_with("status 400") && !error.reason.contains("ChecksumMismatch") &&
+          (error.reason.contains("hecksum") || error.reason.contains("InvalidArgument")));
+}
+
 Result<ListPage, std::string_view> list_page(std::string_view body, std::string_view prefix) {
   // Of an object there are up to ten elements with their texts, and with spaces between them.
   const XmlLimits limits{

@@ -52,6 +52,9 @@ bool is_error_text(std::string_view body);
 // has failed.
 bool may_be_retried(const StoreError& error) noexcept;
 
+// Returns true if a store refuses a request because of the checksum in it, as far as it says so.
+bool refuses_checksum(const StoreError& error) noexcept;
+
 // Of a response to ListObjectsV2 with the status 200. `prefix` is that of the request with the
 // location's, which all keys begin with. The error says what is wrong.
 Result<ListPage, std::string_view> list_page(std::string_view body, std::string_view prefix);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "content/file_digest.h"
+#include "content/s3/checksums.h"
 #include "file/calls.h"
 #include "io/engine.h"
 
@@ -24,13 +25,15 @@ std::string digest_of(std::string_view bytes) {
 }  // namespace
 
 Task<StoreResult<Payload>> make_payload(std::string bytes) {
-  Payload payload{.bytes = std::make_shared<const std::string>(std::move(bytes)), .sha256 = {}};
+  Payload payload{.bytes = std::make_shared<const std::string>(std::move(bytes))};
   const std::string_view all = *payload.bytes;
   io::Engine* const engine = all.size() > inline_bytes_max ? io::Engine::current() : nullptr;
-  auto work = [all] { return digest_of(all); };
-  std::optional<std::string> digits = co_await file::run_waiting(engine, std::move(work));
-  if (!digits) co_return std::unexpected(StoreError{.kind = StoreError::Kind::stopped});
-  payload.sha256 = *std::move(digits);
+  auto work = [all] { return std::pair(digest_of(all), crc32c_text_of(all)); };
+  std::optional<std::pair<std::string, std::string>> done =
+      co_await file::run_waiting(engine, std::move(work));
+  if (!done) co_return std::unexpected(StoreError{.kind = StoreError::Kind::stopped});
+  payload.sha256 = std::move(done->first);
+  payload.crc32c = std::move(done->second);
   co_return payload;
 }
 

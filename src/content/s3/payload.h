@@ -1,4 +1,4 @@
-// Payload: the body of a request that writes, with its digest for the signature.
+// Payload: the body of a request that writes, with its digest for the signature, and its checksum.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,11 @@ inline constexpr std::string_view no_body_sha256 =
 
 struct Payload {
   std::shared_ptr<const std::string> bytes;
-  std::string sha256;  // 64 digits
+  std::string sha256 = {};  // 64 digits
+  std::string crc32c = {};  // see checksums.h
 };
 
-// Computes the digest, of a large body on another thread. Fails with Kind::stopped.
+// Computes the two, of a large body on another thread. Fails with Kind::stopped.
 Task<StoreResult<Payload>> make_payload(std::string bytes);
 
 }  // namespace h2server::content::s3

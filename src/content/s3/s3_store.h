@@ -9,10 +9,12 @@
 // replace an object or a part by the same one, or begin parts that nobody adds to. Hence a
 // complete_parts() for parts that are complete succeeds again as long as the object is theirs.
 //
-// Requests are signed with the SHA-256 of their body, which all stores verify. Other checksums cost
-// less to compute, but those of parts would have to be known again when the parts are completed.
+// Requests are signed with the SHA-256 of their body, which all stores verify. Objects are stored
+// with their CRC-32C, if the store keeps that of whole objects also for those in parts. A whole
+// object is compared with the checksum that the store has of it, while it is read.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -62,8 +64,8 @@ class S3Store final : public Store {
   // Those with an `end` are not bounded by it, but by their callers.
   Task<StoreResult<ObjectInfo>> put_by(Clock::time_point end, std::string url, std::string bytes,
                                        PutOptions options);
-  Task<StoreResult<StoredPart>> put_part_by(Clock::time_point end, std::string url, unsigned number,
-                                            std::string bytes);
+  Task<StoreResult<StoredPart>> put_part_by(Clock::time_point end, std::string url, StoredPart part,
+                                            std::string bytes, bool summed);
   Task<StoreResult<std::vector<StoredPart>>> list_parts_by(Clock::time_point end, std::string url,
                                                            std::string upload);
   Task<StoreResult<ObjectInfo>> complete_parts_by(Clock::time_point end, std::string url,
@@ -72,10 +74,14 @@ class S3Store final : public Store {
   Task<StoreResult<ObjectInfo>> find_own(Clock::time_point end, std::string url, std::string mark,
                                          StoreError refusal);
   Task<StoreResult<void>> remove_at(std::string url);
+  Task<StoreResult<WholeAnswer>> put_payload(Clock::time_point end, TransferRequest request,
+                                             std::string checksum);
+  Task<StoreResult<WholeAnswer>> begin_by(Clock::time_point end, TransferRequest request);
 
   const Location location_;
   CredentialsSource credentials_;
-  Requests requests_;  // uses `credentials_`
+  Requests requests_;                           // uses `credentials_`
+  std::atomic<bool> refuses_checksums_{false};  // the store did, so it is not asked again
 };
 
 }  // namespace h2server::content::s3

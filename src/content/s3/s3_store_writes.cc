@@ -39,19 +39,30 @@ std::string new_mark() {
   return fmt::format("{:016x}{:016x}", base::random_number(), base::random_number());
 }
 
-// The ids of parts are "MARK.ID", with the id of the store, so that all processes know the mark.
+// The ids of parts are "MARK.ID", or "MARK+crc32c.ID" if the parts have checksums, with the id of
+// the store. So all processes know that.
+constexpr std::string_view with_checksums = "+crc32c";
+
 struct IdParts {
   std::string mark;
   std::string id;
+  bool checksums = false;
 };
 IdParts split_id(const std::string& id) {
   const std::size_t dot = id.find('.');
   if (dot == id.npos) return {.mark = {}, .id = id};
-  return {.mark = id.substr(0, dot), .id = id.substr(dot + 1)};
+  IdParts parts{.mark = id.substr(0, dot), .id = id.substr(dot + 1)};
+  parts.checksums = parts.mark.ends_with(with_checksums);
+  if (parts.checksums) parts.mark.resize(parts.mark.size() - with_checksums.size());
+  return parts;
 }
 
 std::string digest_field(std::string_view sha256) {
   return fmt::format("x-amz-content-sha256: {}", sha256);
+}
+
+std::string checksum_field(std::string_view crc32c) {
+  return fmt::format("x-amz-checksum-crc32c: {}", crc32c);
 }
 
 // S3's own type is that of an object without one; libcurl's would be that of a form.
@@ -99,7 +110,8 @@ Task<StoreResult<ObjectInfo>> S3Store::put_by(Clock::time_point end, std::string
   request.fields = {digest_field(payload->sha256), type_field(options),
                     fmt::format("{}: {}", mark_field, mark)};
   add_conditions(request.fields, options);
-  StoreResult<WholeAnswer> answer = co_await requests_.exchange(std::move(request), end);
+  StoreResult<WholeAnswer> answer =
+      co_await put_payload(end, std::move(request), std::move(payload->crc32c));
   if (!answer && answer.error().kind == Kind::precondition && is_conditional(options)) {
     StoreResult<ObjectInfo> own =
         co_await find_own(end, std::move(url), mark, std::move(answer.error()));
@@ -110,6 +122,19 @@ Task<StoreResult<ObjectInfo>> S3Store::put_by(Clock::time_point end, std::string
   if (!tag) co_return failed(tag.error());
   info.etag = *std::move(tag);
   co_return info;
+}
+
+// A store that does not know the checksum, or wants it otherwise, gets the object without.
+Task<StoreResult<WholeAnswer>> S3Store::put_payload(Clock::time_point end, TransferRequest request,
+                                                    std::string checksum) {
+  const bool summed = !refuses_checksums_.load(std::memory_order_relaxed);
+  TransferRequest plain = request;
+  if (summed) request.fields.push_back(checksum_field(checksum));
+  StoreResult<WholeAnswer> answer = co_await requests_.exchange(std::move(request), end);
+  if (answer || !summed || !refuses_checksum(answer.error())) co_return answer;
+  answer = co_await requests_.exchange(std::move(plain), end);
+  if (answer) refuses_checksums_.store(true, std::memory_order_relaxed);
+  co_return answer;
 }
 
 // A write was refused for what exists. It may be what an earlier try has written, of which libcurl,
@@ -160,34 +185,57 @@ Task<StoreResult<PartsId>> S3Store::begin_parts(std::string key, PutOptions opti
   TransferRequest request{.method = Method::post, .url = with_query(*std::move(url), query)};
   request.fields = {digest_field(no_body_sha256), type_field(options),
                     fmt::format("{}: {}", mark_field, mark)};
-  auto beginning = requests_.exchange(std::move(request), Clock::now() + options.time_max);
+  auto beginning = begin_by(Clock::now() + options.time_max, std::move(request));
   StoreResult<WholeAnswer> answer = co_await in_time(options.time_max, std::move(beginning));
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   Result<std::string, std::string_view> id = begun_id(answer->text);
   if (!id) co_return failed(id.error());
-  co_return PartsId{.key = std::move(key), .id = fmt::format("{}.{}", mark, *id)};
+  const bool summed = keeps_whole_checksum(answer->head);
+  co_return PartsId{.key = std::move(key),
+                    .id = fmt::format("{}{}.{}", mark, summed ? with_checksums : "", *id)};
+}
+
+// Asks for the checksum of the whole object, of which parts have theirs.
+Task<StoreResult<WholeAnswer>> S3Store::begin_by(Clock::time_point end, TransferRequest request) {
+  const bool summed = !refuses_checksums_.load(std::memory_order_relaxed);
+  TransferRequest plain = request;
+  if (summed) {
+    request.fields.emplace_back("x-amz-checksum-algorithm: CRC32C");
+    request.fields.emplace_back("x-amz-checksum-type: FULL_OBJECT");
+  }
+  StoreResult<WholeAnswer> answer = co_await requests_.exchange(std::move(request), end);
+  if (answer || !summed || !refuses_checksum(answer.error())) co_return answer;
+  answer = co_await requests_.exchange(std::move(plain), end);
+  if (answer) refuses_checksums_.store(true, std::memory_order_relaxed);
+  co_return answer;
 }
 
 Task<StoreResult<StoredPart>> S3Store::put_part(PartsId parts, unsigned number, std::string bytes) {
   std::optional<std::string> url = object_url(location_, parts.key);
   if (!url) co_return refused(Kind::absent);
   if (number == 0 || number > PartLimits::number_max) co_return failed("no number of a part");
+  const IdParts id = split_id(parts.id);
   const std::vector<Parameter> query = {{"partNumber", fmt::format("{}", number)},
-                                        {"uploadId", split_id(parts.id).id}};
+                                        {"uploadId", id.id}};
   const milliseconds time = requests_.limits().write_max;
-  auto putting = put_part_by(Clock::now() + time, with_query(*std::move(url), query), number,
-                             std::move(bytes));
-  StoreResult<StoredPart> part = co_await in_time(time, std::move(putting));
-  co_return part;
+  StoredPart part{.number = number, .size = bytes.size()};
+  auto putting = put_part_by(Clock::now() + time, with_query(*std::move(url), query),
+                             std::move(part), std::move(bytes), id.checksums);
+  StoreResult<StoredPart> stored = co_await in_time(time, std::move(putting));
+  co_return stored;
 }
 
 Task<StoreResult<StoredPart>> S3Store::put_part_by(Clock::time_point end, std::string url,
-                                                   unsigned number, std::string bytes) {
-  StoredPart part{.number = number, .size = bytes.size()};
+                                                   StoredPart part, std::string bytes,
+                                                   bool summed) {
   StoreResult<Payload> payload = co_await make_payload(std::move(bytes));
   if (!payload) co_return std::unexpected(std::move(payload.error()));
   TransferRequest request{.method = Method::put, .url = std::move(url), .body = payload->bytes};
   request.fields = {digest_field(payload->sha256), type_field(PutOptions())};
+  if (summed) {
+    part.checksum = std::move(payload->crc32c);
+    request.fields.push_back(checksum_field(part.checksum));
+  }
   StoreResult<WholeAnswer> answer = co_await requests_.exchange(std::move(request), end);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   Result<std::string, std::string_view> tag = written_tag(answer->head);

@@ -39,6 +39,11 @@ Result<std::string, std::string_view> written_tag(const AnswerHead& head) {
   return std::string(tag);
 }
 
+bool keeps_whole_checksum(const AnswerHead& head) {
+  return base::equals_ignoring_case(head.find("x-amz-checksum-algorithm"), "CRC32C") &&
+         base::equals_ignoring_case(head.find("x-amz-checksum-type"), "FULL_OBJECT");
+}
+
 Result<std::string, std::string_view> begun_id(std::string_view body) {
   const auto root = read_document(body, "InitiateMultipartUploadResult");
   if (!root) return std::unexpected(root.error());
@@ -61,6 +66,7 @@ Result<PartList, std::string_view> part_list(std::string_view body) {
     StoredPart part{.number = static_cast<unsigned>(*number), .size = *size};
     part.etag = quoted_tag(text_of(child, "ETag"));
     if (part.etag.empty()) return std::unexpected("a listed part has no ETag");
+    part.checksum = text_of(child, "ChecksumCRC32C");
     list.parts.push_back(std::move(part));
   }
   if (text_of(*root, "IsTruncated") != "true") return list;
@@ -74,7 +80,13 @@ std::string completion(std::span<const StoredPart> parts) {
   for (const StoredPart& part : parts) {
     text += "<Part><ETag>";
     append_xml(text, part.etag);
-    text += fmt::format("</ETag><PartNumber>{}</PartNumber></Part>", part.number);
+    text += "</ETag>";
+    if (!part.checksum.empty()) {
+      text += "<ChecksumCRC32C>";
+      append_xml(text, part.checksum);
+      text += "</ChecksumCRC32C>";
+    }
+    text += fmt::format("<PartNumber>{}</PartNumber></Part>", part.number);
   }
   text += "</CompleteMultipartUpload>";
   return text;

@@ -16,7 +16,9 @@ namespace h2server::content::s3 {
 // Of the response to a PUT of an object or of a part: the entity tag.
 Result<std::string, std::string_view> written_tag(const AnswerHead& head);
 
-// Of CreateMultipartUpload: the id.
+// Of CreateMultipartUpload: true if the object will have the CRC-32C of all its bytes.
+bool keeps_whole_checksum(const AnswerHead& head);
+// The id.
 Result<std::string, std::string_view> begun_id(std::string_view body);
 
 struct PartList {

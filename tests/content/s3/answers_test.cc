@@ -149,6 +149,30 @@ TEST(S3Answers, Errors) {
   }
 }
 
+TEST(S3Answers, RefusalsOfChecksums) {
+  struct Row {
+    int status;
+    std::string_view code;
+    std::string_view message;
+    bool refuses;
+  };
+  const std::vector<Row> rows = {
+      {400, "InvalidArgument", "", true},
+      {400, "InvalidRequest", "Checksum algorithm is not supported", true},
+      {400, "XAmzContentChecksumMismatch", "", false},  // another body arrived
+      {501, "NotImplemented", "", true},
+      {400, "InvalidRequest", "something else", false},
+      {400, "KeyTooLongError", "", false},
+      {403, "AccessDenied", "checksum", false},
+      {500, "InternalError", "checksum", false},
+  };
+  for (const Row& row : rows) {
+    const std::string body = "<Error><Code>" + std::string(row.code) + "</Code><Message>" +
+                             std::string(row.message) + "</Message></Error>";
+    EXPECT_EQ(refuses_checksum(store_error({row.status, {}}, body)), row.refuses) << body;
+  }
+}
+
 TEST(S3Answers, WhatErrorsCarry) {
   const StoreError unchanged =
       store_error({304, {{"ETag", "\"a\""}, {"Cache-Control", "no-cache"}}}, "");

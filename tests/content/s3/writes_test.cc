@@ -57,6 +57,13 @@ Call put_call(PutOptions options = {}, std::string bytes = "bytes") {
   return [=](Store& store) { return put(store, bytes, options); };
 }
 
+Task<std::string> put_twice(Store& store) {
+  PutOptions options;
+  const std::string first = co_await put(store, "bytes", options);
+  std::string second = co_await put(store, "bytes", options);
+  co_return first == second ? second : first + ", then " + second;
+}
+
 Task<std::string> complete(Store& store, PutOptions options) {
   const StoreResult<ObjectInfo> info =
       co_await store.complete_parts(parts_id, one_part, std::move(options));
@@ -131,6 +138,7 @@ TEST(S3Writes, PutIsSignedWithItsDigest) {
   EXPECT_EQ(field(head, "Content-Type"), "text/plain");
   EXPECT_EQ(field(head, "If-None-Match"), "*");
   EXPECT_EQ(field(head, "x-amz-meta-h2server-write").size(), 32U);
+  EXPECT_EQ(field(head, "x-amz-checksum-crc32c"), "0G6ckg==");
   EXPECT_EQ(field(head, "Expect"), "");
   EXPECT_TRUE(head.contains("x-amz-content-sha256;x-amz-date;x-amz-meta-h2server-write")) << head;
   EXPECT_EQ(stub.bodies().at(0), "bytes");
@@ -187,6 +195,18 @@ TEST(S3Writes, ErrorsHaveTheirKinds) {
     StoreStub stub(Answers{row.answer});
     EXPECT_EQ(run(stub, put_call()), shown(row.kind)) << row.answer.body;
   }
+}
+
+// The store gets the object without, and is not asked again.
+TEST(S3Writes, ChecksumsThatTheStoreRefuses) {
+  StoreStub stub(Answers{error(400, "InvalidArgument"), stored, stored});
+  const Call twice = [](Store& store) { return put_twice(store); };
+  EXPECT_EQ(run(stub, twice), "\"v1\" 5");
+  const std::vector<std::string> heads = stub.requests();
+  ASSERT_EQ(heads.size(), 3U);
+  EXPECT_NE(field(heads[0], "x-amz-checksum-crc32c"), "");
+  EXPECT_EQ(field(heads[1], "x-amz-checksum-crc32c"), "");
+  EXPECT_EQ(field(heads[2], "x-amz-checksum-crc32c"), "");
 }
 
 TEST(S3Writes, PutThatIsLate) {
@@ -255,6 +275,61 @@ TEST(S3Writes, PutsAPart) {
   EXPECT_EQ(stub.bodies().at(1), "the part");
   StoreStub gone(Answers{error(404, "NoSuchUpload")});
   EXPECT_EQ(run(gone, put_part), shown(Kind::absent));
+}
+
+const std::string begun =
+    "<InitiateMultipartUploadResult><UploadId>ID</UploadId></InitiateMultipartUploadResult>";
+
+// Parts have checksums if the store says that it will have one of the whole object.
+TEST(S3Writes, BeginsPartsWithChecksums) {
+  const std::string algorithm = "x-amz-checksum-algorithm: CRC32C";
+  struct Row {
+    Answers answers;
+    std::string id;  // without the mark
+  };
+  const std::vector<Row> rows = {
+      {{{.fields = {algorithm, "x-amz-checksum-type: FULL_OBJECT"}, .body = begun}}, "+crc32c.ID"},
+      {{{.fields = {algorithm, "x-amz-checksum-type: COMPOSITE"}, .body = begun}}, ".ID"},
+      {{{.fields = {algorithm}, .body = begun}}, ".ID"},
+      {{{.body = begun}}, ".ID"},
+      {{error(400, "InvalidArgument"), {.body = begun}}, ".ID"},
+      {{error(501, "NotImplemented"), {.body = begun}}, ".ID"},
+  };
+  for (const Row& row : rows) {
+    StoreStub stub(row.answers);
+    const std::string id = run(stub, begin_parts);
+    ASSERT_GT(id.size(), 32U) << id;
+    EXPECT_EQ(id.substr(32), row.id);
+    const std::vector<std::string> heads = stub.requests();
+    ASSERT_EQ(heads.size(), row.answers.size());
+    EXPECT_EQ(field(heads[0], "x-amz-checksum-algorithm"), "CRC32C");
+    EXPECT_EQ(field(heads[0], "x-amz-checksum-type"), "FULL_OBJECT");
+    if (heads.size() > 1) {
+      EXPECT_EQ(field(heads[1], "x-amz-checksum-type"), "");
+    }
+  }
+}
+
+Task<std::string> put_summed_part(Store& store) {
+  PartsId id{.key = "a", .id = "MARK+crc32c.ID"};
+  const StoreResult<StoredPart> part = co_await store.put_part(id, 3, "the part");
+  if (!part) co_return shown(part.error());
+  PutOptions options;
+  std::vector<StoredPart> all{*part};
+  const StoreResult<ObjectInfo> info =
+      co_await store.complete_parts(std::move(id), std::move(all), std::move(options));
+  co_return part->checksum + " " + shown(info);
+}
+
+TEST(S3Writes, PutsAPartWithItsChecksum) {
+  const std::string done =
+      "<CompleteMultipartUploadResult><ETag>v1-1</ETag></CompleteMultipartUploadResult>";
+  StoreStub stub(Answers{{.fields = {"ETag: \"p3\""}}, {.body = done}});
+  EXPECT_EQ(run(stub, put_summed_part), "woZ+qg== \"v1-1\" 8");
+  EXPECT_EQ(field(stub.requests().at(0), "x-amz-checksum-crc32c"), "woZ+qg==");
+  EXPECT_TRUE(stub.requests().at(0).contains("&uploadId=ID "));
+  EXPECT_TRUE(stub.bodies().at(1).contains("<ChecksumCRC32C>woZ+qg==</ChecksumCRC32C>"))
+      << stub.bodies().at(1);
 }
 
 TEST(S3Writes, ListsPartsByPages) {

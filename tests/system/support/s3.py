@@ -71,6 +71,14 @@ class Objects:
         return self._request(f"/{BUCKET}/" + urllib.parse.quote(key, safe="/~"),
                              "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD")
 
+    def checksum(self, key):
+        """Returns the algorithm and the text of the checksum of an object; None if it has none."""
+        head = self._request(f"/{BUCKET}/" + urllib.parse.quote(key, safe="/~"), "-I",
+                             "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD",
+                             "-H", "x-amz-checksum-mode: ENABLED").decode()
+        found = re.search(r"(?im)^x-amz-checksum-(?!type)(\w+): (\S+)", head)
+        return (found[1].lower(), found[2]) if found else None
+
     def keys(self, prefix):
         return re.findall(r"<Key>(.*?)</Key>", self._list("list-type=2", prefix))
 

@@ -60,6 +60,10 @@ class StubStore:
         self.objects[f"/{BUCKET}/{key}"] = (
             content, {name.replace("_", "-"): value for name, value in fields.items()})
 
+    def checksum(self, key):
+        """As Objects.checksum() in s3.py."""
+        return "crc32c", self.objects[f"/{BUCKET}/{key}"][1].get("x-amz-checksum-crc32c")
+
     def seen(self, method, key):
         """Returns the requests for an object."""
         return [one for one in self.requests
