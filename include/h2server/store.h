@@ -52,6 +52,7 @@ struct StoreError {
   };
   Kind kind = Kind::failed;
   std::chrono::milliseconds retry_after{0};  // of `busy`: when to try again; 0: unknown
+  bool lasting = false;                      // of `failed`: the same call would fail again
   ObjectInfo info = {};     // of not_modified and unsatisfiable, as far as it is known
   std::string reason = {};  // for the log; has no secrets
 };

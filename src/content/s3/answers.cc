@@ -114,6 +114,13 @@ bool is_about_content(std::string_view code) noexcept {
   return std::ranges::find(codes, code) != codes.end();
 }
 
+// What no other try can mend: the parts or the body are wrong, or the store's disk is full.
+bool is_lasting(int status, std::string_view code) noexcept {
+  constexpr std::array codes = {"EntityTooLarge",   "EntityTooSmall", "InvalidPart",
+                                "InvalidPartOrder", "MalformedXML",   "NotImplemented"};
+  return status == 501 || status == 507 || std::ranges::find(codes, code) != codes.end();
+}
+
 // The codes are in the list of errors of the S3 API. Answers to HEAD have a status only.
 Kind kind_of(int status, std::string_view code) noexcept {
   if (code == "SlowDown") return Kind::busy;
@@ -270,6 +277,7 @@ StoreError store_error(const AnswerHead& head, std::string_view body) {
   const ErrorText text = read_error(body);
   StoreError error{.kind = kind_of(head.status, text.code),
                    .retry_after = retry_after(head),
+                   .lasting = is_lasting(head.status, text.code),
                    .info = {},
                    .reason = reason_of(head, text)};
   if (error.kind == Kind::not_modified) error.info = info_of(head);
@@ -280,7 +288,7 @@ StoreError store_error(const AnswerHead& head, std::string_view body) {
 bool is_error_text(std::string_view body) { return !read_error(body).code.empty(); }
 
 bool may_be_retried(const StoreError& error) noexcept {
-  return error.kind == Kind::busy || error.kind == Kind::failed;
+  return error.kind == Kind::busy || (error.kind == Kind::failed && !error.lasting);
 }
 
 bool refuses_checksum(const StoreError& error) noexcept {

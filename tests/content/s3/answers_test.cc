@@ -145,7 +145,38 @@ TEST(S3Answers, Errors) {
     EXPECT_EQ(error.kind, row.kind) << row.status << row.body;
     EXPECT_EQ(error.reason, row.reason);
     const bool again = row.kind == Kind::busy || row.kind == Kind::failed;
-    EXPECT_EQ(may_be_retried(error), again) << row.status;
+    EXPECT_EQ(may_be_retried(error), again && !error.lasting) << row.status;
+  }
+}
+
+TEST(S3Answers, ErrorsThatLast) {
+  struct Row {
+    int status;
+    std::string_view code;
+    bool lasting;
+  };
+  const std::vector<Row> rows = {
+      {400, "EntityTooSmall", true},
+      {400, "EntityTooLarge", true},
+      {400, "InvalidPart", true},
+      {400, "InvalidPartOrder", true},
+      {400, "MalformedXML", true},
+      {507, "XMinioStorageFull", true},
+      {507, "", true},
+      {501, "NotImplemented", true},
+      {200, "InvalidPart", true},
+      {400, "BadDigest", false},
+      {400, "IncompleteBody", false},
+      {400, "RequestTimeout", false},
+      {500, "InternalError", false},
+      {503, "SlowDown", false},
+      {502, "", false},
+  };
+  for (const Row& row : rows) {
+    const std::string body = "<Error><Code>" + std::string(row.code) + "</Code></Error>";
+    const StoreError error = store_error({row.status, {}}, body);
+    EXPECT_EQ(error.lasting, row.lasting) << row.status << row.code;
+    EXPECT_EQ(may_be_retried(error), !row.lasting) << row.status << row.code;
   }
 }
 

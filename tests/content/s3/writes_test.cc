@@ -197,6 +197,14 @@ TEST(S3Writes, ErrorsHaveTheirKinds) {
   }
 }
 
+TEST(S3Writes, LastingErrorsAreNotTriedAgain) {
+  for (const Answer& answer : {error(400, "EntityTooLarge"), error(507, "XMinioStorageFull")}) {
+    StoreStub stub(Answers{answer});
+    EXPECT_EQ(run(stub, put_call()), shown(Kind::failed));
+    EXPECT_EQ(stub.requests().size(), 1U);
+  }
+}
+
 // The store gets the object without, and is not asked again.
 TEST(S3Writes, ChecksumsThatTheStoreRefuses) {
   StoreStub stub(Answers{error(400, "InvalidArgument"), stored, stored});
