@@ -21,6 +21,12 @@ std::string with_store_metrics(std::string metrics) {
   }
   writer.family("h2server_store_requests_in_flight", gauge, "", "Answers that are waited for.");
   writer.sample({}, counts.in_flight());
+  writer.family("h2server_store_retries", counter, "", "Requests to stores that were sent again.");
+  writer.sample({}, counts.retries());
+  writer.family("h2server_store_hedges", counter, "",
+                "Requests to stores that were sent twice, since the first answer took long.");
+  writer.sample({{"won", "true"}}, counts.hedges(true));
+  writer.sample({{"won", "false"}}, counts.hedges(false));
   metrics.resize(metrics.size() - end.size());
   return metrics + writer.finish();
 }

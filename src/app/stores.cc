@@ -1,5 +1,7 @@
 #include "app/stores.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <initializer_list>
 #include <utility>
@@ -75,7 +77,8 @@ Result<std::shared_ptr<Store>, std::string> Stores::open(const config::StoreSett
   Result<Location, std::string> location = content::s3::make_location(
       {.place = settings.place, .endpoint = endpoint, .region = region, .style = settings.style});
   if (!location) return std::unexpected(std::move(location.error()));
-  const std::string key = location->base_url + location->prefix + " " + location->region;
+  const std::string key = fmt::format("{}{} {} {}", location->base_url, location->prefix,
+                                      location->region, settings.hedge.count());
   const auto known = stores_.find(key);
   if (known != stores_.end()) return std::make_shared<content::CountedStore>(known->second);
   Result<CredentialsOptions, std::string> credentials = find_credentials(location->region);
@@ -83,7 +86,8 @@ Result<std::shared_ptr<Store>, std::string> Stores::open(const config::StoreSett
   auto store = std::make_shared<S3Store>(
       content::s3::S3StoreOptions{.location = *std::move(location),
                                   .credentials = *std::move(credentials),
-                                  .ca_file = value_of({}, {"AWS_CA_BUNDLE"})});
+                                  .ca_file = value_of({}, {"AWS_CA_BUNDLE"}),
+                                  .retries = {.hedge_after = settings.hedge}});
   stores_.emplace(key, store);
   return std::make_shared<content::CountedStore>(std::move(store));
 }

@@ -28,7 +28,7 @@ class Stores {
   Result<content::s3::CredentialsOptions, std::string> find_credentials(const std::string& region);
 
   std::shared_ptr<IdentityCredentials> identity_;  // null: there is no store with a web identity
-  std::map<std::string, std::shared_ptr<content::s3::S3Store>> stores_;  // by URL and region
+  std::map<std::string, std::shared_ptr<content::s3::S3Store>> stores_;  // by URL and options
 };
 
 }  // namespace h2server::app

@@ -56,6 +56,8 @@ struct StoreSettings {
   std::string endpoint;
   std::string region;
   std::optional<content::s3::Style> style;
+  std::chrono::milliseconds hedge{
+      0};  // reads without an answer by then are sent twice; 0: none are
 };
 
 // A [[site]], or the one site of a configuration without any.

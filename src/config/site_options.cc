@@ -298,6 +298,10 @@ void add_store_options(std::vector<Option>& all) {
       [](const Target& t) -> auto& { return t.site.store.style; },
       std::vector<std::pair<std::string_view, Style>>{{"path", Style::path},
                                                       {"host", Style::host}})));
+  all.push_back(
+      of_store(duration({.key = "store-hedge",
+                         .help = "Ask the store twice if it has not answered by then; 0: never"},
+                        [](const Target& t) -> auto& { return t.site.store.hedge; })));
 }
 
 // A flag that selects a source of the certificate.

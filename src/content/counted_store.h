@@ -44,6 +44,17 @@ class StoreCounts {
     count(Operation::get, outcomes - 1).fetch_add(1, std::memory_order_relaxed);
   }
 
+  // Requests to a store that are beside the calls: those that were tried again, and those that were
+  // sent a second time because the first one took long; `won`: the second one was answered first.
+  void note_retry() noexcept { retries_.fetch_add(1, std::memory_order_relaxed); }
+  void note_hedge(bool won) noexcept {
+    (won ? hedges_won_ : hedges_lost_).fetch_add(1, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t retries() const noexcept { return load(retries_); }
+  [[nodiscard]] std::uint64_t hedges(bool won) const noexcept {
+    return load(won ? hedges_won_ : hedges_lost_);
+  }
+
   struct Row {
     std::string_view operation;
     std::string_view outcome;
@@ -66,6 +77,9 @@ class StoreCounts {
 
   std::array<std::array<Count, outcomes>, operations> counts_{};
   Count in_flight_{0};
+  Count retries_{0};
+  Count hedges_won_{0};
+  Count hedges_lost_{0};
 };
 
 class CountedStore final : public Store {

@@ -1,6 +1,7 @@
 // Sites whose files are in an object store.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@ s3-region = "eu-1"
 store = "s3://bucket/prefix"
 s3-endpoint = "http://127.0.0.1:9000"
 s3-style = "host"
+store-hedge = "200ms"
 [[site]]
 root = "www"
 )";
@@ -36,6 +38,7 @@ TEST_F(StoreConfigTest, Whole) {
   EXPECT_EQ(site.store.endpoint, "http://127.0.0.1:9000");
   EXPECT_EQ(site.store.region, "eu-1");
   EXPECT_EQ(site.store.style, Style::host);
+  EXPECT_EQ(site.store.hedge, std::chrono::milliseconds(200));
   EXPECT_EQ(site.root, "");
   EXPECT_FALSE(site.files.compress);
   EXPECT_EQ(parsed.configuration.sites.at(1).store.place, "");
@@ -49,6 +52,7 @@ TEST_F(StoreConfigTest, TakesThePlaceOfTheDefaultRoot) {
   EXPECT_EQ(site.store.place, "s3://bucket");
   EXPECT_EQ(site.root, "");
   EXPECT_FALSE(site.store.style);
+  EXPECT_EQ(site.store.hedge, std::chrono::milliseconds(0));
 }
 
 TEST_F(StoreConfigTest, EffectiveConfigurationMeansTheSame) {
@@ -71,6 +75,7 @@ TEST_F(StoreConfigTest, Problems) {
       {"s3-endpoint = \"http://a\"\n", "needs"},
       {"s3-region = \"a\"\n", "needs"},
       {"s3-style = \"path\"\n", "needs"},
+      {"store-hedge = \"1s\"\n", "needs"},
       {"store = \"s3://b\"\ns3-style = \"other\"\n", "unknown; allowed: path, host"},
       {"store = \"\"\n", "empty; leave it out"},
       {"store = \"https://b\"\n", "s3://BUCKET"},

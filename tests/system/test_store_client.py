@@ -304,3 +304,87 @@ def test_parts_have_the_checksum_of_the_whole(kind):
         assert algorithm == "crc32c" and "-" not in text
         assert get(server, "/files/large").body == LARGE
         assert corrupt(server) == 0
+
+
+# --- a store that is slow -----------------------------------------------------------------------
+
+
+class Held:
+    """A script for StubStore: the first requests for an object wait."""
+
+    def __init__(self, path, count=1):
+        self._path = f"/bucket/pre{path}"
+        self._left = count
+        self.release = threading.Event()
+
+    def __call__(self, request):
+        if request.path == self._path and self._left > 0:
+            self._left -= 1
+            self.release.wait()
+
+
+def hedges(server, won):
+    return scrape(server.folder / "admin.sock").value("h2server_store_hedges_total", won=won)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_second_request_wins(stub, method):
+    stub.put("pre/x", b"x")
+    held = stub.script = Held("/x")
+    with with_admin(stub, 'store-hedge = "50ms"') as server:
+        assert get(server, "/x", method=method).status == 200  # the first one has no answer yet
+        assert len(stub.seen(method, "pre/x")) == 2
+        held.release.set()
+        assert hedges(server, "true") == 1
+
+
+def test_no_second_request_by_default(stub):
+    stub.put("pre/x", b"x")
+    held = stub.script = Held("/x")
+    with with_admin(stub) as server:
+        answers = []
+        asking = threading.Thread(target=lambda: answers.append(get(server, "/x").status))
+        asking.start()
+        wait_until(lambda: len(stub.seen("GET", "pre/x")) == 1, "the request")
+        held.release.set()
+        asking.join()
+        assert answers == [200] and len(stub.seen("GET", "pre/x")) == 1
+
+
+def test_first_request_wins(stub):
+    stub.put("pre/x", b"x")
+    held = stub.script = Held("/x", 2)
+    with with_admin(stub, 'store-hedge = "50ms"') as server:
+        answers = []
+        asking = threading.Thread(target=lambda: answers.append(get(server, "/x").body))
+        asking.start()
+        wait_until(lambda: len(stub.seen("GET", "pre/x")) == 2, "both requests")
+        held.release.set()
+        asking.join()
+        assert answers == [b"x"]
+        assert hedges(server, "true") + hedges(server, "false") == 1
+
+
+def test_second_request_that_fails(stub):
+    """The first one is waited for."""
+    stub.put("pre/x", b"x")
+    held = Held("/x")
+
+    def script(request):
+        if len(stub.seen("GET", "pre/x")) == 2:
+            held.release.set()
+            return Reply(503)
+        return held(request)
+
+    stub.script = script
+    with with_admin(stub, 'store-hedge = "50ms"') as server:
+        assert get(server, "/x").body == b"x"
+        assert len(stub.seen("GET", "pre/x")) == 2
+
+
+def test_retries_are_counted(stub):
+    stub.put("pre/x", b"x")
+    stub.script = lambda request: Reply(500) if len(stub.requests) == 1 else None
+    with with_admin(stub) as server:
+        assert get(server, "/x").body == b"x"
+        assert scrape(server.folder / "admin.sock").value("h2server_store_retries_total") == 1

@@ -27,7 +27,10 @@ struct RetryLimits {
   std::chrono::milliseconds pause_max{1000};
   // A retry takes five, a success gives one back. So in an outage there are hardly more requests
   // than before it.
+  // A read that is asked for a second time takes ten: at most one of ten requests.
   int budget = 500;
+  // A GET or HEAD without an answer by then is sent once more; 0: none is.
+  std::chrono::milliseconds hedge_after{0};
   // A body that brings nothing for this time ends. A store that is restarted takes less.
   std::chrono::milliseconds stall_max{10'000};
   // For calls that write and have no time of their own.
@@ -78,7 +81,10 @@ class Requests {
   template <class T>
   Task<StoreResult<T>> retry(Attempt<T> attempt, Clock::time_point end);
   Task<StoreResult<WholeAnswer>> exchange_once(TransferRequest request);
-  bool take_retry() noexcept;
+  // Waits for the answer, and sends the request again if it takes long. What is not needed ends.
+  Task<StoreResult<OpenedTransfer>> first_answer(std::unique_ptr<Transfer> transfer,
+                                                 TransferRequest again);
+  bool take(int cost) noexcept;
   void note_success() noexcept;
 
   const RetryLimits retries_;

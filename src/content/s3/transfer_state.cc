@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/out_of_memory.h"
 #include "base/text.h"
 
@@ -124,9 +125,11 @@ void TransferState::finish_head() {
 }
 
 void TransferState::answer(Transfer::Outcome result) {
-  if (!outcome) return;
-  (*outcome)(Result<Transfer::Outcome>(std::in_place, std::move(result)));
-  outcome.reset();
+  if (destination.arrivals == nullptr) return;
+  const bool sent =
+      destination.arrivals->try_send({.outcome = std::move(result), .beside = destination.beside});
+  ASSERT(sent);  // it has room for both
+  destination.arrivals.reset();
 }
 
 // Returns false if there is no room.
@@ -152,7 +155,7 @@ bool TransferState::take_body(std::string_view bytes) {
 
 void TransferState::abandon() {
   abandoned = true;
-  outcome.reset();
+  destination.arrivals.reset();
   filling = std::string();
 }
 

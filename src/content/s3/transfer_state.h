@@ -18,7 +18,6 @@
 #include "content/s3/credentials.h"
 #include "content/s3/transfers.h"
 #include "h2server/channel.h"
-#include "h2server/completion.h"
 #include "h2server/store.h"
 
 namespace h2server::content::s3 {
@@ -34,9 +33,13 @@ struct FreeEasy {
 using Easy = std::unique_ptr<CURL, FreeEasy>;
 
 struct TransferState {
-  using Completed = Completer<Transfer::Outcome>;
+  // Where the answer arrives.
+  struct Destination {
+    std::shared_ptr<TransferArrivals> arrivals;  // with room; null: nowhere any more
+    bool beside = false;
+  };
 
-  TransferState(TransferLoop& maker, TransferRequest asked, Completed completer,
+  TransferState(TransferLoop& maker, TransferRequest asked, Destination goal,
                 const TransferLimits& bounds, bool shares)
       : loop(maker),
         request(std::move(asked)),
@@ -44,7 +47,7 @@ struct TransferState {
         pauses(!shares),
         pieces(pauses ? limits.pieces_max
                       : AnswerLimits::list_bytes_max / limits.piece_bytes + limits.pieces_max),
-        outcome(std::move(completer)) {}
+        destination(std::move(goal)) {}
 
   // For the thread.
   // Sets the handle up, but for its callbacks.
@@ -68,8 +71,8 @@ struct TransferState {
   std::optional<StoreError> broken;  // set before `pieces` are closed, and read afterwards
 
   // The thread's.
-  std::optional<Completed> outcome;  // until it is known
-  Easy easy;                         // until the transfer has ended
+  Destination destination;  // until the answer has arrived
+  Easy easy;                // until the transfer has ended
   Fields fields;
   AnswerHead head;
   std::size_t head_bytes = 0;

@@ -23,6 +23,7 @@
 #include "base/out_of_memory.h"
 #include "base/signals_blocked.h"
 #include "content/s3/transfer_state.h"
+#include "h2server/timing.h"
 
 namespace h2server::content::s3 {
 
@@ -303,11 +304,11 @@ void TransferLoop::end(TransferState& state, CURLcode result) {
     forget(state);
     return;
   }
-  if (error && state.outcome) {
+  if (error && state.destination.arrivals != nullptr) {
     fail(state, *std::move(error));
     return;
   }
-  if (state.outcome) {
+  if (state.destination.arrivals != nullptr) {
     state.answer(
         TransferAnswer{.head = std::move(state.head), .error_body = std::move(state.error_body)});
   }
@@ -369,10 +370,23 @@ Transfer::~Transfer() {
   if (state_ != nullptr) loop_.post(TransferLoop::Order::cancel, std::move(state_));
 }
 
-Task<Transfer::Outcome> Transfer::answer() {
-  Result<Outcome> outcome = co_await outcome_;
-  if (!outcome) co_return std::unexpected(stopped());  // ECANCELED; or the thread has ended
-  co_return *std::move(outcome);
+Task<TransferArrival> Transfer::answer() {
+  Result<TransferArrival> arrival = co_await arrivals_->receive();
+  if (arrival) co_return *std::move(arrival);
+  TransferArrival none{.outcome = std::unexpected(stopped())};  // ECANCELED
+  co_return none;
+}
+
+Task<std::optional<TransferArrival>> Transfer::answer_within(std::chrono::milliseconds time) {
+  Result<TransferArrival> arrival = co_await with_timeout(time, receive());
+  std::optional<TransferArrival> found;
+  if (arrival) found = *std::move(arrival);
+  co_return found;
+}
+
+Task<Result<TransferArrival>> Transfer::receive() {
+  Result<TransferArrival> arrival = co_await arrivals_->receive();
+  co_return arrival;
 }
 
 Task<StoreResult<std::string>> Transfer::read() {
@@ -400,15 +414,29 @@ Transfers::Transfers(TransfersOptions options)
 Transfers::~Transfers() { stop(); }
 
 StoreResult<std::unique_ptr<Transfer>> Transfers::begin(TransferRequest request) {
+  constexpr std::size_t transfers_max = 2;  // see begin_beside()
   TransferLoop& loop = may_share(request, own_->limits()) ? *shared_ : *own_;
+  return begin_at(loop, std::move(request), std::make_shared<TransferArrivals>(transfers_max),
+                  false);
+}
+
+StoreResult<std::unique_ptr<Transfer>> Transfers::begin_beside(const Transfer& other,
+                                                               TransferRequest request) {
+  return begin_at(*own_, std::move(request), other.arrivals_, true);
+}
+
+StoreResult<std::unique_ptr<Transfer>> Transfers::begin_at(
+    TransferLoop& loop, TransferRequest request, std::shared_ptr<TransferArrivals> arrivals,
+    bool beside) {
   const StoreResult<void> started = loop.start();
   if (!started) return std::unexpected(started.error());
   if (!loop.charge()) {
     return std::unexpected(StoreError{.kind = Kind::busy, .reason = "too many transfers"});
   }
-  auto transfer = std::make_unique<Transfer>(loop);
+  auto transfer = std::make_unique<Transfer>(loop, arrivals);
   transfer->state_ = std::make_shared<TransferState>(
-      loop, std::move(request), transfer->outcome_.completer(), loop.limits(), loop.shares());
+      loop, std::move(request), TransferState::Destination{std::move(arrivals), beside},
+      loop.limits(), loop.shares());
   if (loop.post(TransferLoop::Order::begin, transfer->state_)) return transfer;
   loop.discharge();
   return std::unexpected(stopped());

@@ -16,13 +16,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "content/s3/answers.h"
 #include "content/s3/credentials.h"
-#include "h2server/completion.h"
+#include "h2server/channel.h"
 #include "h2server/result.h"
 #include "h2server/store.h"
 #include "h2server/task.h"
@@ -77,27 +78,40 @@ struct TransferAnswer {
 class TransferLoop;
 struct TransferState;
 
+// Of one of two transfers that are awaited together.
+struct TransferArrival {
+  StoreResult<TransferAnswer> outcome;
+  bool beside = false;  // that of the second one
+};
+using TransferArrivals = Channel<TransferArrival>;
+
 // Of the worker that began it.
 class Transfer {
  public:
   using Outcome = StoreResult<TransferAnswer>;
 
-  explicit Transfer(TransferLoop& loop) : loop_(loop) {}
+  Transfer(TransferLoop& loop, std::shared_ptr<TransferArrivals> arrivals)
+      : loop_(loop), arrivals_(std::move(arrivals)) {}
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
   ~Transfer();  // cancels it
 
-  // Waits for the head of the response. Called once. Fails with Kind::stopped if the caller's token
-  // stops, and with Kind::failed if there is no response; another try may have more luck.
-  Task<Outcome> answer();
+  // Waits for the head of the response. Called once for each transfer. The outcome has
+  // Kind::stopped if the caller's token stops, and Kind::failed if there is no response; another
+  // try may have more luck.
+  Task<TransferArrival> answer();
+  // Returns nullopt if there is no answer within the time; then answer() waits on.
+  Task<std::optional<TransferArrival>> answer_within(std::chrono::milliseconds time);
   // Returns the next piece of a body with a status below 300; empty at its end. Called after
-  // answer(), and not again after an error, which has one of these kinds.
+  // an answer of this transfer, and not again after an error, which has one of these kinds.
   Task<StoreResult<std::string>> read();
 
  private:
   friend class Transfers;
+  Task<Result<TransferArrival>> receive();
+
   TransferLoop& loop_;
-  Completion<Outcome> outcome_;
+  const std::shared_ptr<TransferArrivals> arrivals_;
   std::shared_ptr<TransferState> state_;  // shared with the thread
 };
 
@@ -115,10 +129,18 @@ class Transfers {
   // On the thread of a worker. Fails with Kind::busy if too many of a kind are under way, and with
   // Kind::stopped after stop(). The result must not outlive this object.
   StoreResult<std::unique_ptr<Transfer>> begin(TransferRequest request);
+  // The same beside another one, on another connection: its answer arrives there, too. Once for
+  // each.
+  StoreResult<std::unique_ptr<Transfer>> begin_beside(const Transfer& other,
+                                                      TransferRequest request);
   // Ends all transfers and the threads.
   void stop() noexcept;
 
  private:
+  StoreResult<std::unique_ptr<Transfer>> begin_at(TransferLoop& loop, TransferRequest request,
+                                                  std::shared_ptr<TransferArrivals> arrivals,
+                                                  bool beside);
+
   std::unique_ptr<TransferLoop> own_;     // of transfers with a connection each
   std::unique_ptr<TransferLoop> shared_;  // of those that share some
 };

@@ -12,7 +12,14 @@ struct TransferState {};
 
 Transfer::~Transfer() { static_cast<void>(loop_); }
 
-Task<Transfer::Outcome> Transfer::answer() { co_return std::unexpected(StoreError()); }
+Task<TransferArrival> Transfer::answer() {
+  TransferArrival none{.outcome = std::unexpected(StoreError())};
+  co_return none;
+}
+
+Task<std::optional<TransferArrival>> Transfer::answer_within(std::chrono::milliseconds /*time*/) {
+  co_return std::nullopt;
+}
 
 Task<StoreResult<std::string>> Transfer::read() { co_return std::unexpected(StoreError()); }
 
@@ -24,6 +31,11 @@ Transfers::~Transfers() = default;
 
 StoreResult<std::unique_ptr<Transfer>> Transfers::begin(TransferRequest /*request*/) {
   return std::unexpected(StoreError{.reason = "this h2server was built without libcurl"});
+}
+
+StoreResult<std::unique_ptr<Transfer>> Transfers::begin_beside(const Transfer& /*other*/,
+                                                               TransferRequest request) {
+  return begin(std::move(request));
 }
 
 void Transfers::stop() noexcept {}

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -294,6 +295,61 @@ TEST(Transfers, RetriesFromABudget) {
   EXPECT_EQ(stub.requests().size(), 11u);
   site.get();  // none
   EXPECT_EQ(stub.requests().size(), 12u);
+}
+
+// --- a second request -------------------------------------------------------------------------
+
+S3StoreOptions hedged() {
+  S3StoreOptions soon = options();
+  soon.retries.hedge_after = milliseconds(1);
+  return soon;
+}
+
+TEST(Transfers, AsksTwiceWhatIsSlow) {
+  const std::string bytes = bytes_of(1'000'000);
+  StoreStub stub([&](const std::string& head, std::size_t number) {
+    return number == 0 ? Answer{.silent = true} : object(head, bytes);
+  });
+  Site site(stub, hedged());
+  const TestResponse response = site.get();
+  EXPECT_TRUE(response.complete);
+  EXPECT_TRUE(response.body == bytes);
+  // The first one ends; each had its own connection.
+  const auto counts = stub.wait_for([](const auto& now) { return now.left == 1; });
+  EXPECT_EQ(counts.connections, 2u);
+  EXPECT_TRUE(stub.requests().at(1).starts_with("GET /bucket/pre/a "));
+}
+
+TEST(Transfers, AsksTwiceForHeads) {
+  StoreStub stub(Answers{{.silent = true}, {.fields = {"ETag: " + tag}, .body = "four"}});
+  Site site(stub, hedged());
+  EXPECT_EQ(site.get("/head/a").body, "4 \"v1\"");
+}
+
+TEST(Transfers, AsksTwiceFromItsBudget) {
+  S3StoreOptions poor = hedged();
+  poor.retries.budget = 9;  // a second request takes ten
+  StoreStub stub(Answers{{.silent = true}});
+  Site site(stub, poor, {.time_max = milliseconds(300)});
+  EXPECT_EQ(site.get().body, "late: ");
+  EXPECT_EQ(stub.requests().size(), 1u);
+}
+
+// Neither answers: both end with their reader.
+TEST(Transfers, BothRequestsEndWithTheirReader) {
+  StoreStub stub([](const std::string& head, std::size_t) {
+    return head.contains("/pre/a ") ? Answer{.silent = true} : Answer{.status = 404};
+  });
+  Site site(stub, hedged());
+  {
+    const TestExchange exchange = site.open();
+    const auto asked = [&stub] {
+      return std::ranges::count_if(stub.requests(),
+                                   [](const auto& head) { return head.contains("/pre/a "); });
+    };
+    while (asked() < 2) site.get("/b");  // a request lets timers pass
+  }
+  stub.wait_for([](const auto& counts) { return counts.left >= 2; });
 }
 
 TEST(Transfers, GivesUpAtItsTime) {
