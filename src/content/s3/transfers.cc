@@ -270,9 +270,11 @@ void TransferLoop::resume(TransferState& state) {
   if (resumed != CURLE_OK) end(state, resumed);
 }
 
-// A stream that is reset may stall those beside it.
+// A stream that is reset may stall those beside it. One that waits for a connection has not begun.
 void TransferLoop::cancel(TransferState& state) {
-  if (shares_ && state.easy != nullptr) {
+  long sent = 0;  // bytes of the request's head
+  if (state.easy != nullptr) curl_easy_getinfo(state.easy.get(), CURLINFO_REQUEST_SIZE, &sent);
+  if (shares_ && sent > 0) {
     state.abandon();
     return;
   }
