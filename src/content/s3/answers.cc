@@ -106,11 +106,17 @@ ErrorText read_error(std::string_view body) {
 
 // What the parts of an object, or a body that was sent, are refused for.
 bool is_about_content(std::string_view code) noexcept {
-  constexpr std::array codes = {"BadDigest",        "EntityTooLarge",
-                                "EntityTooSmall",   "IncompleteBody",
-                                "InvalidDigest",    "InvalidPart",
-                                "InvalidPartOrder", "MalformedXML",
-                                "RequestTimeout",   "XAmzContentSHA256Mismatch"};
+  constexpr std::array codes = {"BadDigest",
+                                "EntityTooLarge",
+                                "EntityTooSmall",
+                                "IncompleteBody",
+                                "InvalidDigest",
+                                "InvalidPart",
+                                "InvalidPartOrder",
+                                "MalformedXML",
+                                "RequestTimeout",
+                                "XAmzContentSHA256Mismatch",
+                                "XAmzContentChecksumMismatch"};
   return std::ranges::find(codes, code) != codes.end();
 }
 

@@ -187,6 +187,7 @@ TEST(S3Writes, ErrorsHaveTheirKinds) {
       {error(412, "PreconditionFailed"), Kind::precondition},
       {error(409, "ConditionalRequestConflict"), Kind::precondition},
       {error(400, "BadDigest"), Kind::failed},
+      {error(400, "XAmzContentChecksumMismatch"), Kind::failed},
       {error(507, "XMinioStorageFull"), Kind::failed},
       {error(429, "TooManyRequests"), Kind::busy},
       {{.status = 200}, Kind::failed},  // no tag
