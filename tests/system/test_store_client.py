@@ -10,9 +10,10 @@ import pytest
 from support import http1
 from support.answer import Broken
 from support.contents import noise
+from support.identity_provider import IdentityProvider
 from support.metrics import scrape
 from support.protocols import PROTOCOLS, fetch
-from support.s3 import KEY_ID, SECRET, STORES, serving
+from support.s3 import KEY_ID, S3, SECRET, STORES, needs_s3, serving
 from support.stub_store import Reply, StubStore
 from support.tls_front import TlsFront, needs_haproxy
 from support.waiting import wait_until
@@ -154,6 +155,26 @@ def test_web_identity(identity, kind):
     form = asked(identity)[0].body.decode()
     assert "RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Freader" in form
     assert "WebIdentityToken=head.secretpayload.sign" in form
+
+
+@needs_s3
+def test_web_identity_of_minio(environment, tmp_path):
+    """Its STS knows the provider of the token, and the store the session token."""
+    environment.delenv("AWS_ACCESS_KEY_ID")
+    environment.delenv("AWS_SECRET_ACCESS_KEY")
+    with IdentityProvider(tmp_path) as provider, S3(provider.variables) as store:
+        store.put("pre/x", b"x")
+        (tmp_path / "token").write_text(provider.token())
+        environment.setenv("AWS_ROLE_ARN", provider.role)
+        environment.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "token"))
+        environment.setenv("AWS_ENDPOINT_URL", store.url)
+        with serving(store, "upload = true") as server:
+            assert get(server, "/x").body == b"x"
+            assert fetch(server, PROTOCOLS[0], "/files/new", "PUT", body=b"new").status == 201
+        (tmp_path / "token").write_text(provider.token()[:-8] + "AAAAAAAA")
+        with serving(store, quiet=False) as server:
+            assert get(server, "/x").status == 502
+            server.wait_for_message("no credentials for the web identity: status 400")
 
 
 def test_web_identity_is_renewed(identity, tmp_path):

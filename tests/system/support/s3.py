@@ -101,9 +101,11 @@ class Objects:
 
 
 class S3(Objects):
-    """with S3() as s3: a MinIO with one bucket, whose objects survive kill() and start()."""
+    """with S3() as s3: a MinIO with one bucket, whose objects survive kill() and start(). `variables`:
+    more of its environment."""
 
-    def __init__(self):
+    def __init__(self, variables=None):
+        self._more_variables = variables or {}
         self._folder = pathlib.Path(tempfile.mkdtemp(prefix="h2server-s3-"))
         self._address = f"127.0.0.1:{free_port()}"
         self._process = None
@@ -127,7 +129,7 @@ class S3(Objects):
         with open(self._folder / "log", "ab") as log:
             self._process = subprocess.Popen(
                 self._command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env={**os.environ, **self._variables})
+                env={**os.environ, **self._variables, **self._more_variables})
         ready = [tool("curl"), "-sf", "-o", "/dev/null", self.url + self._health]
         assert holds_within(lambda: subprocess.run(ready).returncode == 0, 20 * PATIENCE), \
             (self._folder / "log").read_text()
