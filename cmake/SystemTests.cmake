@@ -19,7 +19,7 @@ set(MATRIX_PAIRS
 # themselves, slow clients whose requests other tests make, too, and tests of what handlers, certificates
 # and pages say, which no pair changes.
 set(TESTS_WITHOUT_PAIR
-  access_log acme admin apt browser capacity churn cluster command_line completion compose config console counters
+  access_log acme acme_store admin apt browser capacity churn cluster command_line completion compose config console counters
   credentials disappearing doctor documentation error_log examples firefox grpc hangups instructions
   io_uring_refused kubernetes leaks link listeners listing manual media middleware prometheus proxy_protocol
   put_command redbot reload resets resumable schemes service_manager site sites snapshots start

@@ -54,14 +54,19 @@ Acme::Acme(AcmeOptions options, AcmeClient client, AcmeChallenges& challenges)
 
 Acme::~Acme() { stop(); }
 
+void Acme::open_session(std::string key_pem) {
+  session_.emplace(
+      AcmeSession::Options{
+          .directory = options_.directory, .email = options_.email, .key_pem = std::move(key_pem)},
+      client_.transport);
+}
+
 Result<void, std::string> Acme::start() {
   if (plans_.empty()) return {};
   Result<std::string, std::string> key = open_account_key(options_.folder);
   if (!key) return std::unexpected(std::move(key.error()));
-  session_.emplace(
-      AcmeSession::Options{
-          .directory = options_.directory, .email = options_.email, .key_pem = *std::move(key)},
-      client_.transport);
+  open_session(*key);
+  account_key_ = *std::move(key);
   // Sites without a certificate come first: questions about others may take long.
   for (Plan& plan : plans_) plan.due_s = find_issued(plan.site->files, plan.site->hosts) ? 1 : 0;
   Result<std::thread, std::string> thread = start_thread([this] { run(); });
@@ -78,6 +83,7 @@ void Acme::stop() noexcept {
   changed_.notify_one();
   if (!thread_.joinable()) return;
   client_.give_up();
+  if (options_.sharing.give_up) options_.sharing.give_up();
   thread_.join();
 }
 
@@ -93,11 +99,22 @@ bool Acme::wait(milliseconds time) {
 }
 
 void Acme::run() {
+  milliseconds pause_max = wait_max;
+  if (options_.sharing.store) {
+    Result<AcmeReplicas, std::string> replicas = AcmeReplicas::open(options_.sharing);
+    if (!replicas) {
+      base::log_error("acme: orders no certificates: {}", replicas.error());
+      return;
+    }
+    replicas_.emplace(*std::move(replicas));
+    pause_max = options_.sharing.challenges_pause;
+  }
   for (;;) {
+    if (replicas_) look_at_others();
     const auto next = std::ranges::min_element(plans_, {}, &Plan::due_s);
     const seconds left(next->due_s - options_.now_s());
     if (left > seconds(0)) {
-      if (!wait(std::min(left, wait_max))) return;
+      if (!wait(std::min<milliseconds>(left, pause_max))) return;
       continue;
     }
     if (stopping()) return;
@@ -156,7 +173,17 @@ std::optional<seconds> Acme::take_advice(Plan& plan, const IssuedCertificate& is
 }
 
 void Acme::renew(Plan& plan, const std::optional<IssuedCertificate>& issued) {
+  if (replicas_) {
+    const Result<bool, std::string> begun = begin_turn(plan);
+    if (!begun) put_off(plan, issued, {begun.error()});
+    if (!begun || !*begun) return;
+  }
   const Result<void, AcmeFailure> obtained = obtain(*plan.site, name_of(issued));
+  if (replicas_) {
+    // If the store does not take the new pair now, it does at another exchange.
+    if (obtained) static_cast<void>(exchange(plan));
+    replicas_->end_turn();
+  }
   if (!obtained) {
     put_off(plan, issued, obtained.error());
     return;
@@ -176,24 +203,13 @@ void Acme::renew(Plan& plan, const std::optional<IssuedCertificate>& issued) {
 
 Result<void, AcmeFailure> Acme::obtain(const AcmeSite& site, const std::string& replaces) {
   const net::SigningKey key = net::SigningKey::make();  // RFC 8555, 11.1: not the account's
-  const AcmeChallenges::Kind kind = options_.challenge;
-  const AcmeOrderHooks hooks{.provide =
-                                 [this, kind](const std::string& host, const std::string& token,
-                                              const std::string& key_authorization) {
-                                   challenges_.provide(kind, host, token, key_authorization);
-                                 },
-                             .withdraw =
-                                 [this, kind](const std::string& host, const std::string& token) {
-                                   challenges_.withdraw(kind, host, token);
-                                 },
-                             .wait = [this](milliseconds time) { return wait(time); }};
   const Result<std::string, AcmeFailure> chain =
       order_certificate(*session_,
                         {.hosts = site.hosts,
-                         .challenge = name_of(kind),
+                         .challenge = name_of(options_.challenge),
                          .csr = net::make_certificate_request(key, site.hosts),
                          .replaces = replaces},
-                        hooks);
+                        hooks());
   if (!chain) return std::unexpected(chain.error());
   const Result<void, std::string> good =
       net::check_issued(*chain, key, site.hosts, options_.now_s());
@@ -204,6 +220,21 @@ Result<void, AcmeFailure> Acme::obtain(const AcmeSite& site, const std::string& 
   const Result<void, std::string> kept = keep_issued(site.files, *chain, key.pem());
   if (!kept) return std::unexpected(AcmeFailure{kept.error()});
   return {};
+}
+
+AcmeOrderHooks Acme::hooks() {
+  const AcmeChallenges::Kind kind = options_.challenge;
+  return {.provide =
+              [this, kind](const std::string& host, const std::string& token,
+                           const std::string& key_authorization) {
+                challenges_.provide(kind, host, token, key_authorization);
+                if (replicas_) replicas_->provide(host, token, key_authorization);
+              },
+          .withdraw = [this, kind](
+                          const std::string& host,
+                          const std::string& token) { challenges_.withdraw(kind, host, token); },
+          .settle = [this] { return settle(); },
+          .wait = [this](milliseconds time) { return wait_in_turn(time); }};
 }
 
 void Acme::put_off(Plan& plan, const std::optional<IssuedCertificate>& issued,
@@ -217,6 +248,93 @@ void Acme::put_off(Plan& plan, const std::optional<IssuedCertificate>& issued,
       "acme: no certificate for {}: {}; next try {}{}", fmt::join(plan.site->hosts, ", "),
       failure.reason, shown(plan.due_s),
       issued ? fmt::format("; the present one is valid until {}", shown(issued->end_s)) : "");
+}
+
+// --- several servers
+// ------------------------------------------------------------------------------
+
+void Acme::look_at_others() {
+  const Result<void, std::string> looked = replicas_->look(challenges_, options_.challenge);
+  note(looked ? std::string() : looked.error());
+  const auto now = std::chrono::steady_clock::now();
+  if (!looked || now < exchange_due_) return;
+  exchange_due_ = now + options_.sharing.pairs_pause;
+  for (Plan& plan : plans_) {
+    if (!stopping()) static_cast<void>(exchange(plan));
+  }
+}
+
+// Returns true if the site has a new pair; the next step looks at it.
+Result<bool, std::string> Acme::exchange(Plan& plan) {
+  Result<bool, std::string> changed = replicas_->exchange(*plan.site, options_.now_s());
+  note(changed ? std::string() : changed.error());
+  if (!changed || !*changed) return changed;
+  const std::int64_t now_s = options_.now_s();
+  plan = {.site = plan.site, .due_s = now_s, .obtained_s = now_s};
+  base::log_info("acme: {} has the certificate that another server got",
+                 fmt::join(plan.site->hosts, ", "));
+  options_.changed();
+  return changed;
+}
+
+// Returns false if no order is to be made now.
+Result<bool, std::string> Acme::begin_turn(Plan& plan) {
+  Result<bool, std::string> begun = replicas_->begin_turn();
+  if (!begun) return begun;
+  if (!*begun) {
+    constexpr std::int64_t others_turn_s = 10;
+    plan.due_s = options_.now_s() + others_turn_s;
+    return false;
+  }
+  const Result<bool, std::string> changed = exchange(plan);
+  Result<void, std::string> settled;
+  if (changed && !*changed) settled = settle_account();
+  if (changed && !*changed && settled) return true;
+  replicas_->end_turn();
+  if (!changed) return std::unexpected(changed.error());
+  if (!settled) return std::unexpected(std::move(settled.error()));
+  return false;
+}
+
+Result<void, std::string> Acme::settle_account() {
+  if (account_key_.empty()) return {};
+  Result<std::string, std::string> key = replicas_->share_account_key(account_key_);
+  if (!key) return std::unexpected(std::move(key.error()));
+  if (*key != account_key_) open_session(*std::move(key));
+  account_key_.clear();
+  return {};
+}
+
+// Others have looked twice by then.
+Result<void, std::string> Acme::settle() {
+  if (!replicas_) return {};
+  Result<void, std::string> published = replicas_->publish();
+  if (published && !wait_in_turn(2 * options_.sharing.challenges_pause)) {
+    return std::unexpected("the server stops");
+  }
+  return published;
+}
+
+// Returns false if the thread must end.
+bool Acme::wait_in_turn(milliseconds time) {
+  constexpr milliseconds step(5'000);
+  while (replicas_ && time > step) {
+    if (!wait(step)) return false;
+    replicas_->keep_turn();
+    time -= step;
+  }
+  return wait(time);
+}
+
+// Logs when the store fails, and when it works again. Empty: it works.
+void Acme::note(const std::string& failure) {
+  if (stopping() || failure.empty() == store_failure_.empty()) return;
+  if (failure.empty()) {
+    base::log_info("acme-store works again");
+  } else {
+    base::log_error("acme: no certificates are shared for now: {}", failure);
+  }
+  store_failure_ = failure;
 }
 
 }  // namespace h2server::app

@@ -2,8 +2,9 @@
 // authority suggests (RFC 9773) or two thirds of their validity are over.
 //
 // It has a thread of its own, which looks after one site at a time. A failure costs nothing but
-// time: what is in use stays, and the next try comes after a growing pause. The challenges must
-// outlive it. External account binding (RFC 8555, 7.3.4), dns-01, and thereby names with wildcards,
+// time: what is in use stays, and the next try comes after a growing pause. With a store to share,
+// the certificate that one server gets is that of all (AcmeReplicas). The challenges must outlive
+// it. External account binding (RFC 8555, 7.3.4), dns-01, and thereby names with wildcards,
 // are not supported.
 #pragma once
 
@@ -19,16 +20,12 @@
 
 #include "app/acme_challenges.h"
 #include "app/acme_order.h"
+#include "app/acme_replicas.h"
 #include "app/acme_session.h"
 #include "app/acme_store.h"
 #include "base/clock.h"
 
 namespace h2server::app {
-
-struct AcmeSite {
-  std::vector<std::string> hosts;  // at least one, names of the DNS in lower case
-  AcmeFiles files;
-};
 
 struct AcmeOptions {
   std::string directory;  // URL
@@ -36,6 +33,7 @@ struct AcmeOptions {
   std::string folder;  // acme_folder(): where the account's key is
   AcmeChallenges::Kind challenge = AcmeChallenges::Kind::tls_alpn;
   std::vector<AcmeSite> sites;
+  AcmeSharing sharing = {};
   // Called on the thread when the files of a site are new. Must not call stop().
   std::function<void()> changed;
   std::function<std::int64_t()> now_s = base::unix_seconds;  // since 1970
@@ -68,7 +66,7 @@ class Acme {
     std::optional<RenewalWindow> window = {};  // of the authority
     std::int64_t renewal_s = 0;
     std::int64_t due_s = 0;       // of the next step
-    std::int64_t obtained_s = 0;  // when this thread got it; 0: another run did
+    std::int64_t obtained_s = 0;  // when this thread got it, also by the store; 0: another run did
     unsigned failures = 0;        // in a row
   };
 
@@ -77,6 +75,15 @@ class Acme {
   void look_again(Plan& plan, const IssuedCertificate& issued);
   std::optional<std::chrono::seconds> take_advice(Plan& plan, const IssuedCertificate& issued);
   void renew(Plan& plan, const std::optional<IssuedCertificate>& issued);
+  void look_at_others();
+  Result<bool, std::string> exchange(Plan& plan);
+  Result<bool, std::string> begin_turn(Plan& plan);
+  Result<void, std::string> settle_account();
+  void open_session(std::string key_pem);
+  AcmeOrderHooks hooks();
+  Result<void, std::string> settle();
+  bool wait_in_turn(std::chrono::milliseconds time);
+  void note(const std::string& failure);
   Result<void, AcmeFailure> obtain(const AcmeSite& site, const std::string& replaces);
   void put_off(Plan& plan, const std::optional<IssuedCertificate>& issued,
                const AcmeFailure& failure);
@@ -88,7 +95,11 @@ class Acme {
   AcmeChallenges& challenges_;
   std::optional<AcmeSession> session_;  // from start() on
   std::vector<Plan> plans_;
-  std::mutex mutex_;  // guards the next two
+  std::string account_key_;               // of this server; empty once that of all is used
+  std::optional<AcmeReplicas> replicas_;  // of the thread
+  std::string store_failure_;             // the last one, until the store works again
+  std::chrono::steady_clock::time_point exchange_due_{};  // of all pairs
+  std::mutex mutex_;                                      // guards the next two
   std::condition_variable changed_;
   bool stopping_ = false;
   std::thread thread_;

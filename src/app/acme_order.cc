@@ -53,7 +53,8 @@ class Order {
   Answer<AcmeOrder> advance(const AcmeOrder& order);
   Answer<void> authorize(const AcmeOrder& order);
   Answer<AcmeAuthorization> read_authorization(const std::string& url);
-  Answer<bool> start(const std::string& url);
+  Answer<AcmeChallenge> provide(const AcmeAuthorization& authorization);
+  Answer<void> start(const std::vector<AcmeChallenge>& challenges);
   Answer<void> await(const std::string& url);
   Answer<void> pause();
 
@@ -149,13 +150,20 @@ Order::Answer<AcmeOrder> Order::advance(const AcmeOrder& order) {
 
 // The authority looks at all hosts at the same time.
 Order::Answer<void> Order::authorize(const AcmeOrder& order) {
-  std::vector<std::string> started;
+  std::vector<std::string> open;
+  std::vector<AcmeChallenge> challenges;
   for (const std::string& url : order.authorizations) {
-    const Answer<bool> begun = start(url);
-    if (!begun) return std::unexpected(begun.error());
-    if (*begun) started.push_back(url);
+    const Answer<AcmeAuthorization> authorization = read_authorization(url);
+    if (!authorization) return std::unexpected(authorization.error());
+    if (authorization->status == AcmeStatus::valid) continue;  // it knows that the host is ours
+    const Answer<AcmeChallenge> challenge = provide(*authorization);
+    if (!challenge) return std::unexpected(challenge.error());
+    open.push_back(url);
+    challenges.push_back(*challenge);
   }
-  for (const std::string& url : started) {
+  Answer<void> started = start(challenges);
+  if (!started) return started;
+  for (const std::string& url : open) {
     Answer<void> done = await(url);
     if (!done) return done;
   }
@@ -171,28 +179,35 @@ Order::Answer<AcmeAuthorization> Order::read_authorization(const std::string& ur
   return *std::move(authorization);
 }
 
-// Returns false if the authority knows already that the host is ours.
-Order::Answer<bool> Order::start(const std::string& url) {
-  const Answer<AcmeAuthorization> authorization = read_authorization(url);
-  if (!authorization) return std::unexpected(authorization.error());
-  if (authorization->status == AcmeStatus::valid) return false;
-  const std::string& host = authorization->host;
+// Answers the challenge from now on.
+Order::Answer<AcmeChallenge> Order::provide(const AcmeAuthorization& authorization) {
+  const std::string& host = authorization.host;
   // A host that was not ordered must not get an answer.
   if (std::ranges::find(request_.hosts, host) == request_.hosts.end()) {
     return std::unexpected(AcmeFailure{"the authority asks for a host that was not ordered"});
   }
   const auto challenge =
-      std::ranges::find(authorization->challenges, request_.challenge, &AcmeChallenge::type);
-  if (challenge == authorization->challenges.end() || !is_base64url(challenge->token)) {
+      std::ranges::find(authorization.challenges, request_.challenge, &AcmeChallenge::type);
+  if (challenge == authorization.challenges.end() || !is_base64url(challenge->token)) {
     return std::unexpected(
         AcmeFailure{fmt::format("the authority offers no {} for {}", request_.challenge, host)});
   }
   provided_.emplace_back(host, challenge->token);
   hooks_.provide(host, challenge->token, session_.key_authorization(challenge->token));
-  if (challenge->status != AcmeStatus::pending) return true;  // it was asked to look before
-  const Answer<AcmeResponse> begun = session_.post(challenge->url, "{}");
-  if (!begun) return std::unexpected(begun.error());
-  return true;
+  return *challenge;
+}
+
+// Has the authority look.
+Order::Answer<void> Order::start(const std::vector<AcmeChallenge>& challenges) {
+  if (challenges.empty()) return {};
+  Result<void, std::string> settled = hooks_.settle();
+  if (!settled) return std::unexpected(AcmeFailure{std::move(settled.error())});
+  for (const AcmeChallenge& challenge : challenges) {
+    if (challenge.status != AcmeStatus::pending) continue;  // it was asked to look before
+    const Answer<AcmeResponse> begun = session_.post(challenge.url, "{}");
+    if (!begun) return std::unexpected(begun.error());
+  }
+  return {};
 }
 
 // RFC 8555, 7.1.6: the states of an authorization.

@@ -19,6 +19,9 @@ struct AcmeOrderHooks {
                      const std::string& key_authorization)>
       provide;
   std::function<void(const std::string& host, const std::string& token)> withdraw;
+  // Returns when all that was provided is answered, whichever server the authority reaches. The
+  // error says why it is not.
+  std::function<Result<void, std::string>()> settle;
   // Waits. Returns false if the order must be left.
   std::function<bool(std::chrono::milliseconds time)> wait;
 };

@@ -5,7 +5,11 @@
 #include <string_view>
 #include <utility>
 
+#include "app/acme_replicas.h"
 #include "app/state_directory.h"
+#include "app/stores.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "h2server/request.h"
 #include "h2server/response.h"
 
@@ -14,6 +18,23 @@ namespace h2server::app {
 namespace {
 
 constexpr std::string_view challenge_path = "/.well-known/acme-challenge/";
+
+// A server that others have got a certificate for serves it from its start. One that has a
+// certificate itself starts without the store.
+Result<void, std::string> fetch_shared(const config::Configuration& configuration,
+                                       const AcmeSite& site) {
+  Result<AcmeSharing, std::string> sharing = open_sharing(configuration);
+  if (!sharing) return std::unexpected("acme: " + sharing.error());
+  if (sharing->store == nullptr) return {};
+  Result<AcmeReplicas, std::string> replicas = AcmeReplicas::open(*std::move(sharing));
+  if (!replicas) return std::unexpected("acme: " + replicas.error());
+  const Result<bool, std::string> fetched = replicas->exchange(site, base::unix_seconds());
+  if (fetched) return {};
+  if (!find_issued(site.files, site.hosts)) return std::unexpected("acme: " + fetched.error());
+  base::log_warning("acme: {}; {} starts with the certificate that is here", fetched.error(),
+                    site.hosts.front());
+  return {};
+}
 
 }  // namespace
 
@@ -25,7 +46,22 @@ Result<AcmeFiles, std::string> prepare_acme_site(const config::Configuration& co
       acme_files(acme_folder(*state, configuration.acme.directory), site.hosts.front());
   Result<void, std::string> prepared = prepare_acme_files(files);
   if (!prepared) return std::unexpected(std::move(prepared.error()));
+  prepared = fetch_shared(configuration, {.hosts = site.hosts, .files = files});
+  if (!prepared) return std::unexpected(std::move(prepared.error()));
   return files;
+}
+
+Result<AcmeSharing, std::string> open_sharing(const config::Configuration& configuration) {
+  const config::AcmeSettings& acme = configuration.acme;
+  if (acme.store.empty()) return AcmeSharing();
+  const auto stores = std::make_shared<Stores>();  // of its own: give_up() ends all of its calls
+  config::StoreSettings settings;
+  settings.place = acme.store;
+  Result<std::shared_ptr<Store>, std::string> store = stores->open(settings);
+  if (!store) return std::unexpected("can't use acme-store: " + store.error());
+  return AcmeSharing{.store = *std::move(store),
+                     .prefix = acme_name(acme.directory) + '/',
+                     .give_up = [stores] { stores->stop(); }};
 }
 
 std::optional<AcmeOptions> acme_options(const config::Configuration& configuration,

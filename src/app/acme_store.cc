@@ -61,7 +61,7 @@ Result<void, std::string> set_aside(const std::string& file) {
 
 }  // namespace
 
-std::string acme_folder(const std::string& state_directory, std::string_view directory_url) {
+std::string acme_name(std::string_view directory_url) {
   const std::size_t scheme = directory_url.find("://");
   std::string_view authority = directory_url.substr(scheme == directory_url.npos ? 0 : scheme + 3);
   authority = authority.substr(0, authority.find_first_of("/?#"));
@@ -70,7 +70,11 @@ std::string acme_folder(const std::string& state_directory, std::string_view dir
     const bool plain = base::is_alphanumeric(c) || c == '-' || (c == '.' && !name.empty());
     name += plain ? base::to_lower(c) : '_';
   }
-  return state_directory + "/acme/" + name;
+  return name;
+}
+
+std::string acme_folder(const std::string& state_directory, std::string_view directory_url) {
+  return state_directory + "/acme/" + acme_name(directory_url);
 }
 
 AcmeFiles acme_files(const std::string& folder, const std::string& first_host) {

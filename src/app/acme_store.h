@@ -17,8 +17,11 @@
 
 namespace h2server::app {
 
-// Returns the folder for what an authority has to do with: STATE/acme/HOST, with "_PORT" if its URL
+// Returns the name of an authority in folders and stores: the host of its URL, with "_PORT" if that
 // has a port.
+std::string acme_name(std::string_view directory_url);
+
+// Returns the folder for what an authority has to do with: STATE/acme/NAME.
 std::string acme_folder(const std::string& state_directory, std::string_view directory_url);
 
 struct AcmeFiles {

@@ -152,6 +152,9 @@ void Generation::begin_acme() {
     if (!loaded) base::log_error("acme: can't use a new certificate: {}", loaded.error());
   });
   if (!options) return;
+  Result<AcmeSharing, std::string> sharing = open_sharing(configuration_);
+  if (!sharing) return base::log_error("acme: orders no certificates: {}", sharing.error());
+  options->sharing = *std::move(sharing);
   acme_.emplace(*std::move(options), make_acme_client(configuration_.acme.ca_file),
                 surroundings_.acme_challenges);
   const Result<void, std::string> started = acme_->start();

@@ -262,7 +262,8 @@ void Assembly::check_acme(const Given& given, const Site& site) {
 
 void Assembly::check_acme_effect(const Given& given) {
   if (std::ranges::any_of(result_.sites, &Site::acme)) return;
-  for (const std::string_view key : {"acme-directory", "acme-email", "acme-ca", "acme-challenge"}) {
+  for (const std::string_view key :
+       {"acme-directory", "acme-email", "acme-ca", "acme-challenge", "acme-store"}) {
     const Assignment* const found = given.find(key);
     if (found == nullptr) continue;
     problems_.add(found->place, fmt::format("{} has no effect: no [[site]] has acme = true", key));

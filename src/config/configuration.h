@@ -138,6 +138,7 @@ struct AcmeSettings {
   std::string email;    // of the account; may be empty
   std::string ca_file;  // who signs the directory's certificate; empty: any public authority
   bool http_challenge = false;  // http-01 instead of tls-alpn-01
+  std::string store;            // "s3://BUCKET/PREFIX" that all servers share; empty: none
 };
 
 struct AdminSettings {

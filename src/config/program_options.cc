@@ -10,6 +10,7 @@
 
 #include "config/option_makers.h"
 #include "config/rules.h"
+#include "content/s3/location.h"
 #include "server/scheme.h"
 
 namespace h2server::config {
@@ -275,6 +276,21 @@ Option make_acme_email() {
   return row;
 }
 
+Option make_acme_store() {
+  Option row = text({.key = "acme-store",
+                     .value = "s3://BUCKET/PREFIX",
+                     .help = "Where several servers share certificates and their keys"},
+                    [](const Target& t) -> auto& { return t.program.acme.store; });
+  row.set = [](const Target& t, const std::string& text) -> Read<void> {
+    const auto location =
+        content::s3::make_location({.place = text, .endpoint = "http://localhost"});
+    if (!location) return std::unexpected(location.error());
+    t.program.acme.store = text;
+    return {};
+  };
+  return row;
+}
+
 void add_acme_options(std::vector<Option>& all) {
   all.push_back(of_acme(make_acme_directory()));
   all.push_back(of_acme(make_acme_email()));
@@ -288,6 +304,7 @@ void add_acme_options(std::vector<Option>& all) {
        .help = "How to prove that hosts are yours: tls-alpn-01 (port 443) or http-01 (80)"},
       [](const Target& t) -> auto& { return t.program.acme.http_challenge; },
       Names<bool>{{"tls-alpn-01", false}, {"http-01", true}})));
+  all.push_back(of_acme(make_acme_store()));
 }
 
 // The option's values are read by the configuration's reader, which opens the files.

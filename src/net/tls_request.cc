@@ -207,6 +207,14 @@ Result<void, std::string> check_issued(const std::string& pem, const SigningKey&
   return {};
 }
 
+bool is_newer(const std::string& one, const std::string& other) {
+  const std::vector<Certificate> first = parse_certificates(one);
+  const std::vector<Certificate> second = parse_certificates(other);
+  if (first.empty() || second.empty()) return !first.empty();
+  return ASN1_TIME_compare(X509_get0_notBefore(first.front().get()),
+                           X509_get0_notBefore(second.front().get())) > 0;
+}
+
 std::optional<CertificateId> read_certificate_id(const std::string& certificate_file) {
   const std::vector<Certificate> chain = read_certificates(certificate_file);
   if (chain.empty()) return std::nullopt;

@@ -56,6 +56,10 @@ TlsChallenges::Pair make_challenge(const std::string& host, const Sha256Digest& 
 Result<void, std::string> check_issued(const std::string& pem, const SigningKey& key,
                                        std::span<const std::string> hosts, std::int64_t now_s);
 
+// Returns true if the validity of one begins later than that of the other, each by its first PEM
+// certificate; also if only one has a certificate.
+bool is_newer(const std::string& one, const std::string& other);
+
 // What a renewal is asked about by (RFC 9773, 4.1), as bytes.
 struct CertificateId {
   std::string authority_key;  // keyIdentifier of authorityKeyIdentifier

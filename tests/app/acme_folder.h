@@ -36,9 +36,11 @@ class AcmeFolder {
   std::string path_;
 };
 
-// A certificate as an authority would issue it, and its key, in PEM.
+// A certificate as an authority would issue it, and its key, in PEM. Its validity began `age_days`
+// ago.
 struct IssuedPair {
-  explicit IssuedPair(const std::vector<std::string>& hosts, long valid_days = 90) {
+  explicit IssuedPair(const std::vector<std::string>& hosts, long valid_days = 90,
+                      long age_days = 0) {
     const net::Key ca_key = net::make_key();
     const net::Certificate ca = net::issue({.name = "authority of a test",
                                             .valid_days = 365,
@@ -53,6 +55,8 @@ struct IssuedPair {
                     .extensions = {{NID_subject_alt_name, names},
                                    {NID_authority_key_identifier, "keyid:always"}}},
                    own.get(), ca.get(), ca_key.get());
+    X509_gmtime_adj(X509_getm_notBefore(issued.get()), -age_days * 24 * 3600);
+    EXPECT_GT(X509_sign(issued.get(), ca_key.get(), EVP_sha256()), 0);
     chain = net::pem_of(issued.get());
     key = net::pem_of(own.get());
   }

@@ -48,6 +48,7 @@ class AcmeOrders : public testing::Test {
   std::vector<std::string> log_;  // of hooks
   std::vector<milliseconds> waits_;
   bool goes_on_ = true;
+  bool settles_ = true;
   const AcmeOrderHooks hooks_{
       .provide =
           [this](const std::string& host, const std::string& token, const std::string& proof) {
@@ -58,6 +59,11 @@ class AcmeOrders : public testing::Test {
           [this](const std::string& host, const std::string& token) {
             log_.push_back("withdraw " + host + ' ' + token);
           },
+      .settle = [this]() -> Result<void, std::string> {
+        log_.push_back("settle");
+        if (!settles_) return std::unexpected("the store failed");
+        return {};
+      },
       .wait =
           [this](milliseconds time) {
             waits_.push_back(time);
@@ -74,7 +80,8 @@ TEST_F(AcmeOrders, Whole) {
             "GET /directory, HEAD /nonce, POST /account, POST /order, POST /authorization/a.test, "
             "POST /challenge/a.test, POST /authorization/a.test, POST /order/1, POST /finalize, "
             "POST /order/1, POST /certificate");
-  EXPECT_EQ(log_, (std::vector<std::string>{"provide a.test token-1", "withdraw a.test token-1"}));
+  EXPECT_EQ(log_, (std::vector<std::string>{"provide a.test token-1", "settle",
+                                            "withdraw a.test token-1"}));
   const auto received = authority_.received();
   EXPECT_EQ(received[2].payload, R"({"termsOfServiceAgreed":true,"contact":["mailto:a@ca.test"]})");
   EXPECT_EQ(received[3].payload, R"({"identifiers":[{"type":"dns","value":"a.test"}]})");
@@ -87,8 +94,19 @@ TEST_F(AcmeOrders, AllHostsAtOnce) {
   const auto chain = run();
   ASSERT_TRUE(chain) << chain.error().reason;
   EXPECT_EQ(log_, (std::vector<std::string>{"provide a.test token-1", "provide b.test token-1",
-                                            "provide c.test token-1", "withdraw a.test token-1",
-                                            "withdraw b.test token-1", "withdraw c.test token-1"}));
+                                            "provide c.test token-1", "settle",
+                                            "withdraw a.test token-1", "withdraw b.test token-1",
+                                            "withdraw c.test token-1"}));
+}
+
+// No server but this one would answer.
+TEST_F(AcmeOrders, TheAuthorityLooksAtNothingThatIsNotSettled) {
+  settles_ = false;
+  const auto chain = run();
+  ASSERT_FALSE(chain);
+  EXPECT_EQ(chain.error().reason, "the store failed");
+  EXPECT_EQ(authority_.count("POST /challenge/a.test"), 0u);
+  EXPECT_EQ(log_.back(), "withdraw a.test token-1");
 }
 
 TEST_F(AcmeOrders, SecondOneKeepsTheAccount) {

@@ -21,6 +21,7 @@ acme-directory = "https://ca.test/directory"
 acme-email = "me@a.test"
 acme-ca = "ca.pem"
 acme-challenge = "http-01"
+acme-store = "s3://certificates/all"
 [[listener]]
 port = 443
 [[listener]]
@@ -50,6 +51,7 @@ TEST_F(AcmeConfigTest, Whole) {
   EXPECT_EQ(acme.email, "me@a.test");
   EXPECT_EQ(acme.ca_file, "ca.pem");
   EXPECT_TRUE(acme.http_challenge);
+  EXPECT_EQ(acme.store, "s3://certificates/all");
   EXPECT_TRUE(parsed.configuration.sites.at(0).acme);
   EXPECT_FALSE(parsed.configuration.sites.at(1).acme);
 }
@@ -87,6 +89,8 @@ TEST_F(AcmeConfigTest, Refuses) {
        "site.toml:5: acme does not work with --scheme process-per-connection"},
       {"acme-email = \"me@a.test\"\n[[site]]\nroot = \"www\"",
        "site.toml:1: acme-email has no effect: no [[site]] has acme = true"},
+      {"acme-store = \"s3://certificates\"\n[[site]]\nroot = \"www\"",
+       "site.toml:1: acme-store has no effect: no [[site]] has acme = true"},
       {"acme-challenge = \"dns-01\"\n[[site]]\nhost = \"a.test\"\nroot = \"www\"\nacme = true",
        "site.toml:1: acme-challenge = \"dns-01\": unknown; allowed: tls-alpn-01, http-01"},
       {"acme-directory = \"http://ca.test/\"\n[[site]]\nhost = \"a.test\"\nroot = \"www\"\nacme = "
