@@ -23,8 +23,10 @@ constexpr std::chrono::seconds turn{60};
 constexpr std::chrono::minutes challenge_max{10};
 
 std::string failure(const std::string& key, const StoreError& error) {
-  return fmt::format("acme-store: {}: {}", key,
-                     error.reason.empty() ? "no answer in time" : error.reason);
+  std::string_view reason = error.reason;
+  if (reason.empty())
+    reason = error.kind == ErrorKind::late ? "no answer in time" : "it is refused";
+  return fmt::format("acme-store: {}: {}", key, reason);
 }
 
 struct Pair {

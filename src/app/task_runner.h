@@ -13,7 +13,7 @@
 #include "h2server/store.h"
 #include "h2server/task.h"
 #include "h2server/task_group.h"
-#include "io/engine.h"
+#include "io/epoll_engine.h"
 
 namespace h2server::app {
 
@@ -28,6 +28,7 @@ class TaskRunner {
     std::optional<StoreResult<T>> result;
     io::Engine* const before = io::Engine::current();
     io::Engine::set_current(engine_.get());
+    engine_->turn();  // its clock stood still since the task before
     {
       TaskGroup group;
       group.start(finish(std::move(task), result, *engine_));
@@ -38,7 +39,7 @@ class TaskRunner {
   }
 
  private:
-  explicit TaskRunner(std::unique_ptr<io::Engine> engine) : engine_(std::move(engine)) {}
+  explicit TaskRunner(std::unique_ptr<io::EpollEngine> engine) : engine_(std::move(engine)) {}
 
   template <class T>
   static Task<void> finish(Task<StoreResult<T>> task, std::optional<StoreResult<T>>& result,
@@ -51,7 +52,7 @@ class TaskRunner {
     engine.stop();
   }
 
-  std::unique_ptr<io::Engine> engine_;
+  std::unique_ptr<io::EpollEngine> engine_;
 };
 
 }  // namespace h2server::app

@@ -93,10 +93,10 @@ TEST_F(AcmeOrders, AllHostsAtOnce) {
   request_.hosts = {"a.test", "b.test", "c.test"};
   const auto chain = run();
   ASSERT_TRUE(chain) << chain.error().reason;
-  EXPECT_EQ(log_, (std::vector<std::string>{"provide a.test token-1", "provide b.test token-1",
-                                            "provide c.test token-1", "settle",
-                                            "withdraw a.test token-1", "withdraw b.test token-1",
-                                            "withdraw c.test token-1"}));
+  EXPECT_EQ(log_,
+            (std::vector<std::string>{"provide a.test token-1", "provide b.test token-1",
+                                      "provide c.test token-1", "settle", "withdraw a.test token-1",
+                                      "withdraw b.test token-1", "withdraw c.test token-1"}));
 }
 
 // No server but this one would answer.
