@@ -259,6 +259,14 @@ void Cache::answer_waiters(const CacheKey& key, const Entry& entry, CacheIndex& 
   for (Waiter* const waiter : waiters) CacheIndex::resume(*waiter);
 }
 
+void Cache::forget(const Folder& folder, std::string_view path) {
+  std::vector<Entry> dropped;
+  const std::lock_guard lock(mutex_);
+  const auto found = places_.find({&folder, path});
+  if (found != places_.end()) drop(found->second);
+  dropped = take_dropped();
+}
+
 void Cache::forget(const Folder& folder) {
   std::vector<Entry> dropped;
   const std::lock_guard lock(mutex_);
@@ -399,6 +407,21 @@ Task<Cache::Loaded> Cache::load_once(io::Engine* engine, const Folder& folder,
   loaded.lookup = {Lookup::Kind::file,
                    folder.make_file(std::move(content), path, base::unix_seconds())};
   co_return loaded;
+}
+
+Task<FileRef> Cache::refresh(io::Engine* engine, const Folder& folder, std::string path,
+                             FileRef file, std::int64_t now_ms) {
+  Kept kept;
+  {
+    std::vector<Entry> dropped;
+    const std::lock_guard lock(mutex_);
+    kept = kept_for({&folder, path}, now_ms);
+    dropped = take_dropped();
+  }
+  if (kept.file != file || kept.snapshots_bytes_max == 0) co_return file;
+  const int descriptor = file->content().descriptor();
+  FileRef snapshot = co_await take_snapshot(engine, std::move(kept), descriptor);
+  co_return snapshot != nullptr ? std::move(snapshot) : std::move(file);
 }
 
 // Returns null if there is no snapshot to be had; the mapped file serves as well.

@@ -85,6 +85,11 @@ class Cache {
   Entry keep(Entry entry);
   // Makes this thread keep a descriptor with which it can open a file when there is no other left.
   static void take_spare_descriptor();
+  void forget(const Folder& folder, std::string_view path);
+  // Returns what to keep of a mapped file that was found unchanged: a snapshot, if the file has
+  // been asked for again since the check before and one may be taken; otherwise the file.
+  Task<FileRef> refresh(io::Engine* engine, const Folder& folder, std::string path, FileRef file,
+                        std::int64_t now_ms);
   // Drops all entries of a folder that is about to be destroyed.
   void forget(const Folder& folder);
 

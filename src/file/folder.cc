@@ -74,6 +74,16 @@ Lookup Folder::keep(std::string path, Lookup lookup, std::int64_t checked_ms) co
   return entry->lookup;
 }
 
+Task<FileRef> Folder::refresh(std::string path, FileRef file, std::int64_t now_ms) const {
+  ASSERT(!directory_.valid());
+  return cache_.refresh(io::Engine::current(), *this, std::move(path), std::move(file), now_ms);
+}
+
+void Folder::forget(std::string_view path) const {
+  ASSERT(!directory_.valid());
+  cache_.forget(*this, path);
+}
+
 Task<Lookup> Folder::find(std::string path) const {
   ASSERT(directory_.valid());
   const Cache::Entry entry =

@@ -58,6 +58,11 @@ class Folder {
   // Keeps a lookup that was true at `checked_ms`, of base::monotonic_ms(). Returns the one to use,
   // which is that of a later check if there is one. Without a directory only.
   Lookup keep(std::string path, Lookup lookup, std::int64_t checked_ms) const;
+  // Returns what to keep of a mapped file that is kept and was found unchanged at `now_ms`: that,
+  // or a snapshot of it. Without a directory only.
+  [[nodiscard]] Task<FileRef> refresh(std::string path, FileRef file, std::int64_t now_ms) const;
+  // Drops what is kept of the path. Without a directory only.
+  void forget(std::string_view path) const;
 
   // These need a directory.
 
