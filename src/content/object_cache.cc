@@ -5,10 +5,14 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "content/disk_counts.h"
+#include "content/disk_fill.h"
+#include "file/calls.h"
 #include "file/content.h"
 #include "h2server/response.h"
 #include "h2server/stop.h"
 #include "http/file_head.h"
+#include "io/engine.h"
 
 namespace h2server::content {
 
@@ -75,12 +79,23 @@ CopyBudget& ObjectCache::budget_of_process() {
 }
 
 ObjectCache::ObjectCache(std::shared_ptr<Store> store, http::MediaTypesRef types,
-                         const ObjectCacheLimits& limits, file::Cache& cache, CopyBudget& budget)
+                         const ObjectCacheLimits& limits, file::Cache& cache, CopyBudget& budget,
+                         DiskPlace disk)
     : store_(std::move(store)),
       types_(std::move(types)),
       limits_(limits),
       folder_(limits.fresh_ms, cache),
-      budget_(budget) {}
+      budget_(budget),
+      disk_(std::move(disk)) {
+  if (disk_.cache == nullptr) return;
+  disk_.cache->on_drop(this, [this, front = disk_.name_of("")](const std::string& name) {
+    if (name.starts_with(front)) folder_.forget(std::string_view(name).substr(front.size()));
+  });
+}
+
+ObjectCache::~ObjectCache() {
+  if (disk_.cache != nullptr) disk_.cache->on_drop(this, nullptr);
+}
 
 // --- one request for many -----------------------------------------------------------------------
 
@@ -112,7 +127,11 @@ class ObjectCache::Turn {
 
 void ObjectCache::make(Plan& plan, const std::string& key, Load load) {
   const std::lock_guard lock(mutex_);
-  const std::optional<file::Folder::Kept> kept = folder_.kept(key);
+  std::optional<file::Folder::Kept> kept = folder_.kept(key);
+  // Somebody has written to the file of an object.
+  const bool damaged =
+      kept && kept->lookup.file != nullptr && !kept->lookup.file->content().unchanged();
+  if (damaged) kept.reset();
   const std::int64_t age_ms = kept ? kept->age_ms : 0;
   const bool is_unkept = kept && kept->lookup.kind == Lookup::Kind::unkept;
   if (kept && age_ms < (is_unkept ? limits_.unkept_ms : limits_.fresh_ms)) {
@@ -120,7 +139,7 @@ void ObjectCache::make(Plan& plan, const std::string& key, Load load) {
     return;
   }
   const FileRef stale = kept ? kept->lookup.file : nullptr;
-  if (load == Load::no && stale == nullptr) {
+  if (load == Load::no && stale == nullptr && !is_on_disk(key)) {
     plan.kept = Lookup{.kind = Lookup::Kind::unkept, .file = {}};
     return;
   }
@@ -147,8 +166,9 @@ Task<ObjectCache::Outcome> ObjectCache::look(std::string key, Load load,
     if (plan.own != nullptr) {
       Turn turn(*this, key, plan.own);
       const std::int64_t now_ms = plan.own->began_ms;
-      Task<Outcome> asking = key.ends_with('/') ? ask_for_folder(key, now_ms)
-                                                : ask(key, now_ms, std::move(plan.stale), opened);
+      Task<Outcome> asking = key.ends_with('/')
+                                 ? ask_for_folder(key, now_ms)
+                                 : ask({key, load, now_ms, std::move(plan.stale)}, opened);
       Outcome outcome = co_await asking;
       turn.outcome = outcome;
       co_return outcome;
@@ -181,33 +201,79 @@ Task<bool> ObjectCache::is_folder(std::string key) {
 
 // --- asking the store ---------------------------------------------------------------------------
 
-Task<ObjectCache::Outcome> ObjectCache::ask(std::string key, std::int64_t now_ms, FileRef stale,
+Task<ObjectCache::Outcome> ObjectCache::ask(Question question,
                                             std::optional<OpenedObject>& opened) {
-  GetOptions options;
-  if (stale != nullptr) options.conditions.if_none_match = stale->etag();
-  StoreResult<OpenedObject> answer = co_await store_->get(key, options);
-  if (stale != nullptr && !answer && answer.error().kind == Kind::not_modified) {
-    if (is_same(answer.error().info, *stale)) {
-      co_return folder_.keep(std::move(key), {Lookup::Kind::file, std::move(stale)}, now_ms);
-    }
-    options.conditions = {};
-    StoreResult<OpenedObject> whole = co_await store_->get(key, std::move(options));
-    answer = std::move(whole);
+  const std::string key = question.key;
+  if (question.stale == nullptr) question.stale = co_await open_on_disk(key);
+  bool is_current = false;
+  StoreResult<OpenedObject> answer = co_await compare(question, is_current);
+  const DiskObject* const object = is_current ? DiskObject::of(*question.stale) : nullptr;
+  if (is_current && object == nullptr) {
+    co_return folder_.keep(key, {Lookup::Kind::file, std::move(question.stale)}, question.now_ms);
   }
+  if (is_current) {
+    co_await note_use(key);
+    FileRef file = std::move(question.stale);
+    if (object->checked()) file = co_await folder_.refresh(key, file, question.now_ms);
+    co_return keep_on_disk(key, std::move(file), question.now_ms);
+  }
+  const bool changed = answer || answer.error().kind == Kind::absent;
+  if (changed) co_await remove_from_disk(key);
   if (!answer && answer.error().kind == Kind::absent) {
-    co_return folder_.keep(std::move(key), {Lookup::Kind::absent, {}}, now_ms);
+    co_return folder_.keep(key, {Lookup::Kind::absent, {}}, question.now_ms);
   }
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   StoreResult<FileRef> file = co_await take(key, *answer);
   if (!file) co_return std::unexpected(std::move(file.error()));
   if (*file != nullptr) {
-    co_return folder_.keep(std::move(key), {Lookup::Kind::file, *std::move(file)}, now_ms);
+    co_return folder_.keep(key, {Lookup::Kind::file, *std::move(file)}, question.now_ms);
   }
-  const bool too_large = answer->info.size > limits_.object_bytes_max;
-  opened = *std::move(answer);
+  Lookup unkept = co_await keep_large(std::move(question), *std::move(answer), opened);
+  co_return unkept;
+}
+
+// Asks whether the store still has what is kept. Returns the object if it has another one.
+Task<StoreResult<OpenedObject>> ObjectCache::compare(Question& question, bool& is_current) {
+  const FileRef& stale = question.stale;
+  GetOptions options;
+  if (stale != nullptr) options.conditions.if_none_match = stale->etag();
+  StoreResult<OpenedObject> answer = co_await store_->get(question.key, options);
+  if (stale == nullptr || answer || answer.error().kind != Kind::not_modified) co_return answer;
+  is_current = is_same(answer.error().info, *stale);
+  if (is_current) co_return answer;
+  options.conditions = {};
+  StoreResult<OpenedObject> whole = co_await store_->get(question.key, std::move(options));
+  co_return whole;
+}
+
+Task<Lookup> ObjectCache::keep_large(Question question, OpenedObject answer,
+                                     std::optional<OpenedObject>& opened) {
+  const bool too_large = answer.info.size > limits_.object_bytes_max;
+  const bool wanted = too_large && disk_.cache != nullptr && disk_.cache->wants(answer.info);
   Lookup unkept{Lookup::Kind::unkept, {}};
-  if (!too_large) co_return unkept;  // the next request may find room
-  co_return folder_.keep(std::move(key), std::move(unkept), now_ms);
+  if (wanted && question.load == Load::yes) {
+    ++DiskCounts::of_process().misses;
+    auto work = [&] {
+      return DiskFill::begin(disk_.cache, disk_.name_of(question.key), answer.info);
+    };
+    std::optional<std::unique_ptr<DiskFill>> fill =
+        co_await file::run_waiting(io::Engine::current(), std::move(work));
+    if (fill && *fill != nullptr) {
+      FillingBody::Filled filled = [this, key = question.key,
+                                    now_ms = question.now_ms](DiskCache::Opened object) {
+        const ObjectInfo& info = object.object->info();
+        FileRef file = make_file(key, info, std::move(object.content), std::move(object.object));
+        static_cast<void>(keep_on_disk(key, std::move(file), now_ms));
+      };
+      answer.body = std::make_unique<FillingBody>(std::move(answer.body), *std::move(fill),
+                                                  std::move(filled));
+    }
+  }
+  // What is asked for by a part only is not read as a whole.
+  if (question.load == Load::yes) opened = std::move(answer);
+  // The next request may find room, or the object on the disk.
+  if (!too_large || wanted) co_return unkept;
+  co_return folder_.keep(std::move(question.key), std::move(unkept), question.now_ms);
 }
 
 Task<StoreResult<FileRef>> ObjectCache::take(const std::string& key, OpenedObject& opened) {
@@ -225,16 +291,22 @@ Task<StoreResult<FileRef>> ObjectCache::take(const std::string& key, OpenedObjec
   if (!read) co_return std::unexpected(std::move(read.error()));
   const file::FileVersion version{.size = size, .modified_s = info.modified_s};
   auto content = std::make_unique<const file::Content>(version, std::move(bytes));
+  co_return make_file(key, info, std::move(content), std::move(charge));
+}
+
+FileRef ObjectCache::make_file(std::string_view key, const ObjectInfo& info,
+                               std::unique_ptr<const file::Content> content,
+                               std::unique_ptr<FileExtension> extension) const {
   const std::string_view type =
       info.content_type.empty() ? types_->of(key) : std::string_view(info.content_type);
-  const http::ObjectHead head{.size = size,
+  const http::ObjectHead head{.size = info.size,
                               .etag = info.etag,
                               .modified_s = info.modified_s,
                               .type = type,
                               .fields = info.fields};
-  co_return std::make_shared<const File>(
+  return std::make_shared<const File>(
       std::move(content), std::make_unique<const http::FileHead>(head, base::unix_seconds()),
-      std::move(charge));
+      std::move(extension));
 }
 
 // A store has no folders, but it has keys that begin with their names.
@@ -246,6 +318,43 @@ Task<ObjectCache::Outcome> ObjectCache::ask_for_folder(std::string key, std::int
   Lookup lookup{any ? Lookup::Kind::directory : Lookup::Kind::absent, {}};
   if (limits_.fresh_ms <= 0) co_return lookup;
   co_return folder_.keep(std::move(key), std::move(lookup), now_ms);
+}
+
+// --- the disk -----------------------------------------------------------------------------------
+
+Lookup ObjectCache::keep_on_disk(const std::string& key, FileRef file, std::int64_t now_ms) {
+  Lookup kept = folder_.keep(key, {Lookup::Kind::file, std::move(file)}, now_ms);
+  // Removed meanwhile: whoever keeps it open keeps its space.
+  if (!is_on_disk(key)) folder_.forget(key);
+  return kept;
+}
+
+Task<FileRef> ObjectCache::open_on_disk(std::string key) {
+  if (!is_on_disk(key)) co_return nullptr;
+  auto work = [&] { return disk_.cache->open_object(disk_.name_of(key)); };
+  auto opened = co_await file::run_waiting(io::Engine::current(), std::move(work));
+  if (!opened || !*opened) co_return nullptr;
+  DiskCache::Opened& object = **opened;
+  const ObjectInfo& info = object.object->info();
+  co_return make_file(key, info, std::move(object.content), std::move(object.object));
+}
+
+Task<void> ObjectCache::note_use(std::string key) {
+  if (!disk_.cache->note_use(disk_.name_of(key))) co_return;
+  auto work = [&] {
+    disk_.cache->touch(disk_.name_of(key));
+    return true;
+  };
+  static_cast<void>(co_await file::run_waiting(io::Engine::current(), std::move(work)));
+}
+
+Task<void> ObjectCache::remove_from_disk(std::string key) {
+  if (!is_on_disk(key)) co_return;
+  auto work = [&] {
+    disk_.cache->remove(disk_.name_of(key));
+    return true;
+  };
+  static_cast<void>(co_await file::run_waiting(io::Engine::current(), std::move(work)));
 }
 
 }  // namespace h2server::content

@@ -1,4 +1,5 @@
-// ObjectCache: small objects of a store, kept in memory for many requests.
+// ObjectCache: objects of a store, kept for many requests: small ones in memory, larger ones in
+// files of a DiskCache, if there is one.
 //
 // They are files of the process's file cache, in a folder without a directory, so a hit costs what
 // a file from a disk costs. What is older than `fresh_ms` is compared with the store by its tag.
@@ -18,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "content/disk_cache.h"
 #include "content/encoded_copies.h"
 #include "file/folder.h"
 #include "h2server/completion.h"
@@ -36,17 +38,21 @@ struct ObjectCacheLimits {
   // A request does not take the result of one that began longer before: it may have read an object
   // that has changed since.
   std::int64_t share_ms = 1000;
-  // How long it is remembered that an object is too large. It is then asked for as the client asks.
+  // How long it is remembered that an object is too large, also for the disk. It is then asked for
+  // as the client asks.
   std::int64_t unkept_ms = 60'000;
 };
 
 class ObjectCache {
  public:
   // `types` are for objects whose store knows none. `budget` is for the bytes of all objects, also
-  // those that are only being sent.
+  // those that are only being sent. `disk` may be nowhere.
   ObjectCache(std::shared_ptr<Store> store, http::MediaTypesRef types,
               const ObjectCacheLimits& limits = {}, file::Cache& cache = file::Cache::of_process(),
-              CopyBudget& budget = budget_of_process());
+              CopyBudget& budget = budget_of_process(), DiskPlace disk = {});
+  ObjectCache(const ObjectCache&) = delete;
+  ObjectCache& operator=(const ObjectCache&) = delete;
+  ~ObjectCache();
 
   // Returns what is kept and fresh: a file, `absent`, `unkept`; of a key that ends in "/",
   // `directory` or `absent`. Does not ask the store.
@@ -56,8 +62,9 @@ class ObjectCache {
 
   enum class Load : bool { no, yes };
   struct Found {
-    FileRef file = {};                        // null: the object is not kept
-    std::optional<OpenedObject> opened = {};  // the whole object, for the caller to send
+    FileRef file = {};  // null: the object is not kept
+    // The whole object, for the caller to send. Reading it may put it on the disk.
+    std::optional<OpenedObject> opened = {};
   };
   // Without a file and an opened object, the caller asks the store itself. With `no`, only what is
   // kept already is compared with the store and returned.
@@ -88,19 +95,42 @@ class ObjectCache {
   void make(Plan& plan, const std::string& key, Load load);
   // Does it. An object that is not kept may be put into `opened`.
   Task<Outcome> look(std::string key, Load load, std::optional<OpenedObject>& opened);
-  // These ask the store, and keep what they find out, which is true at `now_ms`.
-  Task<Outcome> ask(std::string key, std::int64_t now_ms, FileRef stale,
-                    std::optional<OpenedObject>& opened);
+  // What a request that has the turn asks the store for.
+  struct Question {
+    std::string key;
+    Load load;
+    std::int64_t now_ms;  // what the store says is true then
+    FileRef stale;        // what is kept; null: nothing
+  };
+  // These ask the store, and keep what they find out.
+  Task<Outcome> ask(Question question, std::optional<OpenedObject>& opened);
+  Task<StoreResult<OpenedObject>> compare(Question& question, bool& is_current);
   Task<Outcome> ask_for_folder(std::string key, std::int64_t now_ms);
+  // Decides about a whole object that is not kept in memory.
+  Task<Lookup> keep_large(Question question, OpenedObject answer,
+                          std::optional<OpenedObject>& opened);
   // Returns null if the object is not to be kept. Throws std::invalid_argument for fields that
   // can't be sent.
   Task<StoreResult<FileRef>> take(const std::string& key, OpenedObject& opened);
+  FileRef make_file(std::string_view key, const ObjectInfo& info,
+                    std::unique_ptr<const file::Content> content,
+                    std::unique_ptr<FileExtension> extension) const;
+  // Keeps a file of the disk. Returns what to use.
+  Lookup keep_on_disk(const std::string& key, FileRef file, std::int64_t now_ms);
+  [[nodiscard]] bool is_on_disk(const std::string& key) const {
+    return disk_.cache != nullptr && disk_.cache->has(disk_.name_of(key));
+  }
+  // These await the disk.
+  Task<FileRef> open_on_disk(std::string key);
+  Task<void> note_use(std::string key);
+  Task<void> remove_from_disk(std::string key);
 
   const std::shared_ptr<Store> store_;
   const http::MediaTypesRef types_;
   const ObjectCacheLimits limits_;
   const file::Folder folder_;
   CopyBudget& budget_;
+  const DiskPlace disk_;
   std::mutex mutex_;  // for all below
   std::map<std::string, std::shared_ptr<Job>, std::less<>> jobs_;
 };

@@ -13,6 +13,8 @@
 
 #include "base/text.h"
 #include "content/attachment.h"
+#include "content/checked_body.h"
+#include "content/disk_counts.h"
 #include "content/file_requests.h"
 #include "content/listing_page.h"
 #include "content/object_cache.h"
@@ -137,12 +139,15 @@ StoreResult<Response> failed(std::string_view reason) {
 // Shared by all workers.
 class StoreFiles {
  public:
-  StoreFiles(std::shared_ptr<Store> store, const FilesOptions& options, http::MediaTypesRef types)
+  StoreFiles(std::shared_ptr<Store> store, const FilesOptions& options, http::MediaTypesRef types,
+             DiskPlace disk)
       : store_(std::move(store)),
         options_(options),
         types_(std::move(types)),
+        disk_(std::move(disk)),
         listings_(store_, options.hidden),
-        objects_(store_, types_, {.fresh_ms = options.fresh.count()}) {}
+        objects_(store_, types_, {.fresh_ms = options.fresh.count()}, file::Cache::of_process(),
+                 ObjectCache::budget_of_process(), disk_) {}
 
   // Returns nullopt if the answer needs the store.
   std::optional<Response> attempt(Request& request) const;
@@ -158,12 +163,17 @@ class StoreFiles {
   Task<StoreResult<OpenedObject>> open(const Request& request, std::string key,
                                        const http::ConditionalFields& fields);
   [[nodiscard]] bool is_refused(std::string_view path) const;
-  [[nodiscard]] Response answer(const Request& request, const std::string& key,
+  [[nodiscard]] Response kept_answer(const Request& request, std::string_view key,
+                                     FileRef file) const;
+  [[nodiscard]] Response unchecked_answer(const Request& request, std::string_view key,
+                                          const DiskObject& object, FileRef file) const;
+  [[nodiscard]] Response answer(const Request& request, std::string_view key,
                                 const http::ConditionalFields& fields, OpenedObject opened) const;
 
   const std::shared_ptr<Store> store_;
   const FilesOptions options_;
   const http::MediaTypesRef types_;
+  const DiskPlace disk_;
   StoreListings listings_;
   ObjectCache objects_;
 };
@@ -181,13 +191,35 @@ bool StoreFiles::is_refused(std::string_view path) const {
   return options_.hidden ? has_own_name(path) : is_hidden(path);
 }
 
-// Returns the response with an object from memory.
-Response kept_answer(const Request& request, std::string_view key, FileRef file) {
+// Returns the response with an object from memory or from the disk.
+Response StoreFiles::kept_answer(const Request& request, std::string_view key, FileRef file) const {
+  if (const DiskObject* const object = DiskObject::of(*file)) {
+    DiskCounts::of_process().hits.fetch_add(1, std::memory_order_relaxed);
+    if (!object->checked()) return unchecked_answer(request, key, *object, std::move(file));
+  }
   Response response = request.reply_ok_with_file(std::move(file));
   if (response.status() < 300 && asks_for_download(request)) {
     response.replace("Content-Disposition", attachment(key.substr(key.rfind('/') + 1)));
   }
   return response;
+}
+
+// Of a file that an earlier process has written.
+Response StoreFiles::unchecked_answer(const Request& request, std::string_view key,
+                                      const DiskObject& object, FileRef file) const {
+  const http::ConditionalFields fields = http::find_conditional_fields(request.head().fields);
+  const ObjectInfo& info = object.info();
+  const http::RangeChoice choice = range_of(request, fields, info);
+  const bool partial = choice.verdict == http::RangeVerdict::partial;
+  const http::ByteRange range = partial ? choice.range : http::ByteRange{0, info.size};
+  OpenedObject opened{.info = info, .first = range.first, .count = range.count};
+  CheckedBody::Source source{.disk = disk_,
+                             .store = store_,
+                             .key = std::string(key),
+                             .file = std::move(file),
+                             .budget = ObjectCache::budget_of_process()};
+  opened.body = std::make_unique<CheckedBody>(std::move(source), range.first, range.count);
+  return answer(request, key, fields, std::move(opened));
 }
 
 std::optional<Response> StoreFiles::attempt(Request& request) const {
@@ -237,7 +269,7 @@ Task<StoreResult<OpenedObject>> StoreFiles::open(const Request& request, std::st
   co_return whole;
 }
 
-Response StoreFiles::answer(const Request& request, const std::string& key,
+Response StoreFiles::answer(const Request& request, std::string_view key,
                             const http::ConditionalFields& fields, OpenedObject opened) const {
   const ObjectInfo& info = opened.info;
   switch (evaluate(request, fields, info)) {
@@ -358,8 +390,9 @@ Task<Response> StoreFiles::serve(Request& request) {
 }  // namespace
 
 Handler store_files(std::shared_ptr<Store> store, const FilesOptions& options,
-                    http::MediaTypesRef types) {
-  const auto files = std::make_shared<StoreFiles>(std::move(store), options, std::move(types));
+                    http::MediaTypesRef types, DiskPlace disk) {
+  const auto files =
+      std::make_shared<StoreFiles>(std::move(store), options, std::move(types), std::move(disk));
   Handler::Attempt attempt = [files](Request& request) { return files->attempt(request); };
   return {std::move(attempt), [files](Request& request) { return files->serve(request); }};
 }

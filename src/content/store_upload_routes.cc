@@ -18,13 +18,13 @@ using Kind = StoreError::Kind;
 
 class StorePages {
  public:
-  StorePages(StoreUploadsRef uploads, UploadPages pages)
+  StorePages(StoreUploadsRef uploads, UploadPages pages, DiskPlace disk)
       : uploads_(std::move(uploads)),
         pages_(std::move(pages)),
         // Aliases share the ownership of `uploads_`.
         store_(uploads_, &uploads_->store()),
         listings_(store_, false),
-        files_(store_files(store_, FilesOptions{.index = {}}, pages_.types)) {}
+        files_(store_files(store_, FilesOptions{.index = {}}, pages_.types, std::move(disk))) {}
 
   Task<Response> serve(Request& request) {
     std::string path(request.param("path"));
@@ -74,8 +74,8 @@ class StorePages {
 }  // namespace
 
 // The handler owns the pages, and outlives what it answers.
-Handler store_upload_pages(StoreUploadsRef uploads, UploadPages pages) {
-  auto shared = std::make_shared<StorePages>(std::move(uploads), std::move(pages));
+Handler store_upload_pages(StoreUploadsRef uploads, UploadPages pages, DiskPlace disk) {
+  auto shared = std::make_shared<StorePages>(std::move(uploads), std::move(pages), std::move(disk));
   return Handler([shared = std::move(shared)](Request& request) { return shared->serve(request); });
 }
 

@@ -2,6 +2,9 @@
 // uploads is in upload_routes.h and raw_upload.h.
 #pragma once
 
+#include <memory>
+
+#include "content/disk_cache.h"
 #include "content/store_uploads.h"
 #include "content/upload_page.h"
 #include "h2server/handler.h"
@@ -9,7 +12,7 @@
 namespace h2server::content {
 
 // For GET of `base` and of "base/{path...}": pages of folders, and the files, which browsers do not
-// run as part of this site.
-Handler store_upload_pages(StoreUploadsRef uploads, UploadPages pages);
+// run as part of this site. `disk` is as for store_files().
+Handler store_upload_pages(StoreUploadsRef uploads, UploadPages pages, DiskPlace disk = {});
 
 }  // namespace h2server::content
