@@ -23,7 +23,7 @@ set(TESTS_WITHOUT_PAIR
   credentials disappearing doctor documentation error_log examples firefox grpc hangups instructions
   io_uring_refused kubernetes leaks link listeners listing manual media middleware prometheus proxy_protocol
   put_command redbot reload resets resumable schemes service_manager site sites snapshots start
-  status_page store store_client store_contract store_instructions store_resumable store_uploads tls_python top traces trailers
+  status_page store store_cache store_client store_contract store_instructions store_resumable store_uploads tls_python top traces trailers
   trust tus upgrade upload_access upload_chaos upload_hook upload_page uppy webdav webdav_changes workloads)
 set(CHURN_CONNECTIONS 20000)
 set(HTTP2_TESTS clients h2spec large lifecycle put static uploads)

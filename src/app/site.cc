@@ -287,24 +287,36 @@ Result<void, Stop> add_uploads_of(const config::Site& site, const file::Folder* 
   return add_uploads(site, root, types, upload_parts(adding), routes);
 }
 
-Result<void, Stop> add_store(const config::Site& site, Adding& adding, Routes& routes) {
-  Result<std::shared_ptr<Store>, std::string> store = adding.parts.stores.open(site.store);
+Result<OpenedStore, Stop> open_store(const config::StoreSettings& settings, Stores& stores) {
+  Result<std::shared_ptr<Store>, std::string> store = stores.open(settings);
   if (!store) {
     return std::unexpected(
-        Stop{wrong_use, fmt::format("can't use --store {}: {}", site.store.place, store.error())});
+        Stop{wrong_use, fmt::format("can't use --store {}: {}", settings.place, store.error())});
   }
+  OpenedStore opened{.store = *std::move(store), .copies = {}};
+  if (settings.cache_directory.empty()) return opened;
+  Result<content::DiskPlace, int> copies = stores.open_copies(settings);
+  if (!copies) {
+    return std::unexpected(
+        unusable("write to", settings.cache_directory, copies.error(), "--store-cache"));
+  }
+  opened.copies = *std::move(copies);
+  return opened;
+}
+
+Result<void, Stop> add_store(const config::Site& site, Adding& adding, Routes& routes) {
+  Result<OpenedStore, Stop> store = open_store(site.store, adding.parts.stores);
+  if (!store) return std::unexpected(store.error());
   const http::MediaTypesRef types = adding.types.of(site.files);
-  routes.get("/{path...}", content::store_files(*std::move(store), site.files, types));
+  routes.get("/{path...}", content::store_files(std::move(store->store), site.files, types,
+                                                std::move(store->copies)));
   if (!site.uploads_to_store) return add_uploads_of(site, nullptr, types, adding, routes);
   // So that a file has the same path in the area and in the store, and never comes without what
   // keeps browsers from running it as a part of the site.
   config::StoreSettings below = site.store;
   below.place = store_upload_place(site);
-  store = adding.parts.stores.open(below);
-  if (!store) {
-    return std::unexpected(
-        Stop{wrong_use, fmt::format("can't use --store {}: {}", below.place, store.error())});
-  }
+  store = open_store(below, adding.parts.stores);
+  if (!store) return std::unexpected(store.error());
   return add_store_uploads(site, *std::move(store), types, upload_parts(adding), routes);
 }
 

@@ -1,19 +1,45 @@
 #include "app/store_metrics.h"
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "content/counted_store.h"
+#include "content/disk_counts.h"
 #include "observe/open_metrics.h"
 
 namespace h2server::app {
 
+namespace {
+
+using enum observe::OpenMetricsWriter::Type;
+
+void add_cache(observe::OpenMetricsWriter& writer, const content::DiskCounts::Directory& kept) {
+  const content::DiskCounts& counts = content::DiskCounts::of_process();
+  writer.family("h2server_store_cache_requests", counter, "",
+                "Responses from copies of objects, and objects that had no copy.");
+  writer.sample({{"result", "hit"}}, counts.hits.load());
+  writer.sample({{"result", "miss"}}, counts.misses.load());
+  writer.family("h2server_store_cache_evictions", counter, "", "Copies that have made room.");
+  writer.sample({}, counts.evictions.load());
+  writer.family("h2server_store_cache_failures", counter, "",
+                "Failures of the disk, and damaged copies.");
+  writer.sample({}, counts.failures.load());
+  writer.family("h2server_store_cache_objects", gauge, "", "Copies of objects.");
+  writer.sample({}, kept.objects);
+  writer.family("h2server_store_cache_bytes", gauge, "bytes", "Content of the copies.");
+  writer.sample({}, kept.bytes);
+}
+
+}  // namespace
+
 std::string with_store_metrics(std::string metrics) {
-  using enum observe::OpenMetricsWriter::Type;
   constexpr std::string_view end = "# EOF\n";
   const content::StoreCounts& counts = content::StoreCounts::of_process();
   const std::vector<content::StoreCounts::Row> rows = counts.rows();
-  if (rows.empty() || !metrics.ends_with(end)) return metrics;
+  const std::optional<content::DiskCounts::Directory> kept =
+      content::DiskCounts::of_process().sum();
+  if ((rows.empty() && !kept) || !metrics.ends_with(end)) return metrics;
   observe::OpenMetricsWriter writer;
   writer.family("h2server_store_requests", counter, "", "What stores were asked for.");
   for (const content::StoreCounts::Row& row : rows) {
@@ -27,6 +53,7 @@ std::string with_store_metrics(std::string metrics) {
                 "Requests to stores that were sent twice, since the first answer took long.");
   writer.sample({{"won", "true"}}, counts.hedges(true));
   writer.sample({{"won", "false"}}, counts.hedges(false));
+  if (kept) add_cache(writer, *kept);
   metrics.resize(metrics.size() - end.size());
   return metrics + writer.finish();
 }

@@ -47,6 +47,18 @@ Result<void, std::string> check_files(const CredentialsOptions& options) {
   return {};
 }
 
+Result<Location, std::string> location_of(const config::StoreSettings& settings) {
+  const std::string endpoint =
+      value_of(settings.endpoint, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
+  const std::string region = value_of(settings.region, {"AWS_REGION", "AWS_DEFAULT_REGION"});
+  return content::s3::make_location(
+      {.place = settings.place, .endpoint = endpoint, .region = region, .style = settings.style});
+}
+
+std::string identity_of(const Location& location) {
+  return location.base_url + location.prefix + " " + location.region;
+}
+
 }  // namespace
 
 Result<CredentialsOptions, std::string> Stores::find_credentials(const std::string& region) {
@@ -71,14 +83,9 @@ Result<std::shared_ptr<Store>, std::string> Stores::open(const config::StoreSett
   if (!content::s3::Transfers::available()) {
     return std::unexpected("this h2server was built without libcurl");
   }
-  const std::string endpoint =
-      value_of(settings.endpoint, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
-  const std::string region = value_of(settings.region, {"AWS_REGION", "AWS_DEFAULT_REGION"});
-  Result<Location, std::string> location = content::s3::make_location(
-      {.place = settings.place, .endpoint = endpoint, .region = region, .style = settings.style});
+  Result<Location, std::string> location = location_of(settings);
   if (!location) return std::unexpected(std::move(location.error()));
-  const std::string key = fmt::format("{}{} {} {}", location->base_url, location->prefix,
-                                      location->region, settings.hedge.count());
+  const std::string key = fmt::format("{} {}", identity_of(*location), settings.hedge.count());
   const auto known = stores_.find(key);
   if (known != stores_.end()) return std::make_shared<content::CountedStore>(known->second);
   Result<CredentialsOptions, std::string> credentials = find_credentials(location->region);
@@ -90,6 +97,18 @@ Result<std::shared_ptr<Store>, std::string> Stores::open(const config::StoreSett
                                   .retries = {.hedge_after = settings.hedge}});
   stores_.emplace(key, store);
   return std::make_shared<content::CountedStore>(std::move(store));
+}
+
+Result<content::DiskPlace, int> Stores::open_copies(const config::StoreSettings& settings) {
+  std::shared_ptr<content::DiskCache>& known =
+      caches_[{settings.cache_directory, settings.cache_bytes}];
+  if (known == nullptr) {
+    auto opened =
+        content::DiskCache::open(settings.cache_directory, {.bytes_max = settings.cache_bytes});
+    if (!opened) return std::unexpected(opened.error());
+    known = *std::move(opened);
+  }
+  return content::DiskPlace{.cache = known, .store = identity_of(*location_of(settings))};
 }
 
 void Stores::stop() noexcept {

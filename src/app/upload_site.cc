@@ -259,7 +259,7 @@ std::string store_upload_place(const config::Site& site) {
   return place + (place.ends_with('/') ? "files" : "/files");
 }
 
-Result<void, Stop> add_store_uploads(const config::Site& site, std::shared_ptr<Store> store,
+Result<void, Stop> add_store_uploads(const config::Site& site, OpenedStore opened,
                                      const http::MediaTypesRef& types, const UploadParts& parts,
                                      const Routes& routes) {
   Result<content::UploadAccessRef, Stop> access = open_access(site, parts);
@@ -267,13 +267,15 @@ Result<void, Stop> add_store_uploads(const config::Site& site, std::shared_ptr<S
   const UploadOptions& options = site.uploads;
   const AreaRoutes area(site, store_upload_place(site), parts, routes, *std::move(access));
   const auto uploads = std::make_shared<content::StoreUploads>(
-      store, content::part_budget_of_process(),
+      opened.store, content::part_budget_of_process(),
       content::StoreUploadsOptions{.expire_s = site.upload_expiry_ms / 1000, .types = types});
-  const Handler pages = content::store_upload_pages(uploads, {.base = "/files",
-                                                              .resumable_at = "/uploads",
-                                                              .events = false,
-                                                              .options = options,
-                                                              .types = types});
+  const Handler pages = content::store_upload_pages(uploads,
+                                                    {.base = "/files",
+                                                     .resumable_at = "/uploads",
+                                                     .events = false,
+                                                     .options = options,
+                                                     .types = types},
+                                                    std::move(opened.copies));
   Routes reading = area.open_to(list | read | upload);
   reading.get("/files", pages);
   reading.get("/files/{path...}", pages);
@@ -285,7 +287,7 @@ Result<void, Stop> add_store_uploads(const config::Site& site, std::shared_ptr<S
   limits.expire_s = site.upload_expiry_ms / 1000;
   const content::ResumableServiceRef service = content::add_resumable_routes(
       writing,
-      content::resumable_in_store(std::move(store), {.uploads = options, .limits = limits}),
+      content::resumable_in_store(std::move(opened.store), {.uploads = options, .limits = limits}),
       {.base = "/uploads", .files = "/files", .stored = content::report_stored});
   writing.put("/files/{path...}",
               content::resumable_put(

@@ -8,12 +8,12 @@
 
 #include "app/console.h"
 #include "app/options.h"
+#include "app/stores.h"
 #include "app/upload_hooks.h"
 #include "app/upload_tokens.h"
 #include "file/folder.h"
 #include "h2server/result.h"
 #include "h2server/routes.h"
-#include "h2server/store.h"
 #include "http/media_type.h"
 
 namespace h2server::app {
@@ -36,7 +36,7 @@ Result<void, Stop> add_uploads(const config::Site& site, const file::Folder* roo
 std::string store_upload_place(const config::Site& site);
 
 // The same for uploads into a store, below whose prefix all keys are names of files.
-Result<void, Stop> add_store_uploads(const config::Site& site, std::shared_ptr<Store> store,
+Result<void, Stop> add_store_uploads(const config::Site& site, OpenedStore opened,
                                      const http::MediaTypesRef& types, const UploadParts& parts,
                                      const Routes& routes);
 

@@ -56,8 +56,10 @@ struct StoreSettings {
   std::string endpoint;
   std::string region;
   std::optional<content::s3::Style> style;
-  std::chrono::milliseconds hedge{
-      0};  // reads without an answer by then are sent twice; 0: none are
+  // Reads without an answer by then are sent twice; 0: none are.
+  std::chrono::milliseconds hedge{0};
+  std::string cache_directory;  // for copies of objects; empty: none
+  std::uint64_t cache_bytes = std::uint64_t{10} * 1024 * 1024 * 1024;
 };
 
 // A [[site]], or the one site of a configuration without any.

@@ -173,8 +173,10 @@ void check_store_uploads(const Given& given, Problems& problems) {
 
 // The root and what reads it.
 void check_store(const Given& given, Problems& problems) {
-  check_needs(given, {"s3-endpoint", "s3-region", "s3-style", "store-hedge", "upload"}, "store",
-              problems);
+  check_needs(given,
+              {"s3-endpoint", "s3-region", "s3-style", "store-hedge", "store-cache", "upload"},
+              "store", problems);
+  check_needs(given, {"store-cache-size"}, "store-cache", problems);
   if (given.find("store") == nullptr) return;
   if (const Assignment* const root = given.find("root")) {
     refuse(*root, "--root has no effect beside --store; leave one out", problems);

@@ -302,6 +302,17 @@ void add_store_options(std::vector<Option>& all) {
       of_store(duration({.key = "store-hedge",
                          .help = "Ask the store twice if it has not answered by then; 0: never"},
                         [](const Target& t) -> auto& { return t.site.store.hedge; })));
+  all.push_back(of_store(directory(
+      {.key = "store-cache", .help = "Keep copies of large objects there; created if missing"},
+      [](const Target& t) -> auto& { return t.site.store.cache_directory; })));
+  Option cache_size = size({.key = "store-cache-size",
+                            .usual = "10GiB",
+                            .help = "Size of all copies; an object has at most an eighth"},
+                           [](const Target& t) -> auto& { return t.site.store.cache_bytes; });
+  cache_size.get = [get = cache_size.get](const Target& t) {
+    return t.site.store.cache_directory.empty() ? Values{} : get(t);
+  };
+  all.push_back(of_store(std::move(cache_size)));
 }
 
 // A flag that selects a source of the certificate.

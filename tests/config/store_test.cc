@@ -26,6 +26,8 @@ store = "s3://bucket/prefix"
 s3-endpoint = "http://127.0.0.1:9000"
 s3-style = "host"
 store-hedge = "200ms"
+store-cache = "/var/cache/a"
+store-cache-size = "3GiB"
 [[site]]
 root = "www"
 )";
@@ -39,6 +41,8 @@ TEST_F(StoreConfigTest, Whole) {
   EXPECT_EQ(site.store.region, "eu-1");
   EXPECT_EQ(site.store.style, Style::host);
   EXPECT_EQ(site.store.hedge, std::chrono::milliseconds(200));
+  EXPECT_EQ(site.store.cache_directory, "/var/cache/a");
+  EXPECT_EQ(site.store.cache_bytes, std::uint64_t{3} << 30);
   EXPECT_EQ(site.root, "");
   EXPECT_FALSE(site.files.compress);
   EXPECT_EQ(parsed.configuration.sites.at(1).store.place, "");
@@ -76,6 +80,9 @@ TEST_F(StoreConfigTest, Problems) {
       {"s3-region = \"a\"\n", "needs"},
       {"s3-style = \"path\"\n", "needs"},
       {"store-hedge = \"1s\"\n", "needs"},
+      {"store-cache = \"c\"\n", "--store-cache needs --store"},
+      {"store = \"s3://b\"\nstore-cache-size = \"1G\"\n", "needs --store-cache"},
+      {"store = \"s3://b\"\nstore-cache = \"\"\n", "empty; leave it out"},
       {"store = \"s3://b\"\ns3-style = \"other\"\n", "unknown; allowed: path, host"},
       {"store = \"\"\n", "empty; leave it out"},
       {"store = \"https://b\"\n", "s3://BUCKET"},

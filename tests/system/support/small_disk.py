@@ -1,4 +1,4 @@
-"""A server whose upload directory is a small file system."""
+"""Servers with a directory that is a small file system."""
 
 import os
 import pathlib
@@ -12,16 +12,21 @@ from support.server import Server
 _MOUNT = 'mkdir -p "$0" && mount -t tmpfs -o size=4m none "$0" && exec "$@"'
 
 
+def with_small_disk(folder, command):
+    """Returns a command in whose mount namespace the folder is a file system of 4 MiB."""
+    as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
+    unshare = [tool("unshare"), "--mount", *as_root]
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("mount namespaces are not allowed here")
+    return [*unshare, "sh", "-c", _MOUNT, folder, *command]
+
+
 class OnASmallDisk(Server):
     """Its upload directory is a file system of 4 MiB, in a mount namespace of its own."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
-        unshare = [tool("unshare"), "--mount", *as_root]
-        if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode != 0:
-            pytest.skip("mount namespaces are not allowed here")
-        self.command = [*unshare, "sh", "-c", _MOUNT, self.uploads, *self.command]
+        self.command = with_small_disk(self.uploads, self.command)
 
     def stored(self):
         """Returns the sizes of all files by their paths, as the server sees them."""
