@@ -68,6 +68,8 @@ class S3Store final : public Store {
                                             std::string bytes, bool summed);
   Task<StoreResult<std::vector<StoredPart>>> list_parts_by(Clock::time_point end, std::string url,
                                                            std::string upload);
+  Task<StoreResult<std::vector<StoredPart>>> list_parts_once(Clock::time_point end, std::string url,
+                                                             std::string upload);
   Task<StoreResult<ObjectInfo>> complete_parts_by(Clock::time_point end, std::string url,
                                                   PartsId parts, std::vector<StoredPart> all,
                                                   PutOptions options);

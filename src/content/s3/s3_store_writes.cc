@@ -253,9 +253,46 @@ Task<StoreResult<std::vector<StoredPart>>> S3Store::list_parts(PartsId parts) {
   co_return all;
 }
 
+namespace {
+
+// Takes what was readable in an earlier list. Returns true if all parts are readable then.
+bool fill_in(std::vector<StoredPart>& parts, const std::vector<StoredPart>& earlier) {
+  bool whole = true;
+  for (StoredPart& part : parts) {
+    if (!part.etag.empty()) continue;
+    const auto known = std::ranges::find(earlier, part.number, &StoredPart::number);
+    if (known != earlier.end()) part = *known;
+    if (part.etag.empty()) whole = false;
+  }
+  return whole;
+}
+
+}  // namespace
+
+// If a node is away and another one has missed a part, MinIO says of every second list that it
+// can't read that part. It is not missing: it may have been acknowledged.
 Task<StoreResult<std::vector<StoredPart>>> S3Store::list_parts_by(Clock::time_point end,
                                                                   std::string url,
                                                                   std::string upload) {
+  constexpr unsigned lists_max = 8;
+  std::vector<StoredPart> earlier;
+  for (unsigned tries = 1;; ++tries) {
+    StoreResult<std::vector<StoredPart>> all = co_await list_parts_once(end, url, upload);
+    if (!all || fill_in(*all, earlier)) co_return all;
+    const milliseconds pause = requests_.pause_before(tries);
+    if (tries == lists_max || Clock::now() + pause >= end) {
+      co_return std::unexpected(
+          StoreError{.kind = Kind::busy, .reason = "a part can't be read now"});
+    }
+    earlier = *std::move(all);
+    const Result<void> slept = co_await sleep_for(pause);
+    if (!slept) co_return refused(Kind::stopped);
+  }
+}
+
+Task<StoreResult<std::vector<StoredPart>>> S3Store::list_parts_once(Clock::time_point end,
+                                                                    std::string url,
+                                                                    std::string upload) {
   std::vector<StoredPart> all;
   for (unsigned after = 0;;) {
     const std::vector<Parameter> query = {{"max-parts", "1000"},

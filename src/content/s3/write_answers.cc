@@ -65,7 +65,6 @@ Result<PartList, std::string_view> part_list(std::string_view body) {
     if (!valid || *number <= last) return std::unexpected("a listed part is not valid");
     StoredPart part{.number = static_cast<unsigned>(*number), .size = *size};
     part.etag = quoted_tag(text_of(child, "ETag"));
-    if (part.etag.empty()) return std::unexpected("a listed part has no ETag");
     part.checksum = text_of(child, "ChecksumCRC32C");
     list.parts.push_back(std::move(part));
   }

@@ -22,6 +22,7 @@ bool keeps_whole_checksum(const AnswerHead& head);
 Result<std::string, std::string_view> begun_id(std::string_view body);
 
 struct PartList {
+  // MinIO lists a part that it can't read now without an ETag.
   std::vector<StoredPart> parts = {};
   unsigned next = 0;  // the part-number-marker of the following page; 0: this is the last
 };

@@ -356,6 +356,23 @@ TEST(S3Writes, ListsPartsByPages) {
   EXPECT_EQ(run(endless, list_parts), shown(Kind::failed));
 }
 
+// With a node away, MinIO says of every second list that it can't read a part that is there.
+TEST(S3Writes, ListsPartsThatAreUnreadableNowAndThen) {
+  const auto list = [](const std::string& first, const std::string& second) {
+    return Answer{.body = "<ListPartsResult><Part><PartNumber>1</PartNumber>" + first +
+                          "</Part><Part><PartNumber>2</PartNumber>" + second +
+                          "</Part></ListPartsResult>"};
+  };
+  const std::string x = "<ETag>x</ETag><Size>5</Size>";
+  const std::string y = "<ETag>y</ETag><Size>6</Size>";
+  const std::string none = "<ETag/><Size>0</Size>";
+  StoreStub passing(Answers{list(x, none), list(none, y)});
+  EXPECT_EQ(run(passing, list_parts), "1 5 \"x\";2 6 \"y\";");
+  StoreStub lasting(Answers{list(x, none)});
+  EXPECT_EQ(run(lasting, list_parts), shown(Kind::busy));
+  EXPECT_EQ(lasting.requests().size(), 8U);
+}
+
 const Answer completed{
     .body = "<?xml version=\"1.0\"?>\n<CompleteMultipartUploadResult "
             "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><ETag>&quot;v1-1&quot;</ETag>"
