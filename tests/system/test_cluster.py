@@ -1,4 +1,4 @@
-"""Three replicas that serve one object store, behind HAProxy, while processes are killed.
+"""Three replicas that serve one object store and take uploads, behind HAProxy, while processes end.
 
 MinIO runs as a cluster of four nodes, and HAProxy with the files of deploy/haproxy.
 H2SERVER_TEST_CLUSTER_S: how long, in seconds; H2SERVER_TEST_SEED: for the same kills again.
@@ -7,17 +7,26 @@ H2SERVER_TEST_CLUSTER_S: how long, in seconds; H2SERVER_TEST_SEED: for the same 
 import os
 import random
 import re
+import signal
 import subprocess
 import time
 
 import pytest
 
 from support.cluster import Cluster, haproxy, needs_cluster
-from support.cluster_load import Chaos, Counts, Downloader, Http1, Http2, Passthrough, Stored
+from support.cluster_audit import Auditor, check_everything, check_leftovers
+from support.cluster_chaos import Chaos, running
+from support.cluster_load import Counts, Downloader, Http1, Http2, Passthrough, Stored
+from support.cluster_uploads import CurlHttp2, Ledger, Uploader, Watcher
 from support.contents import noise
-from support.environment import SANITIZER, SOURCE, tool
+from support.environment import SANITIZER, tool
+from support.s3 import VERSITYGW, Versitygw
 
-DURATION_S = float(os.environ.get("H2SERVER_TEST_CLUSTER_S", "20"))
+DURATION_S = float(os.environ.get("H2SERVER_TEST_CLUSTER_S", "15"))
+EXPIRY_S = 120  # of uploads without progress
+TAKING = ["upload = true", f'upload-expiry = "{EXPIRY_S}s"']
+BYTES_KEPT = 500_000_000  # of uploads, besides their second copies
+LONG = DURATION_S >= 300  # there is time to see the rest of uploads removed
 SIZES = [20_000] * 8 + [200_000] * 6 + [1_000_000] * 3 + [5_000_000] * 2 + [30_000_000]
 
 pytestmark = pytest.mark.skipif(bool(SANITIZER), reason="takes the processors for itself")
@@ -25,8 +34,8 @@ pytestmark = pytest.mark.skipif(bool(SANITIZER), reason="takes the processors fo
 
 @pytest.fixture(scope="module")
 def cluster():
-    with Cluster() as running:
-        yield running
+    with Cluster(*TAKING) as one:
+        yield one
 
 
 def stored(cluster, number, size):
@@ -60,32 +69,64 @@ def test_protocols(cluster):
     assert all(re.search(r'"network.protocol.version":"2"', line) for line in lines), lines
 
 
-@needs_cluster
-def test_killed_processes(cluster):
-    seed = int(os.environ.get("H2SERVER_TEST_SEED", random.randrange(1 << 32)))
-    print(f"H2SERVER_TEST_SEED={seed}")
+def clients_of(cluster, counts, chaos, seed, ledger):
+    """Downloads and uploads, over HTTP/1.1 and HTTP/2, and downloads through TLS that a replica ends."""
     objects = [stored(cluster, number, size) for number, size in enumerate(SIZES)]
-    counts = Counts()
-    chaos = Chaos(cluster, seed, counts)
-    sessions = [Http1(cluster) for _ in range(4)] + [Http2(cluster) for _ in range(2)]
-    clients = [Downloader(session, counts, chaos, seed + number, objects)
-               for number, session in enumerate(sessions)]
     small = [one for one in objects if len(one.content) <= 200_000]
-    clients.append(Downloader(Passthrough(cluster, counts), counts, chaos, seed - 1, small))
-    for one in (chaos, *clients):
-        one.start()
-    try:
-        until = time.monotonic() + DURATION_S
-        while time.monotonic() < until and not counts.failures and not chaos.errors:
+    sessions = [Http1, Http1, Http1, Http2]
+    yield from (Downloader(kind(cluster), counts, chaos, seed + number, objects)
+                for number, kind in enumerate(sessions))
+    yield Downloader(Passthrough(cluster, counts), counts, chaos, seed - 1, small)
+    sessions = [Http1, Http1, Http1, CurlHttp2, CurlHttp2]
+    yield from (Uploader(kind(cluster), counts, chaos, seed + 100 + number, ledger, number, cluster)
+                for number, kind in enumerate(sessions))
+    yield Watcher(Http1(cluster), counts, chaos, seed - 2, ledger)
+    yield Auditor(Http1(cluster), counts, chaos, seed - 3, ledger, cluster.store, BYTES_KEPT)
+
+
+def live_through(cluster, signals, seconds, sweeps=False):
+    """Returns what the clients have counted while processes ended. `sweeps`: also waits for those."""
+    seed = int(os.environ.get("H2SERVER_TEST_SEED", random.randrange(1 << 32)))
+    print(f"H2SERVER_TEST_SEED={seed}, load {os.getloadavg()}")
+    counts = Counts()
+    ledger = Ledger(counts)
+    chaos = Chaos(cluster, seed, counts, signals)
+    again_before = cluster.proxy.sent_again()
+    with running(chaos, list(clients_of(cluster, counts, chaos, seed, ledger))):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not chaos.errors and (LONG or not counts.failures):
             time.sleep(0.1)
-    finally:
-        chaos.stop()
-        for one in clients:
-            one.stop()
-    print(counts, "and", cluster.proxy.sent_again(), "that HAProxy sent again")
+    print(counts)
+    if not chaos.errors and (LONG or not counts.failures):
+        check_everything(cluster, chaos, counts, ledger, seconds < EXPIRY_S / 2)
+        check_leftovers(cluster, counts, EXPIRY_S if sweeps else None)
+    print(counts, "and", cluster.proxy.sent_again() - again_before, "that HAProxy sent again")
+    print(f"load {os.getloadavg()}")
     print(cluster.evidence() if counts.failures else "")
-    assert not chaos.errors, chaos.errors
-    assert not counts.failures, "\n".join(counts.failures[:20])
+    assert not chaos.errors and not counts.failures, "\n".join(chaos.errors + counts.failures[:20])
     assert counts.all["requests"] > 100 and counts.all["bytes"] > 10_000_000
+    assert counts.all["uploads acknowledged"] > 10
     assert any(what.startswith("replica got") for what in counts.all)
     assert counts.all["TLS sessions resumed"] > counts.all["full TLS handshakes"]
+    return counts
+
+
+@needs_cluster
+def test_drained_processes(cluster):
+    """SIGTERM excuses no failure."""
+    counts = live_through(cluster, [signal.SIGTERM], DURATION_S / 3)
+    assert not [what for what in counts.all if "kill" in what or "store failed" in what], counts
+
+
+@needs_cluster
+def test_killed_processes(cluster):
+    live_through(cluster, [signal.SIGKILL, signal.SIGTERM], DURATION_S, LONG)
+
+
+@pytest.mark.skipif(not VERSITYGW, reason="there is no versitygw; scripts/setup store builds one")
+@pytest.mark.skipif(DURATION_S < 60, reason="MinIO shows it sooner")
+def test_killed_replicas_of_versitygw():
+    """A store of one process, which stays."""
+    haproxy()
+    with Versitygw() as store, Cluster(*TAKING, store=store) as cluster:
+        live_through(cluster, [signal.SIGKILL, signal.SIGTERM], DURATION_S / 3)

@@ -17,8 +17,8 @@ import urllib.request
 import pytest
 
 from support.certificates import make_certificate
-from support.configured import free_port
 from support.environment import BINARY, PATIENCE, SOURCE, tool
+from support.resumable import lasting_port
 from support.s3 import BUCKET, KEY_ID, MINIO, SECRET, Objects, needs_s3
 from support.waiting import holds_within
 
@@ -83,6 +83,10 @@ class Process:
         return self._process is not None and self._process.poll() is None
 
     @property
+    def log_file(self):
+        return self._log
+
+    @property
     def log(self):
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
@@ -104,14 +108,20 @@ class Node(Process):
 
     @property
     def ready(self):
+        """Reaches enough others to write."""
         return answers(f"http://{self._local}/minio/health/cluster")
+
+    @property
+    def may_end(self):
+        """Reaches so many others that these can write without it."""
+        return answers(f"http://{self._local}/minio/health/cluster?maintenance=true")
 
 
 class Replica(Process):
     """h2server with deploy/compose/h2server.toml, and a listener with TLS for passthrough."""
 
     def __init__(self, folder, number, endpoint, lines):
-        self.port, self.tls_port, self.admin_port = free_port(), free_port(), free_port()
+        self.port, self.tls_port, self.admin_port = lasting_port(), lasting_port(), lasting_port()
         text = (_DEPLOY / "compose/h2server.toml").read_text()
         for old, new in (('"0.0.0.0:9000"', f'"127.0.0.1:{self.admin_port}"'),
                          ("port = 8080", f'host = "127.0.0.1"\nport = {self.port}'),
@@ -136,13 +146,14 @@ class Replica(Process):
 
 
 class Proxy(Process):
-    """HAProxy with the files of deploy/haproxy. Their hosts and ports are replaced."""
+    """HAProxy with files of deploy/haproxy. Their hosts and ports are replaced, and all requests of
+    clients are logged with their field X-Test-Request."""
 
-    def __init__(self, folder, ports):
+    def __init__(self, folder, ports, names):
         self._socket = folder / "haproxy.sock"
         self._places = ports  # "replica1:8080", "bind :8080" and so on, by what replaces them
         files = []
-        for name in ("haproxy.cfg", "minio.cfg", "passthrough.cfg"):
+        for name in names:
             file = folder / name
             file.write_text(self.localize((_DEPLOY / "haproxy" / name).read_text(), folder))
             files += ["-f", file]
@@ -153,8 +164,10 @@ class Proxy(Process):
     def localize(self, text, folder):
         text = text.replace("/srv/cert/", f"{folder}/")
         text = re.sub(r"maxconn \d+", "maxconn 400", text)
-        if "mode http" in text:
-            text = text.replace("option httplog", "option httplog\n  option dontlog-normal")
+        text = text.replace("  option dontlog-normal\n", "")
+        text = text.replace("frontend store\n", "frontend store\n  option dontlog-normal\n")
+        text = text.replace("frontend clients\n", "frontend clients\n"
+                            "  http-request capture req.hdr(X-Test-Request) len 16\n")
 
         def server(match):
             name, port = match[1], match[2]
@@ -188,15 +201,17 @@ class Proxy(Process):
 class Cluster(contextlib.AbstractContextManager):
     """with Cluster() as cluster: all of it, ready.
 
-    `lines`: further ones of the site of each replica.
+    `lines`: further ones of the site of each replica. `store`: one that runs (S3), in place of the four
+    nodes of MinIO behind HAProxy.
     """
 
-    def __init__(self, *lines):
+    def __init__(self, *lines, store=None):
         self._lines = lines
+        self.store = store
 
     def __enter__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="h2server-cluster-"))
-        self.processes = []
+        self.processes, self.nodes = [], []
         try:
             self._start()
         except BaseException:
@@ -207,28 +222,34 @@ class Cluster(contextlib.AbstractContextManager):
     def _start(self):
         make_certificate(self.folder, "server", "localhost")
         (self.folder / "ticket.key").write_bytes(os.urandom(80))
-        store = free_port()
-        ports = [free_port() for _ in range(NODES)]
-        self.nodes = [Node(self.folder, number, ports) for number in range(1, NODES + 1)]
-        self.replicas = [Replica(self.folder, number, f"http://127.0.0.1:{store}", self._lines)
+        places = self._place_store() if self.store is None else {}
+        self.replicas = [Replica(self.folder, number, self.store.url, self._lines)
                          for number in range(1, REPLICAS + 1)]
-        self.port, self.secure_port, self.passthrough_port = (free_port() for _ in range(3))
-        places = {"8080": self.port, "8443": self.secure_port, "8444": self.passthrough_port,
-                  "9100": store}
+        self.port, self.secure_port, self.passthrough_port = (lasting_port() for _ in range(3))
+        places |= {"8080": self.port, "8443": self.secure_port, "8444": self.passthrough_port}
         for one in self.replicas:
             places |= {f"{one.name}:8080": one.port, f"{one.name}:8443": one.tls_port,
                        f"{one.name}:9000": one.admin_port}
-        places |= {f"{one.name}:9000": one.port for one in self.nodes}
-        self.proxy = Proxy(self.folder, places)
+        # In this order: minio.cfg has the defaults of haproxy.cfg.
+        names = ["haproxy.cfg", *(["minio.cfg"] if self.nodes else []), "passthrough.cfg"]
+        self.proxy = Proxy(self.folder, places, names)
         self.processes = [*self.nodes, *self.replicas, self.proxy]
         for one in self.processes:
             one.start()
-        self.store = Objects(f"http://127.0.0.1:{store}")
-        self._await(lambda: all(node.ready for node in self.nodes), "MinIO is not ready")
-        self._await(lambda: len(self.proxy.up("minio")) == NODES, "HAProxy sees no MinIO")
-        self.store.make_bucket()
+        if self.nodes:
+            self._await(lambda: all(node.ready for node in self.nodes), "MinIO is not ready")
+            self._await(lambda: len(self.proxy.up("minio")) == NODES, "HAProxy sees no MinIO")
+            self.store.make_bucket()
         self._await(lambda: all(len(self.proxy.up(backend)) == REPLICAS for backend in (
             "downloads", "uploads", "tls-replicas")), "HAProxy sees no replicas")
+
+    def _place_store(self):
+        """Returns the places of MinIO and of HAProxy in front of it."""
+        ports = [lasting_port() for _ in range(NODES)]
+        self.nodes = [Node(self.folder, number, ports) for number in range(1, NODES + 1)]
+        store = lasting_port()
+        self.store = Objects(f"http://127.0.0.1:{store}")
+        return {"9100": store, **{f"{one.name}:9000": one.port for one in self.nodes}}
 
     def _await(self, condition, what):
         def holds():

@@ -1,15 +1,15 @@
-"""Clients of a cluster that check every byte, and the chaos that they live through.
+"""Clients of a cluster that check every byte, while the processes behind it end (cluster_chaos.py).
 
 What they find is counted (Counts) and judged by these rules:
 
 - A body of a digest, a range or a rest other than what was stored is wrong, always.
 - A GET or HEAD whose response has not begun may be sent again by the proxy. So a connection that ends
   before a response, and a status of 5xx, is a failure, always: the proxy could have saved it.
-- A body that ends early is an abort. It is explained if a replica was killed (SIGKILL) since the request
-  was sent; any other one is a failure, also while a replica drains after SIGTERM. The client asks for the
-  rest by Range and If-Match.
+- A body that ends early is an abort. It is excused if the replica that sent it was killed (SIGKILL)
+  meanwhile; any other one is a failure, also while a replica drains after SIGTERM. The client asks for
+  the rest by Range and If-Match.
 - Through passthrough, HAProxy sees no requests, so it can't repeat one: a connection may end before a
-  response, if a replica was killed.
+  response, if the replica that had it was killed.
 """
 
 import collections
@@ -17,8 +17,8 @@ import contextlib
 import dataclasses
 import hashlib
 import http.client
+import itertools
 import random
-import signal
 import socket
 import ssl
 import threading
@@ -29,7 +29,6 @@ import h2.exceptions
 import httpx
 
 from support.environment import PATIENCE
-from support.waiting import holds_within
 
 TIMEOUT_S = 60 * PATIENCE
 
@@ -48,8 +47,21 @@ class Stored:
     content: bytes
     etag: str
 
-    def digest(self, first=0):
-        return hashlib.sha256(memoryview(self.content)[first:]).digest()
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """A request: what HAProxy's log calls it, and when it was sent."""
+
+    tag: str
+    began: float
+
+
+
+_tags = itertools.count(100_000)  # more than a port
+
+
+def next_asked(tag=None):
+    return Asked(tag or str(next(_tags)), time.monotonic())
 
 
 class Counts:
@@ -58,11 +70,17 @@ class Counts:
     def __init__(self):
         self._lock = threading.Lock()
         self.all = collections.Counter()
+        self.longest = collections.Counter()  # seconds
         self.failures = []
 
     def add(self, what, number=1):
         with self._lock:
             self.all[what] += number
+
+    def took(self, what, seconds):
+        """Keeps the longest time."""
+        with self._lock:
+            self.longest[what] = max(self.longest[what], seconds)
 
     def fail(self, what, detail):
         with self._lock:
@@ -70,31 +88,62 @@ class Counts:
             self.failures.append(f"{time.strftime('%H:%M:%S')} {what}: {detail}")
 
     def __str__(self):
-        return ", ".join(f"{number} {what}" for what, number in sorted(self.all.items()))
+        return ", ".join([f"{number} {what}" for what, number in sorted(self.all.items())] +
+                         [f"{what} {seconds:.1f} s" for what, seconds in self.longest.items()])
 
 
 # --- connections --------------------------------------------------------------------------------
 
 
+class _Response(http.client.HTTPResponse):
+    """Keeps the fields of the interim responses that precede it."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.interim = []
+
+    def _read_status(self):
+        line = super()._read_status()
+        while 101 < line[1] < 200:
+            self.interim.append(http.client.parse_headers(self.fp))
+            line = super()._read_status()
+        return line
+
+
+class _Connection(http.client.HTTPConnection):
+    response_class = _Response
+
+
 class Http1:
-    """HTTP/1.1 on a connection that is kept."""
+    """HTTP/1.1 on a connection that is kept. `asked`: the last request. `interim`: the fields of the
+    interim responses that came with the last response."""
 
     def __init__(self, cluster):
         self._port = cluster.port
         self._connection = None
+        self.asked = None
+        self.interim = []
 
     @contextlib.contextmanager
     def ask(self, method, path, fields, body=None):
-        """Yields (status, fields with names in lower case, pieces)."""
+        """Yields (status, fields with names in lower case, pieces). `body`: bytes, or an iterable of
+        such with a Content-Length among the fields."""
+        self.asked = next_asked()
+        self.interim = []
+        sent = True
         try:
             if self._connection is None:
-                self._connection = http.client.HTTPConnection("127.0.0.1", self._port,
-                                                              timeout=TIMEOUT_S)
-            self._connection.request(method, path, body, dict(fields))
+                self._connection = _Connection("127.0.0.1", self._port, timeout=TIMEOUT_S)
+            fields = {**dict(fields), "X-Test-Request": self.asked.tag}
+            try:
+                self._connection.request(method, path, body, fields)
+            except (BrokenPipeError, ConnectionResetError):
+                sent = False  # there may be a response nevertheless
             response = self._connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise Refused(repr(error)) from error
+        self.interim = response.interim
         try:
             yield response.status, {name.lower(): value for name, value in response.getheaders()}, \
                 self._pieces(response)
@@ -102,7 +151,7 @@ class Http1:
             self.close()
             raise
         finally:
-            if not response.isclosed():
+            if not sent or not response.isclosed():
                 self.close()
 
     @staticmethod
@@ -115,6 +164,10 @@ class Http1:
         if response.length:  # read(n) does not complain about a body that is too short
             raise Cut(f"{response.length} bytes are missing")
 
+    def reset(self):
+        """The next request has a new connection."""
+        self.close()
+
     def close(self):
         if self._connection is not None:
             self._connection.close()
@@ -126,19 +179,22 @@ _HTTP2_ERRORS = (httpx.HTTPError, h2.exceptions.H2Error)
 
 
 class Http2:
-    """HTTP/2 over TLS on a connection that is kept."""
+    """HTTP/2 over TLS on a connection that is kept. `asked`: see Http1."""
 
     def __init__(self, cluster):
         self._origin = f"https://localhost:{cluster.secure_port}"
         self._trusted = str(cluster.folder / "server.crt")
         self._client = self._fresh()
+        self.asked = None
 
     def _fresh(self):
         return httpx.Client(http2=True, timeout=TIMEOUT_S, trust_env=False, verify=self._trusted)
 
     @contextlib.contextmanager
     def ask(self, method, path, fields, body=None):
-        request = self._client.build_request(method, self._origin + path, headers=dict(fields),
+        self.asked = next_asked()
+        fields = {**dict(fields), "X-Test-Request": self.asked.tag}
+        request = self._client.build_request(method, self._origin + path, headers=fields,
                                              content=body)
         try:
             response = self._client.send(request, stream=True)
@@ -148,8 +204,7 @@ class Http2:
         try:
             yield response.status_code, dict(response.headers), self._pieces(response)
         except Cut:
-            self.close()
-            self._client = self._fresh()
+            self.reset()
             raise
         finally:
             with contextlib.suppress(*_HTTP2_ERRORS):
@@ -161,6 +216,11 @@ class Http2:
             yield from response.iter_raw()
         except _HTTP2_ERRORS as error:
             raise Cut(repr(error)) from error
+
+    def reset(self):
+        """The next request has a new connection."""
+        self.close()
+        self._client = self._fresh()
 
     def close(self):
         with contextlib.suppress(*_HTTP2_ERRORS):
@@ -176,12 +236,15 @@ class Passthrough:
         self._context = ssl.create_default_context(cafile=cluster.folder / "server.crt")
         self._session = None
         self._counts = counts
+        self.asked = None
 
     @contextlib.contextmanager
     def ask(self, method, path, fields, body=None):
+        self.asked = next_asked("none")
         connection = http.client.HTTPConnection("localhost", timeout=TIMEOUT_S)
         try:
             plain = socket.create_connection(("127.0.0.1", self._port), TIMEOUT_S)
+            self.asked = dataclasses.replace(self.asked, tag=str(plain.getsockname()[1]))
             connection.sock = self._context.wrap_socket(plain, server_hostname="localhost",
                                                         session=self._session)
             self._counts.add("TLS sessions resumed" if connection.sock.session_reused
@@ -202,94 +265,6 @@ class Passthrough:
 
     def close(self):
         pass
-
-
-# --- chaos --------------------------------------------------------------------------------------
-
-
-class Chaos:
-    """Kills and starts replicas, and one node of the store at a time, until stop()."""
-
-    def __init__(self, cluster, seed, counts):
-        self._cluster = cluster
-        self._seed = seed
-        self._counts = counts
-        self._kills = []  # when replicas had ended after SIGKILL, by the monotonic clock
-        self._dying = set()
-        self._stopping = threading.Event()
-        self._threads = []
-        self.errors = []
-
-    def start(self):
-        for number, work in enumerate((self._replicas, self._nodes)):
-            chance = random.Random(self._seed + number)
-            self._threads.append(threading.Thread(target=self._guard, args=(work, chance)))
-            self._threads[-1].start()
-
-    def stop(self):
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join()
-
-    def explains(self, since):
-        """Returns true if a replica was killed since that time."""
-        return bool(self._dying) or any(end >= since for end in self._kills)
-
-    def _guard(self, work, *arguments):
-        try:
-            work(*arguments)
-        except Exception as error:  # else the test would pass without chaos
-            self.errors.append(repr(error))
-
-    def _pause(self, seconds):
-        """Returns true if it is to stop."""
-        return self._stopping.wait(seconds)
-
-    def _end(self, victim, number):
-        if number == signal.SIGKILL and victim in self._cluster.replicas:
-            self._dying.add(victim)
-        victim.signal(number)
-        what = signal.Signals(number).name
-        print(time.strftime("%H:%M:%S"), victim.name, what)
-        self._counts.add(f"{victim.name.rstrip('1234')} got {what}")
-
-    def _replicas(self, chance):
-        while not self._pause(chance.uniform(0.5, 3)):
-            victim = chance.choice(self._cluster.replicas)
-            number = chance.choice([signal.SIGKILL, signal.SIGTERM])
-            pause = chance.uniform(0, 3)
-            if not victim.running or victim.ending or not self._cluster.spared_by(victim):
-                continue
-            victim.ending = True
-            self._end(victim, number)
-            self._threads.append(threading.Thread(
-                target=self._guard, args=(self._start_again, victim, number, pause)))
-            self._threads[-1].start()
-
-    def _start_again(self, replica, number, pause):
-        status = replica.wait()
-        if number == signal.SIGKILL:
-            self._kills.append(time.monotonic())
-        self._dying.discard(replica)
-        assert status == (0 if number == signal.SIGTERM else -number), f"{replica.name}: {status}"
-        self._pause(pause)
-        replica.start()
-        # Before it catches signals, SIGTERM would kill it.
-        assert holds_within(lambda: replica.ready, 60 * PATIENCE), replica.log[-2000:]
-        replica.ending = False
-
-    def _nodes(self, chance):
-        """One at a time: two of four would leave no quorum to write."""
-        whole = len(self._cluster.nodes)
-        while not self._pause(chance.uniform(2, 6)):
-            victim = chance.choice(self._cluster.nodes)
-            self._end(victim, chance.choice([signal.SIGKILL, signal.SIGTERM]))
-            victim.wait()
-            self._pause(chance.uniform(0, 4))
-            victim.start()
-            assert holds_within(lambda one=victim: one.ready, 60 * PATIENCE), victim.log[-2000:]
-            assert holds_within(lambda: len(self._cluster.proxy.up("minio")) == whole,
-                                60 * PATIENCE), "HAProxy misses a node of MinIO"
 
 
 # --- clients ------------------------------------------------------------------------------------
@@ -352,13 +327,12 @@ class Downloader(Client):
         self._without_body("HEAD", stored, [], 200)
 
     def _without_body(self, method, stored, fields, status):
-        began = time.monotonic()
         try:
             with self._asked(method, stored, fields) as (got, head, pieces):
                 for _ in pieces:
                     pass
         except (Refused, Cut) as error:
-            self._refused(stored, began, error)
+            self._refused(stored, error)
             return
         if got != status:
             self._wrong_status(stored, fields, got, status)
@@ -370,7 +344,6 @@ class Downloader(Client):
         digest, position = hashlib.sha256(), first
         pace = self.random.choice([0, 0, 0.002])  # some are slow, so that kills hit them
         while position < end:
-            began = time.monotonic()
             if position > first:
                 fields = [("Range", f"bytes={position}-{end - 1}"), ("If-Match", stored.etag)]
             status = 206 if fields else 200
@@ -385,10 +358,10 @@ class Downloader(Client):
                         if pace:
                             time.sleep(pace)
             except Refused as error:
-                if not self._refused(stored, began, error):
+                if not self._refused(stored, error):
                     return
             except Cut as error:
-                self._aborted(stored, began, error)
+                self._aborted(stored, error)
         self.counts.add("bytes", end - first)
         if digest.digest() != hashlib.sha256(memoryview(stored.content)[first:end]).digest():
             self.counts.fail("wrong bytes", f"{stored.path} {first}-{end}")
@@ -397,19 +370,21 @@ class Downloader(Client):
         self.counts.add("requests")
         return self.session.ask(method, stored.path, fields)
 
-    def _refused(self, stored, began, error):
+    def _refused(self, stored, error):
         """Returns true if the request may be made again."""
-        if isinstance(self.session, Passthrough) and self.chaos.explains(began):
+        entry, killed = self.chaos.judge(self.session.asked)
+        if isinstance(self.session, Passthrough) and killed:
             self.counts.add("connections through TLS that a kill ended")
             return True
-        self.counts.fail("failures that a retry could have saved", f"{stored.path}: {error}")
+        self.counts.fail("failures that a retry could have saved", f"{stored.path}: {error}, {entry}")
         return False
 
-    def _aborted(self, stored, began, error):
-        if self.chaos.explains(began):
+    def _aborted(self, stored, error):
+        entry, killed = self.chaos.judge(self.session.asked)
+        if killed:
             self.counts.add("bodies that a kill cut off")
         else:
-            self.counts.fail("bodies cut off without a kill", f"{stored.path}: {error}")
+            self.counts.fail("bodies cut off without a kill", f"{stored.path}: {error}, {entry}")
 
     def _wrong_status(self, stored, fields, got, wanted, body=b""):
         self.counts.fail("failures that a retry could have saved",

@@ -80,15 +80,28 @@ class Objects:
         return (found[1].lower(), found[2]) if found else None
 
     def keys(self, prefix):
-        return re.findall(r"<Key>(.*?)</Key>", self._list("list-type=2", prefix))
+        keys = []
+        while True:  # a page has 1000 at most
+            after = [f"start-after={urllib.parse.quote(keys[-1], safe='')}"] if keys else []
+            page = self._list(prefix, "list-type=2", *after)
+            keys += re.findall(r"<Key>(.*?)</Key>", page)
+            if "<IsTruncated>true" not in page:
+                return keys
 
     def parts_begun(self, key):
         """Returns the ids of multipart uploads. MinIO lists those of a whole key only."""
-        return re.findall(r"<UploadId>(.*?)</UploadId>", self._list("uploads=", key))
+        return re.findall(r"<UploadId>(.*?)</UploadId>", self._list(key, "uploads="))
 
-    def _list(self, kind, prefix):
+    def has_parts(self, key, upload):
+        """Returns true if a multipart upload has any parts."""
+        query = f"uploadId={urllib.parse.quote(upload, safe='')}"
+        return b"<PartNumber>" in self._request(
+            f"/{BUCKET}/" + urllib.parse.quote(key, safe="/~") + "?" + query,
+            "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD")
+
+    def _list(self, prefix, *parameters):
         query = f"prefix={urllib.parse.quote(prefix, safe='')}"
-        query = "&".join(sorted([kind, query]))  # as it is signed
+        query = "&".join(sorted([*parameters, query]))  # as it is signed
         return self._request(f"/{BUCKET}?{query}",
                              "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD").decode()
 

@@ -1,0 +1,184 @@
+"""Looks at what uploads have left in the store of a cluster: through a replica, and by the store's own
+protocol."""
+
+import concurrent.futures
+import re
+import subprocess
+import time
+
+from support.cluster_load import Http1
+from support.cluster_uploads import TRIES, UploadingClient, content_of
+from support.environment import PATIENCE
+from support.resumable import TUS
+from support.waiting import holds_within
+
+FILES = "files/"
+STATE = "files/.h2server/"
+LOOKS_PER_SWEEP = 100  # StoreUploadSweep::looks_max
+
+
+def stored_content(store, name):
+    """Returns what the store itself has, or None: nothing."""
+    for tries in range(TRIES):  # a node may end meanwhile
+        try:
+            return store.get(FILES + name)
+        except subprocess.CalledProcessError as error:
+            if b"404" in error.stderr:
+                return None
+            if tries == TRIES - 1:
+                raise
+            time.sleep(0.5)
+
+
+class Auditor(UploadingClient):
+    """Verifies the oldest acknowledged uploads and removes them from the store, which may have only so
+    many bytes."""
+
+    def __init__(self, session, counts, chaos, seed, ledger, store, bytes_max):
+        super().__init__(session, counts, chaos, seed)
+        self._ledger = ledger
+        self._store = store
+        self._bytes_max = bytes_max
+
+    def step(self):
+        found = self._ledger.take_oldest(self._bytes_max)
+        if found is None:
+            time.sleep(0.1)
+            return
+        self.verify(*found)
+        for _ in range(TRIES):
+            try:
+                self._store.remove(FILES + found[0])
+                return
+            except subprocess.CalledProcessError:
+                time.sleep(0.5)
+        self.counts.fail("files that the store does not remove", found[0])
+
+    def verify(self, name, variant):
+        """Of an acknowledged upload."""
+        ways = {"through a replica": self.read_stored(name),
+                "in the store": stored_content(self._store, name)}
+        for way, content in ways.items():
+            if content != content_of(name, variant):
+                what = "absent" if content is None else f"{len(content)} bytes"
+                self.counts.fail("acknowledged uploads that are not there", f"{name} {way}: {what}")
+        self.counts.add("acknowledged uploads verified through a replica and in the store")
+
+    def verify_open(self, name, variants):
+        """Of one that was not acknowledged."""
+        content = stored_content(self._store, name)
+        known = content is None or content in [content_of(name, one) for one in variants]
+        if not known:
+            self.counts.fail("uploads that are half there", f"{name}: {len(content)} bytes")
+        self.counts.add("uploads that are there without an acknowledgement", content is not None)
+
+    def verify_place(self, place, length):
+        """Of a resumable upload that is stored."""
+        answer = self.ask("HEAD", place, TUS)
+        if answer.status != 200 or answer.fields["upload-offset"] != str(length):
+            self.counts.fail("stored uploads that are not known any more", f"{place}: {answer}")
+        self.counts.add("stored resumable uploads that still say so")
+
+
+def check_everything(cluster, chaos, counts, ledger, nothing_expired):
+    """Of a cluster whose clients have ended and whose processes are back."""
+
+    def work(method, items):
+        def one(arguments):
+            session = Http1(cluster)
+            try:
+                auditor = Auditor(session, counts, chaos, 0, ledger, cluster.store, 0)
+                getattr(auditor, method)(*arguments)
+            finally:
+                session.close()
+
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            list(pool.map(one, items))
+
+    keys = [key.removeprefix(FILES) for key in cluster.store.keys(FILES)
+            if key.startswith(FILES + ledger.prefix)]
+    for name in set(keys) - set(ledger.stored) - set(ledger.open):
+        counts.fail("files that nobody has uploaded", name)
+    work("verify", list(ledger.stored.items()))
+    work("verify_open", list(ledger.open.items()))
+    if nothing_expired:
+        work("verify_place", list(ledger.places.items())[-50:])
+    known = Leftovers(cluster.store).known_parts()
+    unknown = 0
+    for name in [*ledger.stored, *ledger.open, *ledger.removed]:
+        if len(content_of(name)) < 8 << 20:
+            continue
+        for upload in cluster.store.parts_begun(FILES + name):
+            if upload in known:
+                counts.add("multipart uploads left to a sweep")
+            elif cluster.store.has_parts(FILES + name, upload):
+                counts.fail("multipart uploads that nobody would remove", f"{name} {upload}")
+            else:  # its server was killed before it could note it
+                unknown += 1
+    counts.add("multipart uploads without parts that are not noted", unknown)
+
+
+class Leftovers:
+    """What the server keeps of uploads in the store."""
+
+    def __init__(self, store):
+        self._store = store
+        self.keys = [key.removeprefix(STATE) for key in store.keys(STATE)]
+
+    def __str__(self):
+        kinds = [re.sub(r"^(parts)/.*|^uploads/\w+/([a-z]+).*", lambda found: found[1] or found[2],
+                        key) for key in self.keys]
+        return ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
+
+    def odd(self):
+        """Returns the keys that the manual does not know."""
+        return [key for key in self.keys if not re.fullmatch(
+            r"sweep|sweep-uploads|parts/[0-9a-f]{32}|uploads/[0-9a-f]{32}/(state|lock|tail-\d{5})",
+            key)]
+
+    def of_unfinished(self):
+        """Returns the keys that a sweep must remove: all but those of stored uploads."""
+        return [key for key in self.keys if not key.endswith("/state")
+                and not key.startswith("sweep")]
+
+    def known_parts(self):
+        """Returns the ids of the multipart uploads that a sweep would find."""
+        found = set()
+        for key in self.keys:
+            text = ""
+            if key.startswith("parts/"):
+                text = self._store.get(STATE + key).decode()
+                text = text.partition("\n")[0]
+            elif key.endswith("/state"):
+                text = self._store.get(STATE + key).decode()
+                text = re.search(r"^parts-id: (.*)$", text, re.M)[1]
+            if text:
+                found.add(text.partition(".")[2])  # behind the server's own mark
+        return found
+
+
+def check_leftovers(cluster, counts, expiry_s):
+    """Waits until sweeps have removed what is left, if that is to happen soon (`expiry_s`)."""
+    left = Leftovers(cluster.store)
+    print("left below", STATE, left)
+    for key in left.odd():
+        counts.fail("objects that the manual does not know", key)
+    if expiry_s is None:
+        return
+    session = Http1(cluster)
+    looks = sum(key.endswith("/state") for key in left.keys) // LOOKS_PER_SWEEP + 1
+
+    def swept():
+        for method, path in (("HEAD", f"/uploads/{32 * '0'}"), ("PUT", "/files/for-a-sweep")):
+            with session.ask(method, path, [TUS] if method == "HEAD" else []) as (_, _, pieces):
+                list(pieces)
+        time.sleep(1)
+        return not Leftovers(cluster.store).of_unfinished()
+
+    began = time.monotonic()
+    if not holds_within(swept, (expiry_s + 60 * looks + 180) * PATIENCE):
+        counts.fail("what no sweep has removed",
+                    str(Leftovers(cluster.store).of_unfinished()[:10]))
+    counts.took("sweeps of what was left took", time.monotonic() - began)
+    session.close()
+    print("left after sweeps:", Leftovers(cluster.store))
