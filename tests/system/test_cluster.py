@@ -25,7 +25,7 @@ from support.s3 import VERSITYGW, Versitygw
 DURATION_S = float(os.environ.get("H2SERVER_TEST_CLUSTER_S", "15"))
 EXPIRY_S = 120  # of uploads without progress
 TAKING = ["upload = true", f'upload-expiry = "{EXPIRY_S}s"']
-BYTES_KEPT = 500_000_000  # of uploads, besides their second copies
+BYTES_KEPT = 2_000_000_000  # of uploads, besides their second copies
 LONG = DURATION_S >= 300  # there is time to see the rest of uploads removed
 SIZES = [20_000] * 8 + [200_000] * 6 + [1_000_000] * 3 + [5_000_000] * 2 + [30_000_000]
 

@@ -237,7 +237,7 @@ class Cluster(contextlib.AbstractContextManager):
         for one in self.processes:
             one.start()
         if self.nodes:
-            self._await(lambda: all(node.ready for node in self.nodes), "MinIO is not ready")
+            self._await(lambda: all(node.may_end for node in self.nodes), "MinIO is not ready")
             self._await(lambda: len(self.proxy.up("minio")) == NODES, "HAProxy sees no MinIO")
             self.store.make_bucket()
         self._await(lambda: all(len(self.proxy.up(backend)) == REPLICAS for backend in (

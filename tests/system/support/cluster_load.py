@@ -86,6 +86,7 @@ class Counts:
         with self._lock:
             self.all[what] += 1
             self.failures.append(f"{time.strftime('%H:%M:%S')} {what}: {detail}")
+            print(self.failures[-1])
 
     def __str__(self):
         return ", ".join([f"{number} {what}" for what, number in sorted(self.all.items())] +

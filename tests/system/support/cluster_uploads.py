@@ -92,6 +92,13 @@ class Ledger:
             self.removed.add(name)
             return name, variant
 
+    def put_back(self, name, variant):
+        """Of one that take_oldest() has returned."""
+        with self._lock:
+            self.stored[name] = variant
+            self.bytes += len(content_of(name))
+            self.removed.discard(name)
+
     def an_open_one(self, chance):
         with self._lock:
             return chance.choice(list(self.open)) if self.open else None

@@ -93,11 +93,16 @@ class Objects:
         return re.findall(r"<UploadId>(.*?)</UploadId>", self._list(key, "uploads="))
 
     def has_parts(self, key, upload):
-        """Returns true if a multipart upload has any parts."""
+        """Returns true if a multipart upload has any parts. MinIO lists some that it does not have."""
         query = f"uploadId={urllib.parse.quote(upload, safe='')}"
-        return b"<PartNumber>" in self._request(
-            f"/{BUCKET}/" + urllib.parse.quote(key, safe="/~") + "?" + query,
-            "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD")
+        try:
+            return b"<PartNumber>" in self._request(
+                f"/{BUCKET}/" + urllib.parse.quote(key, safe="/~") + "?" + query,
+                "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD")
+        except subprocess.CalledProcessError as error:
+            if b"404" in error.stderr:
+                return False
+            raise
 
     def _list(self, prefix, *parameters):
         query = f"prefix={urllib.parse.quote(prefix, safe='')}"
