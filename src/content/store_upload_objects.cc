@@ -33,6 +33,12 @@ void count_parts(UploadProgress& progress, const std::vector<StoredPart>& parts,
   }
 }
 
+void note_tail(UploadProgress& progress, std::uint64_t object_bytes) {
+  if (object_bytes < tail_head_bytes) return;
+  progress.has_tail = true;
+  progress.tail_bytes = object_bytes - tail_head_bytes;
+}
+
 }  // namespace
 
 Task<StoreResult<FoundState>> read_upload_state(Store& store, std::string id) {
@@ -61,13 +67,20 @@ Task<StoreResult<UploadProgress>> read_upload_progress(Store& store, std::string
     progress.parts_gone = !parts;
     if (parts) count_parts(progress, *parts, part_bytes);
   }
-  const std::string tail = tail_name(static_cast<unsigned>(progress.parts.size()) + 1);
+  const unsigned number = static_cast<unsigned>(progress.parts.size()) + 1;
   for (const ListedObject& object : *objects) {
     progress.changed_s = std::max(progress.changed_s, object.modified_s);
-    if (object.name != tail || object.size < tail_head_bytes) continue;
-    progress.has_tail = true;
-    progress.tail_bytes = object.size - tail_head_bytes;
+    if (object.name == tail_name(number)) note_tail(progress, object.size);
   }
+  if (progress.has_tail) co_return progress;
+  // While a node of MinIO is away, its lists lack objects that another node has missed, but it
+  // finds them by their keys. To take such a tail for missing would put the offset below what was
+  // acknowledged.
+  GetOptions options;
+  const StoreResult<ObjectInfo> tail =
+      co_await store.head(tail_key(id, number), std::move(options));
+  if (!tail && tail.error().kind != Kind::absent) co_return std::unexpected(tail.error());
+  if (tail) note_tail(progress, tail->size);
   co_return progress;
 }
 

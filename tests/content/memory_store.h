@@ -66,6 +66,7 @@ class MemoryStore final : public Store {
     ListPage page;
     for (const auto& [key, object] : objects) {
       if (!key.starts_with(options.prefix) || key <= options.prefix + options.after) continue;
+      if (!unlisted.empty() && key.find(unlisted) != key.npos) continue;
       const std::string name = key.substr(options.prefix.size());
       const std::string folder = name.substr(0, name.find('/'));
       if (!page.folders.empty() && page.folders.back() == folder && folder != name) continue;
@@ -184,6 +185,7 @@ class MemoryStore final : public Store {
   bool ignores_if_match = false;
   std::uint64_t shift = 0;  // sends another part than was asked for
   std::size_t page_entries = 1000;
+  std::string unlisted = {};  // keys with it in them are not in lists; empty: all are
   std::uint64_t part_bytes_min = PartLimits::bytes_min;
 
  private:

@@ -149,6 +149,17 @@ TEST_F(ResumableInStoreTest, KeepsWhatArrivedOfABodyThatWasCut) {
   EXPECT_EQ(file(), text);
 }
 
+TEST_F(ResumableInStoreTest, WhatAListLacksIsLookedFor) {
+  const std::string text = text_of(300);
+  const std::string url = create(text.size());
+  EXPECT_EQ(patch(url, 0, {text.substr(0, 50)}, {}, Error{ECONNRESET, "read"}).status(), 400);
+  memory_->unlisted = "tail-";
+  start();
+  EXPECT_EQ(offset_of(url), 50U);
+  EXPECT_EQ(patch(url, 50, {text.substr(50)}).status(), 204);
+  EXPECT_EQ(file(), text);
+}
+
 TEST_F(ResumableInStoreTest, OnlyPartsUpToTheFirstThatIsMissingCount) {
   const std::string text = text_of(600);
   const std::string url = create(text.size());
