@@ -8,10 +8,12 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <thread>
 
 #include "net/socket_address.h"
 
@@ -91,6 +93,18 @@ void set_port(sockaddr* address, std::uint16_t port) {
   }
 }
 
+// Returns 0 or an errno value. A program that was killed may hold its port for some milliseconds
+// after its end, on a busy machine longer: io_uring closes what was open a little later.
+int bind_in_time(int fd, const sockaddr* address, socklen_t size) {
+  constexpr int tries_max = 20;
+  constexpr std::chrono::milliseconds pause(50);
+  for (int tries = 1;; ++tries) {
+    if (::bind(fd, address, size) == 0) return 0;
+    if (errno != EADDRINUSE || tries == tries_max) return errno;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
 // The error is an errno value.
 Result<Listener, int> open_one(const ListenOptions& options, sockaddr* address, socklen_t size,
                                std::uint16_t port) {
@@ -107,7 +121,8 @@ Result<Listener, int> open_one(const ListenOptions& options, sockaddr* address, 
     set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY, options.host.empty() ? 0 : 1);
   }
   set_port(address, port);
-  if (::bind(fd, address, size) != 0) return std::unexpected(errno);
+  const int refused = bind_in_time(fd, address, size);
+  if (refused != 0) return std::unexpected(refused);
   if (::listen(fd, options.backlog) != 0) return std::unexpected(errno);
   listener.address = local_address(fd);
   return listener;

@@ -28,8 +28,8 @@ struct Listener {
 };
 
 // Opens a non-blocking listener for each address of the host, all on one port. Accepted connections
-// have Nagle's algorithm off, because Linux copies the listener's option. The error is a line for
-// the operator: what failed and what to do.
+// have Nagle's algorithm off, because Linux copies the listener's option. Waits for a port that is
+// in use, for a second at most. The error is a line for the operator: what failed and what to do.
 Result<std::vector<Listener>, std::string> open_listeners(const ListenOptions& options);
 
 // Opens a listener on a Unix socket, see SocketFile.

@@ -7,7 +7,9 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 
 namespace h2server::net {
 namespace {
@@ -124,6 +126,21 @@ TEST(Listener, SaysWhatToDoAboutAPortInUse) {
     EXPECT_NE(second.error().find("--port"), std::string::npos) << second.error();
     EXPECT_EQ(second.error().find('\n'), std::string::npos);
   }
+}
+
+// A server that was killed and is started again must not fail because the kernel is not done yet.
+TEST(Listener, WaitsForAPortThatIsGivenUp) {
+  auto first = open_listeners({.host = "127.0.0.1"});
+  ASSERT_TRUE(first.has_value()) << first.error();
+  const std::uint16_t port = first->front().address.port;
+  std::thread end([&first] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(120));
+    first->clear();
+  });
+  const auto second = open_listeners({.host = "127.0.0.1", .port = port});
+  end.join();
+  ASSERT_TRUE(second.has_value()) << second.error();
+  EXPECT_EQ(second->front().address.port, port);
 }
 
 TEST(Listener, SaysWhatToDoAboutAnAddressOfOthers) {
