@@ -121,9 +121,10 @@ bool is_about_content(std::string_view code) noexcept {
 }
 
 // What no other try can mend: the parts or the body are wrong, or the store's disk is full.
+// InvalidPart may pass: while a node of MinIO is away, it does not find parts that are there.
 bool is_lasting(int status, std::string_view code) noexcept {
-  constexpr std::array codes = {"EntityTooLarge",   "EntityTooSmall", "InvalidPart",
-                                "InvalidPartOrder", "MalformedXML",   "NotImplemented"};
+  constexpr std::array codes = {"EntityTooLarge", "EntityTooSmall", "InvalidPartOrder",
+                                "MalformedXML", "NotImplemented"};
   return status == 501 || status == 507 || std::ranges::find(codes, code) != codes.end();
 }
 
