@@ -250,8 +250,7 @@ void Acme::put_off(Plan& plan, const std::optional<IssuedCertificate>& issued,
       issued ? fmt::format("; the present one is valid until {}", shown(issued->end_s)) : "");
 }
 
-// --- several servers
-// ------------------------------------------------------------------------------
+// --- several servers -----------------------------------------------------------------------------
 
 void Acme::look_at_others() {
   const Result<void, std::string> looked = replicas_->look(challenges_, options_.challenge);

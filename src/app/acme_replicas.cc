@@ -19,7 +19,8 @@ using ErrorKind = StoreError::Kind;
 
 constexpr std::size_t object_bytes_max = 1024 * 1024;
 constexpr std::chrono::seconds turn{60};
-// Whose turn ended without an end of its challenges leaves them in the store.
+// A server that is killed in its turn leaves its challenges in the store. They are answered for so
+// long.
 constexpr std::chrono::minutes challenge_max{10};
 
 std::string failure(const std::string& key, const StoreError& error) {
@@ -135,8 +136,8 @@ Result<bool, std::string> AcmeReplicas::begin_turn() {
   return std::unexpected(failure("the lease", taken.error()));
 }
 
-// What is lost to another server is noticed by nobody: both orders are good, and the newer one
-// stays.
+// A lease that another server has taken meanwhile is no failure: both orders are good, and the
+// newer certificate stays.
 void AcmeReplicas::keep_turn() { static_cast<void>(runner_.run(lease_->keep())); }
 
 void AcmeReplicas::end_turn() {

@@ -8,7 +8,7 @@ from support.configured import free_port
 from support.line import Line
 from support.pebble import Pebble, needs_pebble
 from support.reloading import Reloading
-from support.s3 import BUCKET, KEY_ID, S3, SECRET, needs_s3
+from support.s3 import BUCKET, S3, credentials_given, needs_s3
 from support.waiting import wait_until
 from test_acme import FILES, PAST, SITES, certificate_of, is_issued, page
 
@@ -16,11 +16,9 @@ pytestmark = [needs_pebble, needs_s3]
 
 
 @pytest.fixture
-def s3(monkeypatch):
-    with S3() as running:
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", running.url)
+def s3():
+    with S3() as running, credentials_given() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_S3", running.url)
         yield running
 
 

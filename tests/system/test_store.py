@@ -17,7 +17,7 @@ from support.environment import BINARY, not_sanitized, tool
 from support.metrics import scrape
 from support.processes import anonymous_bytes
 from support.protocols import PROTOCOLS, fetch, name_of
-from support.s3 import KEY_ID, S3, SECRET, STORES, Versitygw, needs_s3, serving
+from support.s3 import KEY_ID, S3, SECRET, STORES, Versitygw, credentials_given, needs_s3, serving
 from support.waiting import wait_until
 
 LARGE = noise(100_000_000)
@@ -48,11 +48,7 @@ PATHS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def credentials():
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("AWS_")]:
-            patch.delenv(name)
-        patch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
-        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    with credentials_given() as patch:
         yield patch
 
 

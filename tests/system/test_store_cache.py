@@ -14,7 +14,7 @@ from support.contents import noise
 from support.environment import BINARY, PATIENCE
 from support.metrics import scrape
 from support.protocols import PROTOCOLS, fetch, name_of
-from support.s3 import KEY_ID, S3, SECRET, STORES, needs_s3, serving
+from support.s3 import S3, STORES, credentials_given, needs_s3, serving
 from support.server import TEMPORARY_PREFIX
 from support.small_disk import with_small_disk
 from support.waiting import wait_until
@@ -25,11 +25,7 @@ BLOCK = 1024 * 1024  # what is checked at once
 
 @pytest.fixture(scope="module", autouse=True)
 def credentials():
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("AWS_")]:
-            patch.delenv(name)
-        patch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
-        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    with credentials_given() as patch:
         yield patch
 
 

@@ -2,14 +2,13 @@
 counted by callgrind on one connection."""
 
 import contextlib
-import os
 
 import pytest
 
 from support.callgrind import CountedServer
 from support.configured import Configured
 from support.environment import HTTP2, not_sanitized
-from support.s3 import KEY_ID, S3, SECRET, needs_s3
+from support.s3 import S3, credentials_given, needs_s3
 from test_instructions import Http1, Http2, STREAMS
 
 pytestmark = [not_sanitized, needs_s3,
@@ -49,12 +48,8 @@ def measure(server, client):
 
 @contextlib.contextmanager
 def credentials():
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("AWS_")]:
-            patch.delenv(name)
-        patch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
-        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-        yield
+    with credentials_given() as patch:
+        yield patch
 
 
 def test_hot_object_against_file():

@@ -3,7 +3,6 @@ another server after one was killed, and after the store was."""
 
 import contextlib
 import hashlib
-import os
 import signal
 import threading
 
@@ -14,7 +13,7 @@ from support.contents import noise, sha256, write_noise
 from support.protocols import PROTOCOLS, name_of
 from support.resumable import (DRAFT, DRAFT_TYPE, TUS, TUS_TYPE, Client, base64_of, digest_field,
                                finish, run_tuspy, start_tus_js, tus_name)
-from support.s3 import KEY_ID, S3, SECRET, needs_s3, serving
+from support.s3 import S3, credentials_given, needs_s3, serving
 from support.waiting import wait_until
 
 pytestmark = needs_s3
@@ -31,12 +30,8 @@ UPLOADS = "pre/files/.h2server/uploads/"
 
 @pytest.fixture(scope="module", autouse=True)
 def credentials():
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("AWS_")]:
-            patch.delenv(name)
-        patch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
-        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-        yield
+    with credentials_given() as patch:
+        yield patch
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import threading
@@ -15,7 +14,7 @@ from support.contents import noise, sha256
 from support.environment import BINARY, not_sanitized, tool
 from support.processes import anonymous_bytes
 from support.protocols import PROTOCOLS, fetch, name_of
-from support.s3 import KEY_ID, S3, SECRET, needs_s3, serving
+from support.s3 import S3, credentials_given, needs_s3, serving
 from support.waiting import wait_until
 
 MEBIBYTE = 1024 * 1024
@@ -27,12 +26,8 @@ H1, H1_TLS = PROTOCOLS[:2]
 
 @pytest.fixture(scope="module", autouse=True)
 def credentials():
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("AWS_")]:
-            patch.delenv(name)
-        patch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
-        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-        yield
+    with credentials_given() as patch:
+        yield patch
 
 
 @pytest.fixture(scope="module")

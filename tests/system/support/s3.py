@@ -2,6 +2,7 @@
 need one are skipped if neither H2SERVER_TEST_MINIO or H2SERVER_TEST_VERSITYGW names it nor it is in
 build/tools/bin."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -35,6 +36,17 @@ needs_s3 = _needs(MINIO, "MinIO")
 KEY_ID = "the-key-id"
 SECRET = "the-secret-of-the-test"
 BUCKET = "bucket"
+
+
+@contextlib.contextmanager
+def credentials_given():
+    """The environment has the credentials for these stores, and nothing else for AWS's tools."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            patch.delenv(name)
+        patch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
+        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        yield patch
 
 
 class Objects:
