@@ -8,6 +8,7 @@ import urllib.request
 
 import pytest
 
+from support import pairs
 from support.authority import Authority, replace
 from support.configured import free_port
 from support.environment import BINARY, PATIENCE, tool
@@ -17,6 +18,8 @@ from support.waiting import wait_until
 LIMIT_S = 20 * PATIENCE
 # With a process for each connection, none can be told of changes.
 RELOADS = ["reuseport", "acceptor", "thread-pool", "thread-per-connection"]
+in_one_process = pytest.mark.skipif(bool(pairs.CHOSEN and pairs.CHOSEN.forks),
+                                    reason="each connection's process has what it began with")
 
 
 @pytest.fixture(scope="module", name="authority")
@@ -37,8 +40,8 @@ def renew(authority, certificate, key, days=90):
     return certificate, key
 
 
-def start(*pairs, **options):
-    arguments = [word for certificate, key in pairs
+def start(*certificates, **options):
+    arguments = [word for certificate, key in certificates
                  for word in ("--cert", certificate, "--key", key)]
     more = options.pop("arguments", [])
     return Server(*arguments, *more, tls=True, self_signed=False, uploads=False, **options)
@@ -106,11 +109,11 @@ def test_a_site_has_its_own(authority, tmp_path):
         names[name] = [authority.issue(f"{name}-{kind}", name, kind=kind) for kind in kinds]
     files = {"cert": 0, "key": 1}
     text = 'host = "127.0.0.1"\nport = 0\n'
-    for name, pairs in names.items():
+    for name, certificates in names.items():
         (tmp_path / name).mkdir()
         text += f'[[site]]\nhost = "{name}"\nroot = "{tmp_path / name}"\n'
         for key, at in files.items():
-            text += f"{key} = {json.dumps([str(pair[at]) for pair in pairs])}\n"
+            text += f"{key} = {json.dumps([str(pair[at]) for pair in certificates])}\n"
     (tmp_path / "site.toml").write_text(text)
     done = subprocess.run([BINARY, "check", "--config", tmp_path / "site.toml"], text=True,
                           capture_output=True, check=False, timeout=LIMIT_S)
@@ -164,6 +167,7 @@ def test_ocsp_responses_go_to_clients_that_ask(authority, live):
             assert "OCSP" not in s_client(server, version)
 
 
+@in_one_process
 def test_a_response_that_comes_later_is_used(authority, live):
     response = live[0].with_suffix(".ocsp")
     other, _ = authority.issue("other", "localhost")
@@ -195,6 +199,7 @@ def test_connections_outlive_a_renewal(authority, live, scheme):
         assert "error" not in server.stderr
 
 
+@in_one_process
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3],
                          ids=["tls1.2", "tls1.3"])
 def test_sessions_outlive_a_renewal(authority, live, version):
@@ -211,6 +216,7 @@ def test_sessions_outlive_a_renewal(authority, live, version):
             ask(second)
 
 
+@in_one_process
 def test_the_old_one_stays_if_the_new_one_is_bad(authority, live):
     context = context_for(authority)
     with start(live, quiet=False) as server:
@@ -224,6 +230,7 @@ def test_the_old_one_stays_if_the_new_one_is_bad(authority, live):
         wait_until(lambda: present_serial(server, context) == after, "it is loaded", 20)
 
 
+@in_one_process
 def test_links_of_acme_clients_are_followed(authority, live, tmp_path):
     context = context_for(authority)
     (tmp_path / "archive").mkdir()
@@ -244,6 +251,7 @@ def test_links_of_acme_clients_are_followed(authority, live, tmp_path):
         wait_until(lambda: present_serial(server, context) == after, "it is loaded", 20)
 
 
+@in_one_process
 def test_the_status_has_the_new_days_at_once(authority, live):
     admin = free_port()
     arguments = ["--admin", f"127.0.0.1:{admin}"]
