@@ -70,6 +70,8 @@ struct GetOptions {
   StoreConditions conditions = {};
   // One range as in a Range field: "bytes=0-9", "bytes=5-" or "bytes=-5"; empty: the whole object.
   std::string range = {};
+  // The object was there a moment ago. A store of several nodes that does not find it looks again.
+  bool expected = false;
   std::chrono::milliseconds time_max{10'000};
 };
 

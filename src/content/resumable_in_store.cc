@@ -69,6 +69,7 @@ class ResumableInStore final : public ResumableUploads {
     UploadProgress progress;
   };
   Task<Result<void, Response>> check_new(const NewUpload& upload, bool overwrite);
+  Task<Response> refuse_unfound(std::string id);
   Task<Result<Known, Response>> look(std::string id);
   Task<Result<FoundUpload, Response>> open(std::string id);
   Task<Result<FoundUpload, Response>> load(std::string id, std::unique_ptr<StoreLease>& lease);
@@ -123,9 +124,22 @@ Task<Result<std::unique_ptr<ResumableUpload>, Response>> ResumableInStore::creat
 
 // --- known uploads ------------------------------------------------------------------------------
 
+// While a node of MinIO is away, it does not find all objects. To clients, 404 is the end of an
+// upload, so they get 503 as long as the store lists anything of it.
+Task<Response> ResumableInStore::refuse_unfound(std::string id) {
+  const StoreResult<bool> listed = co_await has_upload_objects(*place_->store, std::move(id));
+  if (!listed) co_return refuse_store_error(listed.error());
+  if (*listed) co_return refuse_store_error(StoreError{.kind = Kind::busy});
+  co_return refuse_missing().error();
+}
+
 Task<Result<ResumableInStore::Known, Response>> ResumableInStore::look(std::string id) {
   if (!is_upload_id(id)) co_return refuse_missing();
   StoreResult<FoundState> found = co_await read_upload_state(*place_->store, id);
+  if (!found && found.error().kind == Kind::absent) {
+    Response response = co_await refuse_unfound(std::move(id));
+    co_return std::unexpected(std::move(response));
+  }
   if (!found) co_return refuse_read(found.error());
   StoreResult<UploadProgress> progress =
       co_await read_upload_progress(*place_->store, id, found->state, place_->sizes.part_bytes);

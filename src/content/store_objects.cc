@@ -8,8 +8,10 @@
 namespace h2server::content {
 
 Task<StoreResult<SmallObject>> read_small_object(Store& store, std::string key,
-                                                 std::size_t bytes_max) {
-  StoreResult<OpenedObject> opened = co_await store.get(key, GetOptions());
+                                                 std::size_t bytes_max, bool expected) {
+  GetOptions options;
+  options.expected = expected;
+  StoreResult<OpenedObject> opened = co_await store.get(key, std::move(options));
   if (!opened) co_return std::unexpected(std::move(opened.error()));
   SmallObject object{.bytes = {}, .info = std::move(opened->info)};
   if (object.info.size > bytes_max) {

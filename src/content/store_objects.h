@@ -14,9 +14,9 @@ struct SmallObject {
   std::string bytes;
   ObjectInfo info;
 };
-// Fails if the object has more than `bytes_max`.
+// Fails if the object has more than `bytes_max`. `expected`: see GetOptions.
 Task<StoreResult<SmallObject>> read_small_object(Store& store, std::string key,
-                                                 std::size_t bytes_max);
+                                                 std::size_t bytes_max, bool expected = false);
 
 // All objects directly below a prefix, which are few.
 Task<StoreResult<std::vector<ListedObject>>> list_objects(Store& store, std::string prefix);

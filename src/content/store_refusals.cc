@@ -25,7 +25,7 @@ int status_of_failure(const StoreError& error, std::string_view name) {
     case Kind::denied:
       base::log_error("the store refuses access{}: {}", where, error.reason);
       break;
-    case Kind::absent:  // of a bucket, or of parts that somebody else has abandoned
+    case Kind::absent:  // of parts that somebody else has abandoned
     case Kind::not_modified:
     case Kind::precondition:
     case Kind::unsatisfiable:  // it was asked for none of these

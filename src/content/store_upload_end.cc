@@ -18,6 +18,13 @@ namespace {
 
 using Kind = StoreError::Kind;
 
+// Parts that are absent have been abandoned by another replica, or are not found by a store of
+// which a node is away. The client asks again, and learns it then.
+StoreError or_busy(StoreError error) {
+  if (error.kind == Kind::absent) error.kind = Kind::busy;
+  return error;
+}
+
 PutOptions named(bool overwrite) {
   PutOptions options;
   options.must_be_new = !overwrite;
@@ -98,7 +105,7 @@ Task<StoreResult<ObjectInfo>> StoreUpload::put_parts(bool overwrite) {
   if (!buffer_.empty()) {
     StoreResult<StoredPart> last =
         co_await place_->store->put_part(state_.parts, next_part_, buffer_);
-    if (!last) co_return std::unexpected(std::move(last.error()));
+    if (!last) co_return std::unexpected(or_busy(std::move(last.error())));
     parts_[next_part_] = *std::move(last);
   }
   // From here on, parts that are absent are a file that was stored.
@@ -111,6 +118,7 @@ Task<StoreResult<ObjectInfo>> StoreUpload::put_parts(bool overwrite) {
       co_await place_->store->complete_parts(state_.parts, std::move(all), named(overwrite));
   if (made || made.error().kind != Kind::absent) co_return made;
   StoreResult<ObjectInfo> there = co_await find_finished_file(*place_->store, state_);
+  if (!there) co_return std::unexpected(or_busy(std::move(there.error())));
   co_return there;
 }
 

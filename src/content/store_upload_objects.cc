@@ -52,6 +52,14 @@ Task<StoreResult<FoundState>> read_upload_state(Store& store, std::string id) {
   co_return FoundState{.state = *std::move(state), .etag = std::move(object->info.etag)};
 }
 
+Task<StoreResult<bool>> has_upload_objects(Store& store, std::string id) {
+  StoreResult<std::vector<ListedObject>> objects =
+      co_await list_objects(store, store_upload_prefix(id));
+  if (!objects) co_return std::unexpected(std::move(objects.error()));
+  co_return std::ranges::any_of(*objects,
+                                [](const ListedObject& one) { return one.name != lock_name; });
+}
+
 Task<StoreResult<UploadProgress>> read_upload_progress(Store& store, std::string id,
                                                        const UploadState& state,
                                                        std::size_t part_bytes) {
@@ -88,7 +96,8 @@ Task<StoreResult<FoundTail>> read_upload_tail(Store& store, std::string id,
                                               UploadProgress progress) {
   const unsigned number = static_cast<unsigned>(progress.parts.size()) + 1;
   StoreResult<SmallObject> object =
-      co_await read_small_object(store, tail_key(id, number), tail_bytes_max);
+      co_await read_small_object(store, tail_key(id, number), tail_bytes_max, true);
+  if (!object && object.error().kind == Kind::absent) object.error().kind = Kind::busy;
   if (!object) co_return std::unexpected(std::move(object.error()));
   std::optional<Tail> tail = parse_tail(object->bytes, progress.parts_bytes);
   if (!tail) co_return std::unexpected(StoreError{.reason = "a tail of upload " + id + " is none"});

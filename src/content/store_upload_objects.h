@@ -17,6 +17,8 @@ struct FoundState {
   std::string etag;
 };
 Task<StoreResult<FoundState>> read_upload_state(Store& store, std::string id);
+// Of one whose state is absent: are there other objects, except the lock?
+Task<StoreResult<bool>> has_upload_objects(Store& store, std::string id);
 
 // How far an upload is.
 struct UploadProgress {
@@ -35,6 +37,7 @@ Task<StoreResult<UploadProgress>> read_upload_progress(Store& store, std::string
                                                        const UploadState& state,
                                                        std::size_t part_bytes);
 
+// Of an upload that has one: Kind::busy if it can't be found now.
 struct FoundTail {
   Tail tail;
   std::string etag;

@@ -25,7 +25,7 @@ std::string store_upload_prefix(std::string_view id) {
   return fmt::format("{}{}/", store_uploads_prefix, id);
 }
 std::string state_key(std::string_view id) { return store_upload_prefix(id) + "state"; }
-std::string lock_key(std::string_view id) { return store_upload_prefix(id) + "lock"; }
+std::string lock_key(std::string_view id) { return store_upload_prefix(id).append(lock_name); }
 std::string tail_name(unsigned number) { return fmt::format("tail-{:05}", number); }
 std::string tail_key(std::string_view id, unsigned number) {
   return store_upload_prefix(id) + tail_name(number);

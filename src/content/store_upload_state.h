@@ -26,6 +26,8 @@ namespace h2server::content {
 
 inline constexpr std::string_view store_uploads_prefix = ".h2server/uploads/";
 
+inline constexpr std::string_view lock_name = "lock";
+
 std::string store_upload_prefix(std::string_view id);  // ends in "/"
 std::string state_key(std::string_view id);
 std::string lock_key(std::string_view id);

@@ -160,6 +160,38 @@ TEST_F(ResumableInStoreTest, WhatAListLacksIsLookedFor) {
   EXPECT_EQ(file(), text);
 }
 
+// Of an object that is there, since a list names it, a client hears no 404.
+TEST_F(ResumableInStoreTest, WhatAListNamesIsNotAbsent) {
+  const std::string text = text_of(300);
+  for (const std::string hidden : {"/state", "/tail-00001"}) {
+    const std::string url = create(text.size());
+    EXPECT_EQ(patch(url, 0, {text.substr(0, 50)}, {}, Error{ECONNRESET, "read"}).status(), 400);
+    memory_->fails = [&](std::string_view call) {
+      const bool fails = call.starts_with("get ") && call.ends_with(hidden);
+      return fails ? std::optional(StoreError{.kind = Kind::absent}) : std::nullopt;
+    };
+    start();
+    const Response response = patch(url, 50, {text.substr(50)});
+    EXPECT_EQ(response.status(), 503) << hidden;
+    EXPECT_EQ(field_of(response, "Retry-After"), "1");
+    memory_->fails = {};
+    EXPECT_EQ(patch(url, 50, {text.substr(50)}).status(), 204) << hidden;
+    EXPECT_EQ(file(), text);
+    memory_->objects.erase("a.txt");
+  }
+}
+
+// The list of an upload that nobody knows may fail, too.
+TEST_F(ResumableInStoreTest, WhatCannotBeListedIsNotAbsent) {
+  const std::string url = "/uploads/" + std::string(32, 'a');
+  EXPECT_EQ(head(url).status(), 404);
+  memory_->fails = [](std::string_view call) {
+    return call.starts_with("list .h2server/uploads/a") ? std::optional(StoreError{})
+                                                        : std::nullopt;
+  };
+  EXPECT_EQ(head(url).status(), 502);
+}
+
 TEST_F(ResumableInStoreTest, OnlyPartsUpToTheFirstThatIsMissingCount) {
   const std::string text = text_of(600);
   const std::string url = create(text.size());
@@ -416,9 +448,10 @@ TEST_F(ResumableInStoreTest, WhatHasExpiredIsSwept) {
   start(options);
   memory_->calls.clear();
   EXPECT_EQ(head(last).status(), 404);
-  EXPECT_EQ(memory_->calls, (std::vector<std::string>{"put .h2server/sweep-uploads new",
-                                                      "get .h2server/sweep-uploads",
-                                                      "get " + state_key(last.substr(9))}));
+  EXPECT_EQ(memory_->calls, (std::vector<std::string>{
+                                "put .h2server/sweep-uploads new", "get .h2server/sweep-uploads",
+                                "get " + state_key(last.substr(9)),
+                                "list " + store_upload_prefix(last.substr(9))}));
 }
 
 TEST_F(ResumableInStoreTest, AnExpiredUploadIsGone) {

@@ -99,11 +99,13 @@ Task<StoreResult<WholeAnswer>> Requests::exchange_once(TransferRequest request) 
 }
 
 template <class T>
-Task<StoreResult<T>> Requests::retry(Attempt<T> attempt, Clock::time_point end) {
+Task<StoreResult<T>> Requests::retry(Attempt<T> attempt, Clock::time_point end, bool expected) {
   for (unsigned tries = 1;; ++tries) {
     Task<StoreResult<T>> trying = attempt();
     StoreResult<T> result = co_await std::move(trying);
-    if (result || !may_be_retried(result.error())) {
+    const bool passes = !result && (may_be_retried(result.error()) ||
+                                    (expected && result.error().kind == Kind::absent));
+    if (!passes) {
       note_success();  // whatever it answers, the store works
       co_return result;
     }
@@ -117,14 +119,16 @@ Task<StoreResult<T>> Requests::retry(Attempt<T> attempt, Clock::time_point end) 
 }
 
 Task<StoreResult<OpenedTransfer>> Requests::open(TransferRequest request, Clock::time_point end) {
+  const bool expected = request.expected;
   return retry<OpenedTransfer>([this, request = std::move(request)] { return open_once(request); },
-                               end);
+                               end, expected);
 }
 
 Task<StoreResult<WholeAnswer>> Requests::exchange(TransferRequest request, Clock::time_point end) {
   request.brief = true;
+  const bool expected = request.expected;
   return retry<WholeAnswer>([this, request = std::move(request)] { return exchange_once(request); },
-                            end);
+                            end, expected);
 }
 
 bool Requests::take(int cost) noexcept {

@@ -78,8 +78,9 @@ class Requests {
   template <class T>
   using Attempt = std::function<Task<StoreResult<T>>()>;
 
+  // `expected`: see TransferRequest.
   template <class T>
-  Task<StoreResult<T>> retry(Attempt<T> attempt, Clock::time_point end);
+  Task<StoreResult<T>> retry(Attempt<T> attempt, Clock::time_point end, bool expected);
   Task<StoreResult<WholeAnswer>> exchange_once(TransferRequest request);
   // Waits for the answer, and sends the request again if it takes long. What is not needed ends.
   Task<StoreResult<OpenedTransfer>> first_answer(std::unique_ptr<Transfer> transfer,

@@ -191,7 +191,7 @@ S3Store::S3Store(S3StoreOptions options)
 Task<StoreResult<OpenedObject>> S3Store::get(std::string key, GetOptions options) {
   std::optional<std::string> url = object_url(location_, key);
   if (!url) co_return std::unexpected(StoreError{.kind = Kind::absent});
-  TransferRequest request{.url = *url, .fields = fields_of(options)};
+  TransferRequest request{.url = *url, .fields = fields_of(options), .expected = options.expected};
   auto opening = requests_.open(std::move(request), Clock::now() + options.time_max);
   StoreResult<OpenedTransfer> opened = co_await in_time(options.time_max, std::move(opening));
   if (!opened) co_return std::unexpected(std::move(opened.error()));
@@ -208,7 +208,8 @@ Task<StoreResult<ObjectInfo>> S3Store::head(std::string key, GetOptions options)
   TransferRequest request{.method = TransferRequest::Method::head,
                           .url = *std::move(url),
                           .fields = fields_of(options),
-                          .brief = true};
+                          .brief = true,
+                          .expected = options.expected};
   auto opening = requests_.open(std::move(request), Clock::now() + options.time_max);
   StoreResult<OpenedTransfer> opened = co_await in_time(options.time_max, std::move(opening));
   if (!opened) co_return std::unexpected(std::move(opened.error()));

@@ -107,6 +107,7 @@ Task<StoreResult<ObjectInfo>> S3Store::put_by(Clock::time_point end, std::string
   if (!payload) co_return std::unexpected(std::move(payload.error()));
   const std::string mark = new_mark();
   TransferRequest request{.method = Method::put, .url = url, .body = payload->bytes};
+  request.expected = !options.if_match.empty();
   request.fields = {digest_field(payload->sha256), type_field(options),
                     fmt::format("{}: {}", mark_field, mark)};
   add_conditions(request.fields, options);
@@ -231,6 +232,7 @@ Task<StoreResult<StoredPart>> S3Store::put_part_by(Clock::time_point end, std::s
   StoreResult<Payload> payload = co_await make_payload(std::move(bytes));
   if (!payload) co_return std::unexpected(std::move(payload.error()));
   TransferRequest request{.method = Method::put, .url = std::move(url), .body = payload->bytes};
+  request.expected = true;
   request.fields = {digest_field(payload->sha256), type_field(PutOptions())};
   if (summed) {
     part.checksum = std::move(payload->crc32c);
@@ -298,7 +300,7 @@ Task<StoreResult<std::vector<StoredPart>>> S3Store::list_parts_once(Clock::time_
     const std::vector<Parameter> query = {{"max-parts", "1000"},
                                           {"part-number-marker", fmt::format("{}", after)},
                                           {"uploadId", upload}};
-    TransferRequest request{.url = with_query(url, query)};
+    TransferRequest request{.url = with_query(url, query), .expected = true};
     request.fields = {digest_field(no_body_sha256)};
     StoreResult<WholeAnswer> answer = co_await requests_.exchange(std::move(request), end);
     if (!answer) co_return std::unexpected(std::move(answer.error()));

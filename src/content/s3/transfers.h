@@ -65,6 +65,9 @@ struct TransferRequest {
   std::shared_ptr<const std::string> body = {};  // of put and post; null: an empty one
   // The response has at most AnswerLimits::list_bytes_max, and is read at once.
   bool brief = false;
+  // What it names was there: an answer that it is not may pass. While a node of MinIO is away, the
+  // others do not find all that it has.
+  bool expected = false;
 };
 
 // Returns true if the request may be one of several on a connection.

@@ -279,6 +279,16 @@ TEST(Transfers, RetriesWhatMaySucceed) {
   }
 }
 
+TEST(Transfers, LooksAgainForWhatIsExpected) {
+  StoreStub stub(Answers{{.status = 404}, {.fields = {"ETag: " + tag}, .body = "good"}});
+  Site site(stub, options(), {.expected = true});
+  EXPECT_EQ(site.get().body, "good");
+  StoreStub gone(Answers{{.status = 404}});
+  Site without(gone, options(), {.expected = true});
+  EXPECT_EQ(without.get().body, "absent: status 404");
+  EXPECT_EQ(gone.requests().size(), 3U);
+}
+
 TEST(Transfers, RetriesFromABudget) {
   S3StoreOptions with_budget = options();
   with_budget.retries.budget = 10;

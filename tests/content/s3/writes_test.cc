@@ -183,7 +183,7 @@ TEST(S3Writes, ErrorsHaveTheirKinds) {
   const std::vector<Row> rows = {
       {error(403, "AccessDenied"), Kind::denied},
       {error(404, "NoSuchBucket"), Kind::denied},
-      {error(404, "NoSuchKey"), Kind::absent},  // of If-Match
+      {error(404, "NoSuchKey"), Kind::absent},
       {error(412, "PreconditionFailed"), Kind::precondition},
       {error(409, "ConditionalRequestConflict"), Kind::precondition},
       {error(400, "BadDigest"), Kind::failed},
@@ -282,8 +282,32 @@ TEST(S3Writes, PutsAPart) {
   const std::string head = stub.requests().at(1);
   EXPECT_TRUE(head.starts_with("PUT /bucket/pre/a?partNumber=3&uploadId=ID HTTP/1.1\r\n")) << head;
   EXPECT_EQ(stub.bodies().at(1), "the part");
-  StoreStub gone(Answers{error(404, "NoSuchUpload")});
-  EXPECT_EQ(run(gone, put_part), shown(Kind::absent));
+}
+
+// With a node away, MinIO does not find all that it has. What was there is asked for again.
+TEST(S3Writes, WhatWasThereIsLookedForAgain) {
+  const auto replace = put_call({.if_match = "\"v0\""});
+  struct Row {
+    Call call;
+    Answer missing;
+    Answer found;
+    std::string result;
+  };
+  const Row rows[] = {
+      {put_part, error(404, "NoSuchUpload"), {.fields = {"ETag: \"p3\""}}, "\"p3\""},
+      {list_parts, error(404, "NoSuchUpload"), {.body = "<ListPartsResult></ListPartsResult>"}, ""},
+      {replace, error(404, "NoSuchKey"), stored, "\"v1\" 5"},
+  };
+  for (const Row& row : rows) {
+    StoreStub passing(Answers{row.missing, row.missing, row.found});
+    EXPECT_EQ(run(passing, row.call), row.result) << row.missing.body;
+    StoreStub gone(Answers{row.missing});
+    EXPECT_EQ(run(gone, row.call), shown(Kind::absent)) << row.missing.body;
+    EXPECT_EQ(gone.requests().size(), 3U);
+  }
+  StoreStub unexpected(Answers{error(404, "NoSuchKey")});
+  EXPECT_EQ(run(unexpected, put_call()), shown(Kind::absent));
+  EXPECT_EQ(unexpected.requests().size(), 1U);
 }
 
 const std::string begun =
