@@ -105,6 +105,7 @@ def test_helm_lint():
 
 @pytest.mark.parametrize("setting, reason", [
     ("storee.place=x", "storee"), ("store.place=http://x", "place"),
+    ("store.cacheGiB=20Gi", "cacheGiB"),
     ("shutdownDelaySeconds=15s", "shutdownDelaySeconds"), ("store.secret=", "secret"),
     ("ingress.enabled=true,tls.enabled=true", "ends TLS"),
     ("gateway.enabled=true,tls.enabled=true", "ends TLS")])
@@ -127,7 +128,8 @@ def test_pod_security(rendering):
         "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]}}
     assert not {"hostNetwork", "hostPID", "hostIPC", "initContainers"} & set(pod)
-    assert {key for volume in pod["volumes"] for key in volume} <= {"name", "configMap", "secret"}
+    assert {key for volume in pod["volumes"] for key in volume} <= {"name", "configMap", "secret",
+                                                                    "emptyDir"}
     assert pod["automountServiceAccountToken"] is False
     assert "memory" in container["resources"]["limits"] and "cpu" in container["resources"]["requests"]
 
@@ -200,13 +202,26 @@ def test_files(rendering):
     mounts = {mount["name"]: mount for mount in rendering.container["volumeMounts"]}
     volumes = {volume["name"]: volume for volume in rendering.pod["volumes"]}
     assert mounts.keys() == volumes.keys()
-    assert all(mount["readOnly"] and "subPath" not in mount for mount in mounts.values())
+    assert all(mount["readOnly"] and "subPath" not in mount for name, mount in mounts.items()
+               if name != "cache")
     assert volumes["config"]["configMap"]["name"] == rendering.one("ConfigMap")["metadata"]["name"]
     assert rendering.container["args"] == ["--config", "/etc/h2server/h2server.toml"]
     named = re.findall(r'"(/etc/[^"]+)/[^/"]+"', rendering.configuration)
-    assert set(named) == {mount["mountPath"] for name, mount in mounts.items() if name != "config"}
+    assert set(named) == {mount["mountPath"] for name, mount in mounts.items()
+                          if name not in ("config", "cache")}
     for certificate in rendering.all("Certificate"):
         assert certificate["spec"]["secretName"] == volumes["tls"]["secret"]["secretName"]
+
+
+def test_cache():
+    """The kubelet evicts a pod whose copies exceed the limit."""
+    rendering = Rendering(RENDERINGS["chart-cache"]())
+    site, = tomllib.loads(rendering.configuration)["site"]
+    mount, = (one for one in rendering.container["volumeMounts"] if one["name"] == "cache")
+    volume, = (one for one in rendering.pod["volumes"] if one["name"] == "cache")
+    assert site["store-cache"].startswith(mount["mountPath"] + "/")
+    assert (site["store-cache-size"], volume["emptyDir"]) == ("20GiB", {"sizeLimit": "23Gi"})
+    assert not mount.get("readOnly")
 
 
 def test_secrets_are_no_text(rendering):
@@ -248,7 +263,7 @@ def test_changes_of_the_configuration_roll_the_pods(render):
 
 def placed(rendering, folder):
     """Returns the configuration with its files in a folder, and makes them."""
-    text = rendering.configuration.replace('"/etc/', f'"{folder}/')
+    text = rendering.configuration.replace('"/etc/', f'"{folder}/').replace('"/var/', f'"{folder}/')
     for name in re.findall(rf'"({folder}/[^"]+\.key)"', text):
         os.makedirs(os.path.dirname(name), exist_ok=True)
         if not name.endswith("tls.key"):

@@ -71,6 +71,10 @@ s3-region = {{ . | quote }}
 {{- with .Values.store.style }}
 s3-style = {{ . | quote }}
 {{- end }}
+{{- with .Values.store.cacheGiB }}
+store-cache = "/var/cache/h2server/objects"
+store-cache-size = "{{ int . }}GiB"
+{{- end }}
 {{- with .Values.config.site }}
 {{ . | trim }}
 {{- end }}
