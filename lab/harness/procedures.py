@@ -143,10 +143,10 @@ def under_load(subject, load, syscalls=False, pause_s=0):
 
 
 def _read(lab, load, started, seconds_max=_LOAD_S_MAX):
-    return _load_once(lab, load, started.target, seconds_max)
+    return load_once(lab, load, started.target, seconds_max)
 
 
-def _load_once(lab, load, target, seconds_max=_LOAD_S_MAX):
+def load_once(lab, load, target, seconds_max=_LOAD_S_MAX):
     """Returns (Reading, processors that the client kept busy, its command)."""
     command = load.command(target)
     output, client_cpu = processes.run_load(command, lab.load_cpus, seconds_max)
@@ -393,7 +393,7 @@ def upload_over_a_line(subject, load, line, size, stored):
             with _relay(lab, started, line) as port:
                 far = dataclasses.replace(started.target, port=port)
                 with meter.Meter(started.pid, subject.server.transient) as metered:
-                    reading, client_cpu, command = _load_once(lab, load, far)
+                    reading, client_cpu, command = load_once(lab, load, far)
             _check_stored(lab, subject, started, stored, size)
         measures = measures_of(reading, metered.usage, client_cpu)
         measures["cpu_ns_byte"] = metered.usage.cpu_ns / (reading.requests * size)

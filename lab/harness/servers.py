@@ -82,8 +82,8 @@ def version_of(server):
 
 def _our_command(binary, setting):
     tls = ["--cert", setting.certificate, "--key", setting.key] if setting.tls else ["--h2c"]
-    return [binary, *tls, "--host", "127.0.0.1", "--port", setting.port, "--root", setting.root,
-            *setting.options]
+    root = [] if "--store" in setting.options else ["--root", setting.root]
+    return [binary, *tls, "--host", "127.0.0.1", "--port", setting.port, *root, *setting.options]
 
 
 def ours(build, scheme="acceptor", engine="auto"):
@@ -145,7 +145,8 @@ def _configured(template, setting, **values):
     """Writes lab/peers/TEMPLATE with its $names substituted. Returns the path.
 
     Options that change it: "uploads" (nginx stores them, H2O and Caddy read them and throw them
-    away), "precompressed" (nginx and H2O serve FILE.gz in place of FILE).
+    away), "precompressed" (nginx and H2O serve FILE.gz in place of FILE), "store=URL" (nginx passes
+    all requests on to that).
     """
     text = (PEERS / template).read_text()
     names = {
@@ -163,6 +164,28 @@ def _as_root(line):
 
 
 _NGINX_UPLOAD = "location /upload/ { root $work; dav_methods PUT; create_full_put_path on; }"
+
+
+_NGINX_UPSTREAM = "upstream store { server $address; keepalive 100; }"
+_NGINX_STORE = """\
+location / {
+      proxy_pass http://store/$path;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_request_buffering off;
+      proxy_max_temp_file_size 0;
+    }"""
+
+
+def _nginx_store(setting):
+    """Returns what makes nginx pass requests on to a store."""
+    url = next((option.partition("=")[2] for option in setting.options
+                if option.startswith("store=")), None)
+    if url is None:
+        return {"upstream": "", "store": ""}
+    address, _, path = url.removeprefix("http://").partition("/")
+    return {"upstream": _NGINX_UPSTREAM.replace("$address", address),
+            "store": _NGINX_STORE.replace("$path", path)}
 
 
 def _nginx_sending(setting):
@@ -184,6 +207,7 @@ def _nginx(binary, setting):
     upload = _NGINX_UPLOAD.replace("$work", str(setting.work))
     config = _configured("nginx.conf", setting, listen=listen, tls=tls if setting.tls else "",
                          user=_as_root("user root;"), **_nginx_sending(setting),
+                         **_nginx_store(setting),
                          upload=upload if "uploads" in setting.options else "",
                          precompressed="on" if "precompressed" in setting.options else "off")
     return [binary, "-p", setting.work, "-e", setting.work / "error.log", "-c", config]

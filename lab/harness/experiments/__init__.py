@@ -3,7 +3,7 @@
 import importlib
 
 _NAMES = ["stages", "threads", "peers", "schemes", "connections", "sizes", "bodies", "pages",
-          "engines", "uploads", "receiving", "idle", "balance", "latency", "library"]
+          "engines", "uploads", "receiving", "stores", "idle", "balance", "latency", "library"]
 
 # {name: Definition}, in the order of the report.
 ALL = {
