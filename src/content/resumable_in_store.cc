@@ -47,7 +47,8 @@ PendingDescription describe(NewUpload upload, const std::string& id) {
 class ResumableInStore final : public ResumableUploads {
  public:
   explicit ResumableInStore(StorePlaceRef place)
-      : place_(std::move(place)), sweep_(*place_->store, place_->limits) {}
+      : place_(std::move(place)),
+        sweep_(*place_->store, place_->limits, place_->sizes.part_bytes) {}
 
   [[nodiscard]] const UploadOptions& options() const noexcept override { return place_->options; }
   [[nodiscard]] const PendingLimits& limits() const noexcept override { return place_->limits; }
@@ -142,8 +143,11 @@ Task<Result<ResumableInStore::Known, Response>> ResumableInStore::look(std::stri
   }
   if (!found) co_return refuse_read(found.error());
   StoreResult<UploadProgress> progress =
-      co_await read_upload_progress(*place_->store, id, found->state, place_->sizes.part_bytes);
+      co_await read_upload_progress(*place_->store, id, *found, place_->sizes.part_bytes);
   if (!progress) co_return refuse_read(progress.error());
+  if (progress->parts_hidden) {
+    co_return std::unexpected(refuse_store_error(StoreError{.kind = Kind::busy}));
+  }
   if (base::unix_seconds() - progress->changed_s >= place_->limits.expire_s) {
     co_return refused(410, "the upload has expired");
   }

@@ -33,6 +33,12 @@ void count_parts(UploadProgress& progress, const std::vector<StoredPart>& parts,
   }
 }
 
+// A tail has bytes once all parts before it are durable.
+bool proves_more_parts(const ListedObject& object, unsigned number) {
+  return object.name.starts_with(tail_prefix) && object.name > tail_name(number) &&
+         object.size > tail_head_bytes;
+}
+
 void note_tail(UploadProgress& progress, std::uint64_t object_bytes) {
   if (object_bytes < tail_head_bytes) return;
   progress.has_tail = true;
@@ -49,7 +55,9 @@ Task<StoreResult<FoundState>> read_upload_state(Store& store, std::string id) {
   if (!state) {
     co_return std::unexpected(StoreError{.reason = "the state of upload " + id + " is none"});
   }
-  co_return FoundState{.state = *std::move(state), .etag = std::move(object->info.etag)};
+  co_return FoundState{.state = *std::move(state),
+                       .etag = std::move(object->info.etag),
+                       .modified_s = object->info.modified_s};
 }
 
 Task<StoreResult<bool>> has_upload_objects(Store& store, std::string id) {
@@ -61,24 +69,28 @@ Task<StoreResult<bool>> has_upload_objects(Store& store, std::string id) {
 }
 
 Task<StoreResult<UploadProgress>> read_upload_progress(Store& store, std::string id,
-                                                       const UploadState& state,
+                                                       const FoundState& found,
                                                        std::size_t part_bytes) {
-  UploadProgress progress;
+  const UploadState& state = found.state;
+  UploadProgress progress{.changed_s = found.modified_s};
   StoreResult<std::vector<ListedObject>> objects =
       co_await list_objects(store, store_upload_prefix(id));
   if (!objects) co_return std::unexpected(std::move(objects.error()));
+  bool listed = false;
   if (!state.parts.id.empty() && !state.stored) {
     StoreResult<std::vector<StoredPart>> parts = co_await store.list_parts(state.parts);
     if (!parts && parts.error().kind != Kind::absent) {
       co_return std::unexpected(std::move(parts.error()));
     }
     progress.parts_gone = !parts;
+    listed = parts.has_value();
     if (parts) count_parts(progress, *parts, part_bytes);
   }
   const unsigned number = static_cast<unsigned>(progress.parts.size()) + 1;
   for (const ListedObject& object : *objects) {
     progress.changed_s = std::max(progress.changed_s, object.modified_s);
     if (object.name == tail_name(number)) note_tail(progress, object.size);
+    if (proves_more_parts(object, number)) progress.parts_hidden = listed;
   }
   if (progress.has_tail) co_return progress;
   // While a node of MinIO is away, its lists lack objects that another node has missed, but it
@@ -88,7 +100,10 @@ Task<StoreResult<UploadProgress>> read_upload_progress(Store& store, std::string
   const StoreResult<ObjectInfo> tail =
       co_await store.head(tail_key(id, number), std::move(options));
   if (!tail && tail.error().kind != Kind::absent) co_return std::unexpected(tail.error());
-  if (tail) note_tail(progress, tail->size);
+  if (tail) {
+    note_tail(progress, tail->size);
+    progress.changed_s = std::max(progress.changed_s, tail->modified_s);
+  }
   co_return progress;
 }
 

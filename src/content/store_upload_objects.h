@@ -15,6 +15,7 @@ namespace h2server::content {
 struct FoundState {
   UploadState state;
   std::string etag;
+  std::int64_t modified_s = 0;
 };
 Task<StoreResult<FoundState>> read_upload_state(Store& store, std::string id);
 // Of one whose state is absent: are there other objects, except the lock?
@@ -27,14 +28,15 @@ struct UploadProgress {
   std::uint64_t tail_bytes = 0;
   bool has_tail = false;
   bool parts_gone = false;     // absent though begun
+  bool parts_hidden = false;   // there are more, which the store does not show now
   std::int64_t changed_s = 0;  // the last change of an object
 
   [[nodiscard]] std::uint64_t offset() const noexcept { return parts_bytes + tail_bytes; }
 };
-// `state` need not be known to be current. A part of another size than `part_bytes` is the last one
+// `found` need not be known to be current. A part of another size than `part_bytes` is the last one
 // of an upload that began to finish. It does not count: its bytes are in a tail, too.
 Task<StoreResult<UploadProgress>> read_upload_progress(Store& store, std::string id,
-                                                       const UploadState& state,
+                                                       const FoundState& found,
                                                        std::size_t part_bytes);
 
 // Of an upload that has one: Kind::busy if it can't be found now.

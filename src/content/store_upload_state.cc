@@ -26,7 +26,7 @@ std::string store_upload_prefix(std::string_view id) {
 }
 std::string state_key(std::string_view id) { return store_upload_prefix(id) + "state"; }
 std::string lock_key(std::string_view id) { return store_upload_prefix(id).append(lock_name); }
-std::string tail_name(unsigned number) { return fmt::format("tail-{:05}", number); }
+std::string tail_name(unsigned number) { return fmt::format("{}{:05}", tail_prefix, number); }
 std::string tail_key(std::string_view id, unsigned number) {
   return store_upload_prefix(id) + tail_name(number);
 }

@@ -78,14 +78,28 @@ Task<StoreResult<void>> StoreUploadSweep::remove_expired(std::string id) {
     if (done.error().kind == Kind::precondition) done = StoreResult<void>();  // it is sent again
     co_return done;
   }
-  StoreResult<FoundState> found = co_await read_upload_state(store_, id);
-  PartsId parts;
-  if (found && !found->state.stored) parts = std::move(found->state.parts);
-  const bool known = found || found.error().kind == Kind::absent;
-  if (known) done = co_await remove_upload(store_, std::move(id), std::move(parts));
-  if (!known) done = std::unexpected(std::move(found.error()));
+  done = co_await remove_leased(std::move(id));
   co_await lease.give_back();
   co_return done;
+}
+
+// The list may have lacked what has changed last (see read_upload_progress), so the objects that
+// are known by their keys are asked for, too.
+Task<StoreResult<void>> StoreUploadSweep::remove_leased(std::string id) {
+  StoreResult<FoundState> found = co_await read_upload_state(store_, id);
+  if (!found && found.error().kind != Kind::absent) co_return std::unexpected(found.error());
+  PartsId parts;
+  if (found) {
+    const StoreResult<UploadProgress> progress =
+        co_await read_upload_progress(store_, id, *found, part_bytes_);
+    if (!progress) co_return std::unexpected(progress.error());
+    if (progress->changed_s + limits_.expire_s > base::unix_seconds()) {
+      co_return StoreResult<void>();
+    }
+    if (!found->state.stored) parts = std::move(found->state.parts);
+  }
+  StoreResult<void> removed = co_await remove_upload(store_, std::move(id), std::move(parts));
+  co_return removed;
 }
 
 }  // namespace h2server::content

@@ -21,8 +21,9 @@ class StoreUploadSweep {
   // Uploads that one sweep looks at, since a request waits for it. The next goes on behind them.
   static constexpr std::size_t looks_max = 100;
 
-  // `store` and `limits` must outlive it.
-  StoreUploadSweep(Store& store, const PendingLimits& limits) : store_(store), limits_(limits) {}
+  // `store` and `limits` must outlive it. `part_bytes`: of all parts but the last.
+  StoreUploadSweep(Store& store, const PendingLimits& limits, std::size_t part_bytes)
+      : store_(store), limits_(limits), part_bytes_(part_bytes) {}
 
   // Sweeps unless that was done within the last minute, here or by another replica. What fails is
   // tried again later.
@@ -32,9 +33,11 @@ class StoreUploadSweep {
   Task<void> run();
   Task<StoreResult<void>> look_at(std::string id);
   Task<StoreResult<void>> remove_expired(std::string id);
+  Task<StoreResult<void>> remove_leased(std::string id);
 
   Store& store_;
   const PendingLimits& limits_;
+  const std::size_t part_bytes_;
   std::atomic<std::int64_t> swept_ms_{0};
   std::atomic<bool> running_{false};
   // By the sweep that runs:

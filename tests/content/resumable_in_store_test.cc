@@ -200,6 +200,10 @@ TEST_F(ResumableInStoreTest, OnlyPartsUpToTheFirstThatIsMissingCount) {
   ASSERT_EQ(memory_->begun.size(), 1U);
   memory_->begun.begin()->second.parts.erase(3);
   start();
+  // The bytes of the last tail came when all parts were there.
+  EXPECT_EQ(head(url).status(), 503);
+  std::erase_if(memory_->objects,
+                [](const auto& one) { return one.first.ends_with("tail-00005"); });
   EXPECT_EQ(offset_of(url), 256U);
   EXPECT_EQ(patch(url, 256, {text.substr(256)}).status(), 204);
   EXPECT_EQ(file(), text);
@@ -460,6 +464,29 @@ TEST_F(ResumableInStoreTest, AnExpiredUploadIsGone) {
   start();  // whose sweep is not due: the lease of the first is held
   EXPECT_EQ(head(url).status(), 410);
   EXPECT_EQ(patch(url, 0, {"x"}).status(), 410);
+}
+
+// A list that lacks what has changed last does not make an upload expire.
+TEST_F(ResumableInStoreTest, NothingExpiresByWhatAListLacks) {
+  const std::string text = text_of(300);
+  ResumableStoreOptions soon = options_;
+  soon.limits.expire_s = 60;
+  for (const std::string changed : {"state", "tail-00002"}) {
+    start();
+    const std::string url = create(text.size());
+    EXPECT_EQ(patch(url, 0, {text.substr(0, 200)}, {}, Error{ECONNRESET, "read"}).status(), 400);
+    for (auto& [key, object] : memory_->objects) {
+      object.info.modified_s = key.ends_with(changed) ? base::unix_seconds() : 1;
+      if (key.starts_with(".h2server/sweep")) object.bytes = "killed 1\n";
+    }
+    memory_->unlisted = changed;
+    start(soon);
+    EXPECT_EQ(offset_of(url), 200U) << changed;
+    memory_->unlisted = {};
+    EXPECT_EQ(patch(url, 200, {text.substr(200)}).status(), 204);
+    EXPECT_EQ(file(), text);
+    memory_->objects.clear();
+  }
 }
 
 TEST_F(ResumableInStoreTest, HasNoConcatenation) {

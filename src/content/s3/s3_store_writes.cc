@@ -257,32 +257,46 @@ Task<StoreResult<std::vector<StoredPart>>> S3Store::list_parts(PartsId parts) {
 
 namespace {
 
-// Takes what was readable in an earlier list. Returns true if all parts are readable then.
-bool fill_in(std::vector<StoredPart>& parts, const std::vector<StoredPart>& earlier) {
-  bool whole = true;
-  for (StoredPart& part : parts) {
-    if (!part.etag.empty()) continue;
-    const auto known = std::ranges::find(earlier, part.number, &StoredPart::number);
-    if (known != earlier.end()) part = *known;
-    if (part.etag.empty()) whole = false;
+// Takes what was readable in an earlier list, by number.
+void fill_in(std::vector<StoredPart>& parts, const std::vector<StoredPart>& earlier) {
+  for (const StoredPart& known : earlier) {
+    const auto at = std::ranges::lower_bound(parts, known.number, {}, &StoredPart::number);
+    if (at == parts.end() || at->number != known.number) {
+      parts.insert(at, known);
+    } else if (at->etag.empty()) {
+      *at = known;
+    }
   }
-  return whole;
+}
+
+bool all_readable(const std::vector<StoredPart>& parts) {
+  return std::ranges::none_of(parts, [](const StoredPart& part) { return part.etag.empty(); });
+}
+
+bool has_gap(const std::vector<StoredPart>& parts) {
+  return !parts.empty() && parts.back().number != parts.size();
 }
 
 }  // namespace
 
 // If a node is away and another one has missed a part, MinIO says of every second list that it
-// can't read that part. It is not missing: it may have been acknowledged.
+// can't read that part, or leaves it out. It is not missing: it may have been acknowledged. But a
+// killed server may have left a gap.
 Task<StoreResult<std::vector<StoredPart>>> S3Store::list_parts_by(Clock::time_point end,
                                                                   std::string url,
                                                                   std::string upload) {
   constexpr unsigned lists_max = 8;
+  constexpr unsigned lists_with_gap_max = 3;
   std::vector<StoredPart> earlier;
   for (unsigned tries = 1;; ++tries) {
     StoreResult<std::vector<StoredPart>> all = co_await list_parts_once(end, url, upload);
-    if (!all || fill_in(*all, earlier)) co_return all;
+    if (!all) co_return all;
+    fill_in(*all, earlier);
+    const bool readable = all_readable(*all);
+    if (readable && (tries >= lists_with_gap_max || !has_gap(*all))) co_return all;
     const milliseconds pause = requests_.pause_before(tries);
     if (tries == lists_max || Clock::now() + pause >= end) {
+      if (readable) co_return all;
       co_return std::unexpected(
           StoreError{.kind = Kind::busy, .reason = "a part can't be read now"});
     }

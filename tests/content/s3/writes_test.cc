@@ -395,6 +395,14 @@ TEST(S3Writes, ListsPartsThatAreUnreadableNowAndThen) {
   StoreStub lasting(Answers{list(x, none)});
   EXPECT_EQ(run(lasting, list_parts), shown(Kind::busy));
   EXPECT_EQ(lasting.requests().size(), 8U);
+
+  const Answer second{.body = "<ListPartsResult><Part><PartNumber>2</PartNumber>" + y +
+                              "</Part></ListPartsResult>"};
+  StoreStub left_out(Answers{second, list(x, none)});
+  EXPECT_EQ(run(left_out, list_parts), "1 5 \"x\";2 6 \"y\";");
+  StoreStub missing(Answers{second});
+  EXPECT_EQ(run(missing, list_parts), "2 6 \"y\";");
+  EXPECT_EQ(missing.requests().size(), 3U);
 }
 
 const Answer completed{

@@ -6,7 +6,8 @@ excused only if
 - that replica was killed while it had the request, or
 - the store failed a replica meanwhile: it said 5xx, ended a connection before its response, or said
   nothing for so long that the replica gave up. With one node of MinIO away, it does so for what it has
-  written while another one was.
+  written while another one was; or it says 404 for that, although it lists it, and the replica 503. So
+  503 is excused as long as a node of the store is away.
 
 This remains: HAProxy logs nothing of a request that it drops for the client to try again (a connection
 that ends without a response, over HTTP/2 REFUSED_STREAM). Of those it is not known who had them, so the
@@ -127,6 +128,7 @@ class Chaos:
         self._signals = signals
         self._kills = []  # of replicas, by SIGKILL
         self._node_killed = float("-inf")  # the last time, by SIGKILL
+        self._nodes_back = float("-inf")  # the last time that all of them were there again
         self._stopping = threading.Event()
         self._threads = []
         self._log = ProxyLog(cluster.proxy.log_file)
@@ -172,8 +174,10 @@ class Chaos:
         """Returns true if the store has failed any replica since the request was sent. HAProxy may not tell
         of a request whose replica gave up, so 504 is also taken for that while locks of a killed node may
         be left."""
+        status = 0 if entry is None else entry.status
         return self._log.store_failed >= asked.began or \
-            (entry is not None and entry.status == 504 and self._store_may_be_locked())
+            (status == 504 and self._store_may_be_locked()) or \
+            (status == 503 and self._nodes_back >= asked.began)
 
     def _store_may_be_locked(self):
         return time.monotonic() - self._node_killed < _LOCK_S
@@ -236,6 +240,7 @@ class Chaos:
         nodes, proxy = self._cluster.nodes, self._cluster.proxy
         while not self._pause(chance.uniform(2, 6)):
             victim = chance.choice(nodes)
+            self._nodes_back = float("inf")
             self._end(victim, chance.choice(self._signals))
             victim.wait()
             self._pause(chance.uniform(0, 4))
@@ -245,6 +250,7 @@ class Chaos:
                 "HAProxy misses a node of MinIO"
             assert holds_within(lambda: all(node.may_end for node in nodes), 60 * PATIENCE), \
                 "a node of MinIO misses another one"
+            self._nodes_back = time.monotonic()
 
 
 @contextlib.contextmanager
