@@ -21,6 +21,9 @@ _TAKES = (*_STORE, "--upload")
 _PASSES = ("store={store}/{bucket}/",)
 
 
+_COLUMNS = ["goodput_mb_s", "elapsed_s", "cpu_ns_byte", "server_cpu", "rss_kib", "client_cpu"]
+
+
 def _tusd(binary, setting):
     return [binary, "-host", "127.0.0.1", "-port", setting.port, *setting.options]
 
@@ -70,7 +73,7 @@ def _cells(lab):
     cold = own_load(lab, "closed", once, requests=1)
     cells = [*_downloads(lab, _HOT, 20_000, hot),
              *_downloads(lab, _COLD, lab.mode.pick(100_000_000, 100_000_000, 3_000_000), cold),
-             *_uploads(lab, lab.mode.pick(1_000_000_000, 200_000_000, 300_000))]
+             *lab.mode.pick(_uploads(lab, 1_000_000_000), [], _uploads(lab, 300_000))]
     if MINIO.path() is None:
         for cell in cells:
             cell.unable = "MinIO is not installed: scripts/setup store"
@@ -88,11 +91,12 @@ def _findings(experiment):
     return found
 
 
-_NOTE = ("One node of MinIO on the load's processors; a server before it has its own. minio: without "
-         "a server between, and its own CPU. A hot object is in the memory of h2server, which asks "
-         "the store once a second whether it is still so; nginx passes each request on. Uploads: one "
-         "PUT, or one PATCH of tus by curl; h2server computes SHA-256 and CRC-32C of what it sends, "
-         "and signs it; nginx signs nothing. tusd keeps each part in a file first.")
+_NOTE_HOT = ("The object is in the memory of h2server, which asks the store once a second whether it is "
+             "still so; nginx passes each request on. minio: without a server between, and its own CPU.")
+_NOTE = ("One node of MinIO on the load's processors, beside the client; a server before it has its own. "
+         "An upload is one PUT. h2server computes SHA-256 and CRC-32C of what it sends, and signs it; "
+         "nginx signs nothing.")
+_NOTE_TUS = ("One PATCH by curl. h2server sends parts of 8 MiB from memory, tusd larger ones from a file.")
 
 DEFINITION = Definition(
     "stores",
@@ -103,9 +107,12 @@ DEFINITION = Definition(
     [
         Bars("Goodput with an object store behind", "goodput_mb_s", "what", "server",
              {"what": [_COLD, _PUT, _TUS]}),
-        Table("An object store behind", ("what", "server"),
-              ["goodput_mb_s", "cpu_us", "cpu_ns_byte", "rss_kib", "p99_ms", "client_cpu"],
-              floor="minio", note=_NOTE),
+        Table("A small object", ("what", "server"), ["cpu_us", "rps", "p50_ms", "p99_ms", "rss_kib"],
+              {"what": _HOT}, floor=_FILE, note=_NOTE_HOT),
+        Table("Large ones", ("what", "server"), _COLUMNS, {"what": [_COLD, _PUT]}, floor="minio",
+              note=_NOTE),
+        Table("Uploads by tus", ("what", "server"), _COLUMNS, {"what": _TUS}, floor="tusd",
+              note=_NOTE_TUS),
     ],
     _findings,
 )
