@@ -120,10 +120,11 @@ struct PartsId {
 };
 
 struct StoredPart {
-  unsigned number = 0;        // from 1 to 10,000
-  std::uint64_t size = 0;     // bytes
-  std::string etag = {};      // the part's, with its quotes
-  std::string checksum = {};  // the store's, for complete_parts(); may be empty
+  unsigned number = 0;          // from 1 to 10,000
+  std::uint64_t size = 0;       // bytes
+  std::string etag = {};        // the part's, with its quotes
+  std::string checksum = {};    // the store's, for complete_parts(); may be empty
+  std::int64_t modified_s = 0;  // of list_parts(): since 1970; 0: unknown
 };
 
 struct PartLimits {

@@ -287,7 +287,8 @@ Result<void, Stop> add_store_uploads(const config::Site& site, OpenedStore opene
   limits.expire_s = site.upload_expiry_ms / 1000;
   const content::ResumableServiceRef service = content::add_resumable_routes(
       writing,
-      content::resumable_in_store(std::move(opened.store), {.uploads = options, .limits = limits}),
+      content::resumable_in_store(std::move(opened.store),
+                                  {.types = types, .uploads = options, .limits = limits}),
       {.base = "/uploads", .files = "/files", .stored = content::report_stored});
   writing.put("/files/{path...}",
               content::resumable_put(

@@ -12,8 +12,8 @@ namespace h2server::content {
 // Kept alive by the registration, by those who wait, and by itself while it is posted.
 class ActiveUploads::Entry final : public coro::Delivery {
  public:
-  Entry(Request& request, coro::MailboxRef mailbox)
-      : request_(&request), mailbox_(std::move(mailbox)) {}
+  Entry(Request& request, std::uint64_t number, coro::MailboxRef mailbox)
+      : number_(number), request_(&request), mailbox_(std::move(mailbox)) {}
 
   // The request's thread alone uses request_, so it can't end meanwhile.
   void end() {
@@ -27,6 +27,7 @@ class ActiveUploads::Entry final : public coro::Delivery {
     if (!coro::post(*mailbox_, *this)) drop();
   }
   Channel<bool>& ended() noexcept { return ended_; }
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
 
  private:
   void arrive() noexcept override {
@@ -35,6 +36,7 @@ class ActiveUploads::Entry final : public coro::Delivery {
   }
   void drop() noexcept override { const std::shared_ptr<Entry> last = std::exchange(self_, {}); }
 
+  const std::uint64_t number_;
   Request* request_;
   const coro::MailboxRef mailbox_;
   std::shared_ptr<Entry> self_;
@@ -47,7 +49,7 @@ void ActiveUploads::Registration::enter(const std::string& id) {
   const io::Engine* const engine = io::Engine::current();
   if (engine == nullptr || !engine->has_loop()) return;
   try {
-    entry_ = std::make_shared<Entry>(request_, coro::own_mailbox());
+    entry_ = std::make_shared<Entry>(request_, number_, coro::own_mailbox());
   } catch (const std::exception&) {
     return;  // no descriptors
   }
@@ -72,9 +74,9 @@ std::shared_ptr<ActiveUploads::Entry> ActiveUploads::find(std::string_view id) {
   return found == entries_.end() ? nullptr : found->second;
 }
 
-Task<bool> ActiveUploads::take_over(std::string id) {
+Task<bool> ActiveUploads::take_over(std::string id, std::uint64_t number) {
   const std::shared_ptr<Entry> entry = find(id);
-  if (entry == nullptr) co_return false;
+  if (entry == nullptr || entry->number() > number) co_return false;
   entry->abort(entry);
   const Result<bool> ended = co_await entry->ended().receive();
   co_return !ended && ended.error().code == EPIPE;

@@ -6,6 +6,8 @@
 // Any thread. Must outlive its requests.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,8 +30,9 @@ class ActiveUploads {
   // end find that unlocked.
   class Registration {
    public:
+    // Call when the request begins.
     Registration(ActiveUploads& uploads, Request& request) noexcept
-        : uploads_(uploads), request_(request) {}
+        : uploads_(uploads), request_(request), number_(++uploads.begun_) {}
     Registration(const Registration&) = delete;
     Registration& operator=(const Registration&) = delete;
     // Waiting requests go on.
@@ -37,10 +40,13 @@ class ActiveUploads {
 
     // Call once, when the request has the upload open.
     void enter(const std::string& id);
+    // By the order in which requests began.
+    [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
 
    private:
     ActiveUploads& uploads_;
     Request& request_;
+    const std::uint64_t number_;
     std::string id_;
     std::shared_ptr<Entry> entry_;  // null before, and without an event loop
   };
@@ -49,12 +55,17 @@ class ActiveUploads {
   ActiveUploads(const ActiveUploads&) = delete;
   ActiveUploads& operator=(const ActiveUploads&) = delete;
 
-  // Aborts the request that sends this upload, and waits until it has ended. Returns false if there
-  // is none in this process, or if the caller is to stop.
-  Task<bool> take_over(std::string id);
+  // The number of a request that has nothing to abort.
+  [[nodiscard]] std::uint64_t next_number() noexcept { return ++begun_; }
+  // Aborts the request that sends this upload, if it began before the request with that number, and
+  // waits until it has ended. Returns false if there is none such in this process, or if the caller
+  // is to stop.
+  Task<bool> take_over(std::string id, std::uint64_t number);
 
  private:
   std::shared_ptr<Entry> find(std::string_view id);
+
+  std::atomic<std::uint64_t> begun_{0};
 
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;  // guarded by mutex_

@@ -69,6 +69,7 @@ Task<Result<void>> PartBudget::wait(std::uint64_t bytes) {
 
 Task<bool> PartBudget::take(std::uint64_t bytes, std::chrono::milliseconds time_max) {
   if (try_take(bytes)) co_return true;
+  if (time_max.count() == 0) co_return false;
   const Result<void> taken = co_await with_timeout(time_max, wait(bytes));
   co_return taken.has_value();
 }
@@ -76,6 +77,16 @@ Task<bool> PartBudget::take(std::uint64_t bytes, std::chrono::milliseconds time_
 std::uint64_t PartBudget::taken() const {
   const std::lock_guard lock(mutex_);
   return taken_;
+}
+
+BudgetShare try_share(PartBudget& budget, std::uint64_t bytes) {
+  return {budget.try_take(bytes) ? &budget : nullptr, GiveBack{bytes}};
+}
+
+Task<BudgetShare> share(PartBudget& budget, std::uint64_t bytes,
+                        std::chrono::milliseconds time_max) {
+  const bool taken = co_await budget.take(bytes, time_max);
+  co_return BudgetShare(taken ? &budget : nullptr, GiveBack{bytes});
 }
 
 }  // namespace h2server::content

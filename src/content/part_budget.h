@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <mutex>
 
 #include "h2server/completion.h"
@@ -24,7 +25,7 @@ class PartBudget {
   // any. Fails also while others wait.
   [[nodiscard]] bool try_take(std::uint64_t bytes);
   // Waits for them in turn; false if the time passes, or the task is to stop. Who has some already
-  // must not wait for more.
+  // must not wait for more. No time: as try_take().
   Task<bool> take(std::uint64_t bytes, std::chrono::milliseconds time_max);
   void give_back(std::uint64_t bytes);
 
@@ -49,5 +50,16 @@ class PartBudget {
   std::uint64_t taken_ = 0;
   Waiters waiting_;
 };
+
+// Bytes of a budget, which are given back in the end. Null: none.
+struct GiveBack {
+  std::uint64_t bytes = 0;
+  void operator()(PartBudget* budget) const { budget->give_back(bytes); }
+};
+using BudgetShare = std::unique_ptr<PartBudget, GiveBack>;
+[[nodiscard]] BudgetShare try_share(PartBudget& budget, std::uint64_t bytes);
+// See take(); null in place of false.
+Task<BudgetShare> share(PartBudget& budget, std::uint64_t bytes,
+                        std::chrono::milliseconds time_max);
 
 }  // namespace h2server::content

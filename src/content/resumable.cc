@@ -212,7 +212,10 @@ Task<Response> resumable_create(ResumableServiceRef service, Request& request, s
 Task<Response> resumable_head(ResumableServiceRef service, Request& request) {
   std::string id(request.param("id"));
   // The earlier request has failed as the client sees it, and must not change the offset any more.
-  if (request.field("upload-draft-interop-version")) co_await service->active.take_over(id);
+  const std::uint64_t number = service->active.next_number();
+  if (request.field("upload-draft-interop-version")) {
+    co_await service->active.take_over(id, number);
+  }
   Result<PendingStatus, Response> status = co_await service->store->status(id);
   if (!status) co_return std::move(status.error());
   Response response(204);
@@ -289,8 +292,8 @@ Task<Response> resumable_patch(ResumableServiceRef service, Request& request) {
   Result<Asked, Response> asked = read_request(request, *offset);
   if (!asked) co_return std::move(asked.error());
   ActiveUploads::Registration active(service->active, request);
-  Result<FoundUpload, Response> found =
-      co_await find_upload(service, std::string(request.param("id")), TakeOver::any);
+  Result<FoundUpload, Response> found = co_await find_upload(
+      service, std::string(request.param("id")), TakeOver::any, active.number());
   if (!found) co_return std::move(found.error());
   if (found->stored) co_return refuse_stored(*service, request, *found->stored);
   active.enter(found->open->id());

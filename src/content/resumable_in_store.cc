@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <utility>
 
 #include "base/clock.h"
+#include "content/object_key.h"
 #include "content/pending_files.h"
 #include "content/store_objects.h"
 #include "content/store_refusals.h"
@@ -91,6 +93,9 @@ Task<Result<void, Response>> ResumableInStore::check_new(const NewUpload& upload
   if (upload.length && most != 0 && *upload.length > most) {
     co_return refused(413, fmt::format("a file may have at most {} bytes", most));
   }
+  if (!upload.name.empty() && !is_object_key(upload.name)) {
+    co_return refused(400, "not a name that the store can hold");
+  }
   if (upload.name.empty() || overwrite) co_return Result<void, Response>();
   const StoreResult<ObjectInfo> there = co_await place_->store->head(upload.name, GetOptions());
   if (there) co_return std::unexpected(refuse_upload_error(EEXIST, upload.name));
@@ -128,9 +133,9 @@ Task<Result<std::unique_ptr<ResumableUpload>, Response>> ResumableInStore::creat
 // While a node of MinIO is away, it does not find all objects. To clients, 404 is the end of an
 // upload, so they get 503 as long as the store lists anything of it.
 Task<Response> ResumableInStore::refuse_unfound(std::string id) {
-  const StoreResult<bool> listed = co_await has_upload_objects(*place_->store, std::move(id));
+  const StoreResult<ListedUpload> listed = co_await list_upload(*place_->store, std::move(id));
   if (!listed) co_return refuse_store_error(listed.error());
-  if (*listed) co_return refuse_store_error(StoreError{.kind = Kind::busy});
+  if (listed->state || listed->tails) co_return refuse_store_error(StoreError{.kind = Kind::busy});
   co_return refuse_missing().error();
 }
 
@@ -145,10 +150,8 @@ Task<Result<ResumableInStore::Known, Response>> ResumableInStore::look(std::stri
   StoreResult<UploadProgress> progress =
       co_await read_upload_progress(*place_->store, id, *found, place_->sizes.part_bytes);
   if (!progress) co_return refuse_read(progress.error());
-  if (progress->parts_hidden) {
-    co_return std::unexpected(refuse_store_error(StoreError{.kind = Kind::busy}));
-  }
-  if (base::unix_seconds() - progress->changed_s >= place_->limits.expire_s) {
+  const std::int64_t changed_s = std::max(progress->changed_s, progress->locked_s);
+  if (base::unix_seconds() - changed_s >= place_->limits.expire_s) {
     co_return refused(410, "the upload has expired");
   }
   UploadState& state = found->state;
@@ -157,6 +160,9 @@ Task<Result<ResumableInStore::Known, Response>> ResumableInStore::look(std::stri
     if (!file && file.error().kind != Kind::absent) co_return refuse_read(file.error());
     state.stored = file.has_value();
   }
+  if (progress->hidden && !state.stored) {
+    co_return std::unexpected(refuse_store_error(StoreError{.kind = Kind::busy}));
+  }
   if (progress->parts_gone && !state.stored) state.parts = {};
   co_return Known{.found = *std::move(found), .progress = *std::move(progress)};
 }
@@ -164,8 +170,8 @@ Task<Result<ResumableInStore::Known, Response>> ResumableInStore::look(std::stri
 PendingStatus ResumableInStore::status_of(Known known) const {
   PendingStatus status{.description = std::move(known.found.state.description)};
   status.stored = known.found.state.stored;
-  status.changed_s = known.progress.changed_s;
-  status.expires_s = known.progress.changed_s + place_->limits.expire_s;
+  status.changed_s = std::max(known.progress.changed_s, known.progress.locked_s);
+  status.expires_s = status.changed_s + place_->limits.expire_s;
   status.offset = status.stored ? status.description.length.value_or(0) : known.progress.offset();
   return status;
 }
@@ -194,7 +200,11 @@ Task<Result<FoundUpload, Response>> ResumableInStore::open(std::string id) {
   }
   if (!taken) co_return std::unexpected(refuse_store_error(taken.error()));
   Result<FoundUpload, Response> loaded = co_await load(std::move(id), lease);
-  if (lease != nullptr) co_await lease->give_back();
+  if (lease == nullptr) co_return loaded;
+  coro::StopState unstopped;  // a client that has left must not hold up the next request
+  Task<void> giving = lease->give_back();
+  giving.stop_by(unstopped);
+  co_await giving;
   co_return loaded;
 }
 
@@ -206,6 +216,13 @@ Task<Result<FoundUpload, Response>> ResumableInStore::load(std::string id,
   if (known->found.state.stored) co_return FoundUpload{.stored = status_of(*std::move(known))};
   StoredProgress progress{.state = std::move(known->found.state),
                           .state_etag = std::move(known->found.etag)};
+  if (known->progress.tail_bytes > place_->sizes.unbudgeted_bytes) {
+    progress.tail_share =
+        co_await share(*place_->budget, place_->sizes.part_bytes, place_->sizes.budget_wait);
+    if (!progress.tail_share) {
+      co_return std::unexpected(refuse_store_error(StoreError{.kind = Kind::busy}));
+    }
+  }
   if (known->progress.has_tail) {
     StoreResult<FoundTail> tail = co_await read_upload_tail(*place_->store, id, known->progress);
     if (!tail) co_return std::unexpected(refuse_store_error(tail.error()));
@@ -236,8 +253,12 @@ Task<Result<void, Response>> ResumableInStore::forget(std::string id) {
 
 std::shared_ptr<ResumableUploads> resumable_in_store(std::shared_ptr<Store> store,
                                                      ResumableStoreOptions options) {
-  auto place = std::make_shared<StorePlace>(std::move(store), options.uploads, options.limits,
-                                            options.sizes);
+  auto place = std::make_shared<const StorePlace>(StorePlace{.store = std::move(store),
+                                                             .budget = std::move(options.budget),
+                                                             .types = std::move(options.types),
+                                                             .options = std::move(options.uploads),
+                                                             .limits = options.limits,
+                                                             .sizes = options.sizes});
   return std::make_shared<ResumableInStore>(std::move(place));
 }
 

@@ -11,12 +11,16 @@
 
 #include "content/resumable_uploads.h"
 #include "content/store_upload.h"
+#include "content/store_uploads.h"
 #include "h2server/store.h"
 #include "h2server/uploads.h"
 
 namespace h2server::content {
 
 struct ResumableStoreOptions {
+  // Of all uploads of the process. Not null.
+  std::shared_ptr<PartBudget> budget = part_budget_of_process();
+  http::MediaTypesRef types = std::make_shared<const http::MediaTypes>();  // objects get theirs
   UploadOptions uploads = {};
   PendingLimits limits = {};
   StoreUploadSizes sizes = {};

@@ -36,15 +36,15 @@ bool may_overwrite(const ResumableService& service, const Request& request) {
 }
 
 Task<Result<FoundUpload, Response>> find_upload(ResumableServiceRef service, std::string id,
-                                                TakeOver take_over) {
+                                                TakeOver take_over, std::uint64_t number) {
   Result<FoundUpload, Response> found = co_await service->store->find(id);
-  if (found || found.error().status() != 423 || take_over == TakeOver::none) co_return found;
+  if (found || found.error().status() != 423) co_return found;
   if (take_over == TakeOver::stalled) {
     Result<PendingStatus, Response> status = co_await service->store->status(id);
     const std::int64_t now = base::unix_seconds();
     if (!status || now - status->changed_s < service->store->limits().stalled_s) co_return found;
   }
-  const bool ended = co_await service->active.take_over(id);
+  const bool ended = co_await service->active.take_over(id, number);
   if (!ended) co_return found;
   Result<FoundUpload, Response> again = co_await service->store->find(id);
   co_return again;
@@ -64,7 +64,8 @@ Task<Result<StoredFile, Response>> store_upload(ResumableServiceRef service, Req
 
 Task<Response> delete_upload(ResumableServiceRef service, Request& request) {
   const std::string id(request.param("id"));
-  Result<FoundUpload, Response> found = co_await find_upload(service, id, TakeOver::any);
+  const std::uint64_t number = service->active.next_number();
+  Result<FoundUpload, Response> found = co_await find_upload(service, id, TakeOver::any, number);
   if (!found) co_return std::move(found.error());
   Result<void, Response> done;
   if (found->open != nullptr) {

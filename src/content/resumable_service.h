@@ -45,12 +45,13 @@ using ResumableServiceRef = std::shared_ptr<ResumableService>;
 // Returns true if the request may replace a file.
 bool may_overwrite(const ResumableService& service, const Request& request);
 
-// Which requests that have the upload open are aborted, if they are of this process. `stalled`:
-// those that have stored nothing for a while, see PendingLimits.
-enum class TakeOver : std::uint8_t { none, stalled, any };
+// Which requests that have the upload open are aborted, if they are of this process and began
+// before the one with `number`: a request may have waited for the store since its client left.
+// `stalled`: those that have stored nothing for a while, see PendingLimits.
+enum class TakeOver : std::uint8_t { stalled, any };
 // The error is 404, 410 or 423, here and below.
 Task<Result<FoundUpload, Response>> find_upload(ResumableServiceRef service, std::string id,
-                                                TakeOver take_over);
+                                                TakeOver take_over, std::uint64_t number);
 
 // Stores an upload that is whole; under the name that the query gives as "name", if it does.
 Task<Result<StoredFile, Response>> store_upload(ResumableServiceRef service, Request& request,

@@ -36,6 +36,11 @@ int status_of_failure(const StoreError& error, std::string_view name) {
   return 502;
 }
 
+StoreError or_busy(StoreError error) {
+  if (error.kind == StoreError::Kind::absent) error.kind = StoreError::Kind::busy;
+  return error;
+}
+
 void add_retry_after(const StoreError& error, Response& response) {
   if (response.status() != 503) return;
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(error.retry_after).count();

@@ -15,6 +15,10 @@ int status_of_failure(const StoreError& error, std::string_view name = {});
 // Says in a 503 when to try again.
 void add_retry_after(const StoreError& error, Response& response);
 
+// Of what was there: another replica has removed it, or a store of which a node is away does not
+// find it. The client asks again, and learns it then.
+StoreError or_busy(StoreError error);
+
 // The response to an upload for such an error.
 Response refuse_store_error(const StoreError& error, std::string_view name = {});
 

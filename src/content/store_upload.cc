@@ -32,6 +32,10 @@ Task<void> compute(Work work) {
   if (!done) work();  // the server stops
 }
 
+std::unexpected<Response> refuse_for_memory() {
+  return std::unexpected(refuse_store_error(StoreError{.kind = Kind::busy}));
+}
+
 PutOptions in_lease() {
   PutOptions options;
   options.time_max = StoreLease::reserve;
@@ -47,7 +51,8 @@ StoreUpload::StoreUpload(StorePlaceRef place, std::string id, std::unique_ptr<St
       lease_(std::move(lease)),
       state_(std::move(progress.state)),
       state_etag_(std::move(progress.state_etag)),
-      parts_(std::move(progress.parts)) {
+      parts_(std::move(progress.parts)),
+      buffer_share_(std::move(progress.tail_share)) {
   for (const auto& [number, part] : parts_) offset_ += part.size;
   next_part_ = static_cast<unsigned>(parts_.size()) + 1;
   if (progress.tail) {
@@ -62,10 +67,10 @@ StoreUpload::StoreUpload(StorePlaceRef place, std::string id, std::unique_ptr<St
 }
 
 Response StoreUpload::refuse(const StoreError& error) {
-  if (error.kind == Kind::precondition || error.kind == Kind::absent) {
+  if (error.kind == Kind::precondition) {
     return refuse_upload(423, "another request sends this upload");
   }
-  return refuse_store_error(error);
+  return refuse_store_error(or_busy(error));
 }
 
 // --- the state ----------------------------------------------------------------------------------
@@ -101,7 +106,10 @@ Task<Result<void, Response>> StoreUpload::announce(std::optional<std::uint64_t> 
     }
     description.length = length;
   }
-  if (sha256) description.declared_sha256 = hex_digits(*sha256);
+  std::string declared = sha256 ? hex_digits(*sha256) : description.declared_sha256;
+  const bool late = !digest_ && !parts_.empty() && declared != description.declared_sha256;
+  if (late) co_return refused(400, "a digest must be announced before the first part is stored");
+  description.declared_sha256 = std::move(declared);
   if (state_ == before) co_return Result<void, Response>();
   Task<Result<void, Response>> work = write_announced(std::move(before));
   work.stop_by(unstopped_);
@@ -137,6 +145,13 @@ Task<Result<void, Response>> StoreUpload::begin_body(std::uint64_t bytes, bool c
   if (fits && checked && bytes > most) {
     fits = refused(413, fmt::format("content with a checksum has at most {} bytes", most));
   }
+  if (!fits || !checked) co_return fits;
+  const std::uint64_t needed = (bytes == 0 ? most : bytes) + place_->sizes.part_bytes;
+  const bool waits = buffer_share_ == nullptr;
+  const auto time = waits ? place_->sizes.budget_wait : std::chrono::milliseconds(0);
+  BudgetShare taken = co_await share(*place_->budget, needed, time);
+  if (!taken) co_return refuse_for_memory();
+  checked_share_ = std::move(taken);
   co_return fits;
 }
 
@@ -170,6 +185,8 @@ Task<Result<void, Response>> StoreUpload::add(std::string_view bytes, ExpectedDi
 
 Task<Result<void, Response>> StoreUpload::fill_parts(std::string_view bytes) {
   while (!bytes.empty()) {
+    Result<void, Response> room = co_await take_share(bytes.size());
+    if (!room) co_return room;
     const std::size_t count = std::min(bytes.size(), place_->sizes.part_bytes - buffer_.size());
     buffer_ += bytes.substr(0, count);
     offset_ += count;
@@ -181,9 +198,29 @@ Task<Result<void, Response>> StoreUpload::fill_parts(std::string_view bytes) {
   co_return Result<void, Response>();
 }
 
+// Of part_bytes, unless the buffer needs none for so many bytes more.
+Task<Result<void, Response>> StoreUpload::take_share(std::size_t wanted) {
+  const StoreUploadSizes& sizes = place_->sizes;
+  const bool small = in_flight_ == 0 && wanted <= sizes.unbudgeted_bytes &&
+                     buffer_.size() <= sizes.unbudgeted_bytes - wanted;
+  if (small) co_return Result<void, Response>();
+  while (buffer_share_ == nullptr && in_flight_ != 0) {
+    buffer_share_ = try_share(*place_->budget, sizes.part_bytes);
+    if (buffer_share_ != nullptr) break;
+    wants_share_ = true;
+    co_await wait_for_part();
+    wants_share_ = false;
+  }
+  if (buffer_share_ != nullptr || checked_share_ != nullptr) co_return Result<void, Response>();
+  BudgetShare taken = co_await share(*place_->budget, sizes.part_bytes, sizes.budget_wait);
+  if (!taken) co_return refuse_for_memory();
+  buffer_share_ = std::move(taken);
+  co_return Result<void, Response>();
+}
+
 // Sends the buffer as a part, while the next is received.
 Task<Result<void, Response>> StoreUpload::begin_part() {
-  co_await wait_for_room();
+  while (in_flight_ >= place_->sizes.parts_at_once) co_await wait_for_part();
   if (failure_) co_return std::unexpected(refuse(*failure_));
   Result<void, Response> ready;
   if (state_.parts.id.empty()) ready = co_await begin_parts();
@@ -196,15 +233,15 @@ Task<Result<void, Response>> StoreUpload::begin_part() {
     next_tail = make_tail(digest_, {});
   }
   ++in_flight_;
-  ++place_->parts_in_flight;
-  sending_.start(put_part(next_part_, std::exchange(buffer_, {}), std::move(next_tail)));
+  sending_.start(put_part(next_part_, std::exchange(buffer_, {}), std::move(next_tail),
+                          std::move(buffer_share_)));
   ++next_part_;
   co_return Result<void, Response>();
 }
 
 Task<Result<void, Response>> StoreUpload::begin_parts() {
   StoreResult<PartsId> parts =
-      co_await place_->store->begin_parts(state_.description.name, in_lease());
+      co_await place_->store->begin_parts(state_.description.name, written_as_file());
   if (!parts) co_return std::unexpected(refuse_store_error(parts.error()));
   state_.parts = *std::move(parts);
   Result<void, Response> written = co_await write_state();
@@ -216,23 +253,20 @@ Task<Result<void, Response>> StoreUpload::begin_parts() {
   co_return written;
 }
 
-Task<void> StoreUpload::wait_for_room() {
-  const StoreUploadSizes& sizes = place_->sizes;
-  while (in_flight_ >= sizes.parts_at_once ||
-         (in_flight_ > 0 && place_->parts_in_flight >= sizes.parts_at_once_all)) {
-    coro::StoppableWait wait;
-    room_wait_ = &wait;
-    co_await wait.regardless();
-  }
+Task<void> StoreUpload::wait_for_part() {
+  coro::StoppableWait wait;
+  part_wait_ = &wait;
+  co_await wait.regardless();
 }
 
 Task<void> StoreUpload::put_part(unsigned number, std::string bytes,
-                                 std::optional<std::string> next_tail) {
+                                 std::optional<std::string> next_tail, BudgetShare share) {
   StoreResult<void> done = co_await try_put_part(number, std::move(bytes), std::move(next_tail));
   if (!done && !failure_) failure_ = std::move(done.error());
   --in_flight_;
-  --place_->parts_in_flight;
-  coro::StoppableWait* const waiter = std::exchange(room_wait_, nullptr);
+  if (wants_share_ && buffer_share_ == nullptr) buffer_share_ = std::move(share);
+  share.reset();
+  coro::StoppableWait* const waiter = std::exchange(part_wait_, nullptr);
   if (waiter != nullptr) waiter->complete();
 }
 

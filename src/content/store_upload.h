@@ -6,7 +6,6 @@
 // killed server does: nothing is lost, and the lock ends by itself.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -16,11 +15,13 @@
 #include <string>
 #include <string_view>
 
+#include "content/part_budget.h"
 #include "content/resumable_uploads.h"
 #include "content/store_lease.h"
 #include "content/store_upload_state.h"
 #include "h2server/store.h"
 #include "h2server/task_group.h"
+#include "http/media_type.h"
 #include "net/tls_sha256_state.h"
 
 namespace h2server::content {
@@ -29,8 +30,10 @@ struct StoreUploadSizes {
   std::size_t part_bytes = 8 * 1024 * 1024;  // whole blocks of SHA-256; PartLimits::bytes_min
   // Parts of one upload that are sent at the same time, each from memory.
   unsigned parts_at_once = 4;
-  // The same of all uploads of the process; beyond it, each sends one part at a time.
-  unsigned parts_at_once_all = 32;
+  // So much needs no share of the budget.
+  std::size_t unbudgeted_bytes = 256 * 1024;
+  // How long a request waits for a share. Less than what a lease has left beyond its reserve.
+  std::chrono::milliseconds budget_wait{4'000};
   // A body with a checksum is kept in memory until it is verified.
   std::size_t checked_bytes_max = 16 * 1024 * 1024;
   // A request that sends nothing loses the upload after this time, so that others can go on.
@@ -40,12 +43,13 @@ struct StoreUploadSizes {
 // What the uploads of a site share.
 struct StorePlace {
   std::shared_ptr<Store> store;
+  std::shared_ptr<PartBudget> budget;  // of the process
+  http::MediaTypesRef types;           // objects get theirs
   UploadOptions options;
   PendingLimits limits;
   StoreUploadSizes sizes;
-  std::atomic<unsigned> parts_in_flight{0};
 };
-using StorePlaceRef = std::shared_ptr<StorePlace>;
+using StorePlaceRef = std::shared_ptr<const StorePlace>;
 
 // What was found in the store.
 struct StoredProgress {
@@ -54,6 +58,7 @@ struct StoredProgress {
   std::map<unsigned, StoredPart> parts = {};  // up to the first that is missing
   std::string tail_etag = {};                 // empty: there is none
   std::optional<Tail> tail = {};
+  BudgetShare tail_share = {};  // of part_bytes; null if the tail needs none
 };
 
 class StoreUpload final : public ResumableUpload {
@@ -92,8 +97,11 @@ class StoreUpload final : public ResumableUpload {
   Task<Result<void, Response>> fill_parts(std::string_view bytes);
   Task<Result<void, Response>> begin_part();
   Task<Result<void, Response>> begin_parts();
-  Task<void> wait_for_room();
-  Task<void> put_part(unsigned number, std::string bytes, std::optional<std::string> next_tail);
+  Task<void> wait_for_part();
+  Task<Result<void, Response>> take_share(std::size_t wanted);
+  [[nodiscard]] PutOptions written_as_file() const;
+  Task<void> put_part(unsigned number, std::string bytes, std::optional<std::string> next_tail,
+                      BudgetShare share);
   Task<StoreResult<void>> try_put_part(unsigned number, std::string bytes,
                                        std::optional<std::string> next_tail);
   Task<Result<BodyEnd, Response>> finish_body(std::string_view bytes, bool whole,
@@ -121,12 +129,17 @@ class StoreUpload final : public ResumableUpload {
   std::uint64_t durable_ = 0;               // the offset that a killed server leaves
   std::optional<net::Sha256State> digest_;  // of the bytes before buffer_
   std::optional<std::string> checked_;      // a body that is not verified yet
-  std::optional<StoreError> failure_;       // of a part
+  // A request that has a share waits for no other, but for its own parts, so no two wait for each
+  // other.
+  BudgetShare buffer_share_;           // of part_bytes
+  BudgetShare checked_share_;          // of checked_, and of the buffer that it moves to
+  std::optional<StoreError> failure_;  // of a part
   bool exceeded_ = false;
   bool removed_ = false;
   unsigned in_flight_ = 0;  // parts
   TaskGroup sending_;
-  coro::StoppableWait* room_wait_ = nullptr;
+  coro::StoppableWait* part_wait_ = nullptr;
+  bool wants_share_ = false;  // that of the next part that ends
   coro::StopState unstopped_;
 };
 

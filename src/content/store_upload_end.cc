@@ -18,21 +18,14 @@ namespace {
 
 using Kind = StoreError::Kind;
 
-// Parts that are absent have been abandoned by another replica, or are not found by a store of
-// which a node is away. The client asks again, and learns it then.
-StoreError or_busy(StoreError error) {
-  if (error.kind == Kind::absent) error.kind = Kind::busy;
-  return error;
-}
+}  // namespace
 
-PutOptions named(bool overwrite) {
+PutOptions StoreUpload::written_as_file() const {
   PutOptions options;
-  options.must_be_new = !overwrite;
+  options.content_type = place_->types->of(state_.description.name);
   options.time_max = StoreLease::reserve;
   return options;
 }
-
-}  // namespace
 
 Task<Result<StoredFile, Response>> StoreUpload::store(std::optional<std::string> name,
                                                       bool overwrite) {
@@ -82,6 +75,10 @@ Task<Result<void, Response>> StoreUpload::check_digest() {
   if (!declared || description.sha256 == description.declared_sha256) {
     co_return Result<void, Response>();
   }
+  // The tail that had its state was not found. It may be another time.
+  if (!digest_) {
+    co_return std::unexpected(refuse_store_error(StoreError{.kind = Kind::busy}));
+  }
   Result<void, Response> removed = co_await remove_all();
   if (!removed) co_return removed;
   co_return std::unexpected(
@@ -92,7 +89,9 @@ Task<Result<void, Response>> StoreUpload::check_digest() {
 
 // A file below one part.
 Task<StoreResult<ObjectInfo>> StoreUpload::put_whole(std::string key, bool overwrite) {
-  StoreResult<ObjectInfo> put = co_await place_->store->put(key, buffer_, named(overwrite));
+  PutOptions options = written_as_file();
+  options.must_be_new = !overwrite;
+  StoreResult<ObjectInfo> put = co_await place_->store->put(key, buffer_, std::move(options));
   if (put || put.error().kind != Kind::precondition) co_return put;
   // Was it this upload's put, whose answer was lost?
   StoreResult<SmallObject> there =
@@ -114,15 +113,17 @@ Task<StoreResult<ObjectInfo>> StoreUpload::put_parts(bool overwrite) {
   if (!written) co_return std::unexpected(StoreError{.kind = Kind::busy});
   std::vector<StoredPart> all;
   for (const auto& [number, part] : parts_) all.push_back(part);
+  PutOptions options = written_as_file();
+  options.must_be_new = !overwrite;
   StoreResult<ObjectInfo> made =
-      co_await place_->store->complete_parts(state_.parts, std::move(all), named(overwrite));
+      co_await place_->store->complete_parts(state_.parts, std::move(all), std::move(options));
   if (made || made.error().kind != Kind::absent) co_return made;
   StoreResult<ObjectInfo> there = co_await find_finished_file(*place_->store, state_);
   if (!there) co_return std::unexpected(or_busy(std::move(there.error())));
   co_return there;
 }
 
-// What fails here is found out later, by find_finished().
+// What fails here is found out later, by find_finished_file().
 Task<void> StoreUpload::remember_stored() {
   state_.stored = true;
   state_.parts = {};

@@ -27,16 +27,27 @@ StoreResult<void> or_absent(StoreResult<void> done) {
 void count_parts(UploadProgress& progress, const std::vector<StoredPart>& parts,
                  std::size_t part_bytes) {
   for (const StoredPart& part : parts) {
-    if (part.number != progress.parts.size() + 1 || part.size != part_bytes) return;
+    progress.changed_s = std::max(progress.changed_s, part.modified_s);
+    if (part.number != progress.next_number() || part.size != part_bytes) continue;
     progress.parts.emplace(part.number, part);
     progress.parts_bytes += part.size;
   }
 }
 
-// A tail has bytes once all parts before it are durable.
-bool proves_more_parts(const ListedObject& object, unsigned number) {
-  return object.name.starts_with(tail_prefix) && object.name > tail_name(number) &&
-         object.size > tail_head_bytes;
+// What tails say of the parts, whose list may lack some, as the list of tails may:
+//
+// - A tail has bytes once all parts before it are durable.
+// - With a digest, tail N is there before part N - 1 is, and until part N is.
+bool is_hidden(const std::vector<ListedObject>& objects, const UploadProgress& progress,
+               bool has_parts) {
+  const unsigned number = progress.next_number();
+  const auto hides = [&](const ListedObject& one) {
+    if (!one.name.starts_with(tail_prefix)) return false;
+    if (progress.parts_gone) return one.name > tail_name(1);
+    if (!has_parts || one.name <= tail_name(number)) return false;
+    return one.size > tail_head_bytes || (number > 1 && !progress.has_tail);
+  };
+  return std::ranges::any_of(objects, hides);
 }
 
 void note_tail(UploadProgress& progress, std::uint64_t object_bytes) {
@@ -47,9 +58,9 @@ void note_tail(UploadProgress& progress, std::uint64_t object_bytes) {
 
 }  // namespace
 
-Task<StoreResult<FoundState>> read_upload_state(Store& store, std::string id) {
+Task<StoreResult<FoundState>> read_upload_state(Store& store, std::string id, bool expected) {
   StoreResult<SmallObject> object =
-      co_await read_small_object(store, state_key(id), state_bytes_max);
+      co_await read_small_object(store, state_key(id), state_bytes_max, expected);
   if (!object) co_return std::unexpected(std::move(object.error()));
   std::optional<UploadState> state = parse_upload_state(object->bytes);
   if (!state) {
@@ -60,14 +71,21 @@ Task<StoreResult<FoundState>> read_upload_state(Store& store, std::string id) {
                        .modified_s = object->info.modified_s};
 }
 
-Task<StoreResult<bool>> has_upload_objects(Store& store, std::string id) {
+Task<StoreResult<ListedUpload>> list_upload(Store& store, std::string id) {
   StoreResult<std::vector<ListedObject>> objects =
       co_await list_objects(store, store_upload_prefix(id));
   if (!objects) co_return std::unexpected(std::move(objects.error()));
-  co_return std::ranges::any_of(*objects,
-                                [](const ListedObject& one) { return one.name != lock_name; });
+  ListedUpload listed;
+  for (const ListedObject& object : *objects) {
+    if (object.name == state_name) listed.state = true;
+    if (object.name.starts_with(tail_prefix)) listed.tails = true;
+  }
+  co_return listed;
 }
 
+// While a node of MinIO is away, its lists lack objects that another node has missed, but it finds
+// them by their keys. To take what is there for missing would put the offset below what was
+// acknowledged.
 Task<StoreResult<UploadProgress>> read_upload_progress(Store& store, std::string id,
                                                        const FoundState& found,
                                                        std::size_t part_bytes) {
@@ -76,40 +94,39 @@ Task<StoreResult<UploadProgress>> read_upload_progress(Store& store, std::string
   StoreResult<std::vector<ListedObject>> objects =
       co_await list_objects(store, store_upload_prefix(id));
   if (!objects) co_return std::unexpected(std::move(objects.error()));
-  bool listed = false;
-  if (!state.parts.id.empty() && !state.stored) {
+  const bool has_parts = !state.parts.id.empty() && !state.stored;
+  if (has_parts) {
     StoreResult<std::vector<StoredPart>> parts = co_await store.list_parts(state.parts);
     if (!parts && parts.error().kind != Kind::absent) {
       co_return std::unexpected(std::move(parts.error()));
     }
     progress.parts_gone = !parts;
-    listed = parts.has_value();
     if (parts) count_parts(progress, *parts, part_bytes);
   }
-  const unsigned number = static_cast<unsigned>(progress.parts.size()) + 1;
+  const unsigned number = progress.next_number();
   for (const ListedObject& object : *objects) {
-    progress.changed_s = std::max(progress.changed_s, object.modified_s);
+    std::int64_t& changed_s = object.name == lock_name ? progress.locked_s : progress.changed_s;
+    changed_s = std::max(changed_s, object.modified_s);
     if (object.name == tail_name(number)) note_tail(progress, object.size);
-    if (proves_more_parts(object, number)) progress.parts_hidden = listed;
   }
-  if (progress.has_tail) co_return progress;
-  // While a node of MinIO is away, its lists lack objects that another node has missed, but it
-  // finds them by their keys. To take such a tail for missing would put the offset below what was
-  // acknowledged.
-  GetOptions options;
-  const StoreResult<ObjectInfo> tail =
-      co_await store.head(tail_key(id, number), std::move(options));
-  if (!tail && tail.error().kind != Kind::absent) co_return std::unexpected(tail.error());
-  if (tail) {
-    note_tail(progress, tail->size);
-    progress.changed_s = std::max(progress.changed_s, tail->modified_s);
+  if (!progress.has_tail) {
+    GetOptions options;
+    options.expected = number > 1;
+    const StoreResult<ObjectInfo> tail =
+        co_await store.head(tail_key(id, number), std::move(options));
+    if (!tail && tail.error().kind != Kind::absent) co_return std::unexpected(tail.error());
+    if (tail) {
+      note_tail(progress, tail->size);
+      progress.changed_s = std::max(progress.changed_s, tail->modified_s);
+    }
   }
+  progress.hidden = is_hidden(*objects, progress, has_parts);
   co_return progress;
 }
 
 Task<StoreResult<FoundTail>> read_upload_tail(Store& store, std::string id,
                                               UploadProgress progress) {
-  const unsigned number = static_cast<unsigned>(progress.parts.size()) + 1;
+  const unsigned number = progress.next_number();
   StoreResult<SmallObject> object =
       co_await read_small_object(store, tail_key(id, number), tail_bytes_max, true);
   if (!object && object.error().kind == Kind::absent) object.error().kind = Kind::busy;

@@ -17,9 +17,15 @@ struct FoundState {
   std::string etag;
   std::int64_t modified_s = 0;
 };
-Task<StoreResult<FoundState>> read_upload_state(Store& store, std::string id);
-// Of one whose state is absent: are there other objects, except the lock?
-Task<StoreResult<bool>> has_upload_objects(Store& store, std::string id);
+// `expected`: see GetOptions.
+Task<StoreResult<FoundState>> read_upload_state(Store& store, std::string id,
+                                                bool expected = false);
+// What the store lists of it.
+struct ListedUpload {
+  bool state = false;
+  bool tails = false;
+};
+Task<StoreResult<ListedUpload>> list_upload(Store& store, std::string id);
 
 // How far an upload is.
 struct UploadProgress {
@@ -28,10 +34,15 @@ struct UploadProgress {
   std::uint64_t tail_bytes = 0;
   bool has_tail = false;
   bool parts_gone = false;     // absent though begun
-  bool parts_hidden = false;   // there are more, which the store does not show now
-  std::int64_t changed_s = 0;  // the last change of an object
+  bool hidden = false;         // there is more, which the store does not show now
+  std::int64_t changed_s = 0;  // the last change of an object or a part, but for the lock
+  std::int64_t locked_s = 0;   // when the lock was last taken or renewed
 
   [[nodiscard]] std::uint64_t offset() const noexcept { return parts_bytes + tail_bytes; }
+  // Of the first part that is missing.
+  [[nodiscard]] unsigned next_number() const noexcept {
+    return static_cast<unsigned>(parts.size()) + 1;
+  }
 };
 // `found` need not be known to be current. A part of another size than `part_bytes` is the last one
 // of an upload that began to finish. It does not count: its bytes are in a tail, too.

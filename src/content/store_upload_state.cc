@@ -24,7 +24,7 @@ std::optional<std::string_view> take_line(std::string_view& text, std::string_vi
 std::string store_upload_prefix(std::string_view id) {
   return fmt::format("{}{}/", store_uploads_prefix, id);
 }
-std::string state_key(std::string_view id) { return store_upload_prefix(id) + "state"; }
+std::string state_key(std::string_view id) { return store_upload_prefix(id).append(state_name); }
 std::string lock_key(std::string_view id) { return store_upload_prefix(id).append(lock_name); }
 std::string tail_name(unsigned number) { return fmt::format("{}{:05}", tail_prefix, number); }
 std::string tail_key(std::string_view id, unsigned number) {

@@ -26,8 +26,10 @@ namespace h2server::content {
 
 inline constexpr std::string_view store_uploads_prefix = ".h2server/uploads/";
 
+// Names below the prefix.
+inline constexpr std::string_view state_name = "state";
 inline constexpr std::string_view lock_name = "lock";
-inline constexpr std::string_view tail_prefix = "tail-";  // of names
+inline constexpr std::string_view tail_prefix = "tail-";
 
 std::string store_upload_prefix(std::string_view id);  // ends in "/"
 std::string state_key(std::string_view id);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,11 @@ Task<void> StoreUploadSweep::run_if_due() {
   if (before != 0 && now - before < limits_.sweep_ms_min) co_return;
   if (!swept_ms_.compare_exchange_strong(before, now)) co_return;  // another thread does it
   if (running_.exchange(true)) co_return;
-  co_await run();
+  try {
+    co_await run();
+  } catch (const std::exception& error) {  // a request does not fail for what its sweep lacks
+    base::log_warning("can't look for expired uploads in the store: {}", error.what());
+  }
   running_ = false;
 }
 
@@ -86,19 +91,30 @@ Task<StoreResult<void>> StoreUploadSweep::remove_expired(std::string id) {
 // The list may have lacked what has changed last (see read_upload_progress), so the objects that
 // are known by their keys are asked for, too.
 Task<StoreResult<void>> StoreUploadSweep::remove_leased(std::string id) {
-  StoreResult<FoundState> found = co_await read_upload_state(store_, id);
+  StoreResult<FoundState> found = co_await read_upload_state(store_, id, true);
   if (!found && found.error().kind != Kind::absent) co_return std::unexpected(found.error());
-  PartsId parts;
-  if (found) {
-    const StoreResult<UploadProgress> progress =
-        co_await read_upload_progress(store_, id, *found, part_bytes_);
-    if (!progress) co_return std::unexpected(progress.error());
-    if (progress->changed_s + limits_.expire_s > base::unix_seconds()) {
-      co_return StoreResult<void>();
-    }
-    if (!found->state.stored) parts = std::move(found->state.parts);
+  if (!found) {
+    StoreResult<void> removed = co_await remove_stateless(std::move(id));
+    co_return removed;
   }
+  const StoreResult<UploadProgress> progress =
+      co_await read_upload_progress(store_, id, *found, part_bytes_);
+  if (!progress) co_return std::unexpected(progress.error());
+  if (progress->changed_s + limits_.expire_s > base::unix_seconds()) {
+    co_return StoreResult<void>();
+  }
+  PartsId parts;
+  if (!found->state.stored) parts = std::move(found->state.parts);
   StoreResult<void> removed = co_await remove_upload(store_, std::move(id), std::move(parts));
+  co_return removed;
+}
+
+// What a killed server has left of one that it began or removed.
+Task<StoreResult<void>> StoreUploadSweep::remove_stateless(std::string id) {
+  const StoreResult<ListedUpload> listed = co_await list_upload(store_, id);
+  if (!listed) co_return std::unexpected(listed.error());
+  if (listed->state) co_return StoreResult<void>();  // it is found another time
+  StoreResult<void> removed = co_await remove_upload_objects(store_, std::move(id), Keep::state);
   co_return removed;
 }
 

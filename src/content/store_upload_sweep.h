@@ -34,6 +34,7 @@ class StoreUploadSweep {
   Task<StoreResult<void>> look_at(std::string id);
   Task<StoreResult<void>> remove_expired(std::string id);
   Task<StoreResult<void>> remove_leased(std::string id);
+  Task<StoreResult<void>> remove_stateless(std::string id);
 
   Store& store_;
   const PendingLimits& limits_;

@@ -220,8 +220,7 @@ bool needs_storing(const PendingStatus& status) {
 
 Task<std::optional<Response>> store_now(ResumableServiceRef service, Request& request,
                                         std::string id) {
-  Result<FoundUpload, Response> found =
-      co_await find_upload(service, std::move(id), TakeOver::none);
+  Result<FoundUpload, Response> found = co_await service->store->find(std::move(id));
   if (!found) co_return std::move(found.error());
   if (found->open == nullptr) co_return std::nullopt;
   std::optional<Response> refusal;
@@ -309,8 +308,8 @@ Task<Response> append(ResumableServiceRef service, Request& request) {
   Result<Patch, Response> patch = read_patch(request);
   if (!patch) co_return std::move(patch.error());
   ActiveUploads::Registration active(service->active, request);
-  Result<FoundUpload, Response> found =
-      co_await find_upload(service, std::string(request.param("id")), TakeOver::stalled);
+  Result<FoundUpload, Response> found = co_await find_upload(
+      service, std::string(request.param("id")), TakeOver::stalled, active.number());
   if (!found) co_return std::move(found.error());
   if (found->stored) co_return append_to_stored(*service, *found->stored, patch->offset);
   active.enter(found->open->id());

@@ -185,7 +185,8 @@ class MemoryStore final : public Store {
   bool ignores_if_match = false;
   std::uint64_t shift = 0;  // sends another part than was asked for
   std::size_t page_entries = 1000;
-  std::string unlisted = {};  // keys with it in them are not in lists; empty: all are
+  std::int64_t written_s = 1'700'000'000;  // the date of writes, and a second more for each
+  std::string unlisted = {};               // keys with it in them are not in lists; empty: all are
   std::uint64_t part_bytes_min = PartLimits::bytes_min;
 
  private:
@@ -219,7 +220,7 @@ class MemoryStore final : public Store {
   }
   ObjectInfo write(const std::string& key, std::string bytes, const std::string& content_type) {
     ObjectInfo info{.size = bytes.size(), .etag = new_tag()};
-    info.modified_s = 1'700'000'000 + static_cast<std::int64_t>(written_);
+    info.modified_s = written_s + static_cast<std::int64_t>(written_);
     info.content_type = content_type;
     objects[key] = {.bytes = std::move(bytes), .info = info};
     return info;

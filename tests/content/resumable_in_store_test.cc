@@ -181,6 +181,58 @@ TEST_F(ResumableInStoreTest, WhatAListNamesIsNotAbsent) {
   }
 }
 
+// Tails say that there are parts which the store does not show.
+TEST_F(ResumableInStoreTest, PartsThatTailsProveAreNotMissing) {
+  const std::string text = text_of(400);
+  const std::string url = create(text.size());
+  EXPECT_EQ(patch(url, 0, {text.substr(0, 256)}).status(), 204);
+  EXPECT_EQ(kept(), (Names{"state", "tail-00003"}));
+  auto& parts = memory_->begun.begin()->second.parts;
+  const MemoryStore::Part second = parts.at(2);
+  parts.erase(2);
+  start();
+  EXPECT_EQ(head(url).status(), 503);
+  parts[2] = second;
+  EXPECT_EQ(offset_of(url), 256U);
+  memory_->fails = [](std::string_view call) {
+    return call.starts_with("list_parts") ? std::optional(StoreError{.kind = Kind::absent})
+                                          : std::nullopt;
+  };
+  EXPECT_EQ(head(url).status(), 503);
+  EXPECT_EQ(patch(url, 0, {text}).status(), 503);
+  memory_->fails = {};
+  EXPECT_EQ(patch(url, 256, {text.substr(256)}).status(), 204);
+  EXPECT_EQ(file(), text);
+}
+
+TEST_F(ResumableInStoreTest, ALostDigestDestroysNothing) {
+  const std::string text = text_of(400);
+  Sha256 digest;
+  digest.update(text);
+  NewUpload upload{.length = text.size(), .name = "a.txt", .sha256 = digest.finish()};
+  const std::shared_ptr<ResumableUploads> uploads = resumable_in_store(memory_, options_);
+  auto made = tests::run_now(uploads->create(std::move(upload), false));
+  ASSERT_TRUE(made);
+  const std::string id = (*made)->id();
+  ASSERT_TRUE(tests::run_now((*made)->begin_body(256, false)));
+  const std::string_view first = std::string_view(text).substr(0, 256);
+  ASSERT_TRUE(tests::run_now((*made)->end_body(first, true, nullptr)));
+  made->reset();
+  start();
+  memory_->objects.erase(tail_key(id, 3));
+  EXPECT_EQ(patch("/uploads/" + id, 256, {text.substr(256)}).status(), 503);
+  EXPECT_EQ(file(), "-");
+  EXPECT_EQ(kept(), (Names{"state", "tail-00004"}));
+}
+
+TEST_F(ResumableInStoreTest, FilesHaveTheTypeOfTheirName) {
+  for (const std::size_t size : {10, 300}) {
+    memory_->objects.erase("a.txt");
+    EXPECT_EQ(patch(create(size), 0, {text_of(size)}).status(), 204);
+    EXPECT_TRUE(memory_->objects.at("a.txt").info.content_type.starts_with("text/plain")) << size;
+  }
+}
+
 // The list of an upload that nobody knows may fail, too.
 TEST_F(ResumableInStoreTest, WhatCannotBeListedIsNotAbsent) {
   const std::string url = "/uploads/" + std::string(32, 'a');
@@ -443,6 +495,7 @@ TEST_F(ResumableInStoreTest, WhatHasExpiredIsSwept) {
   for (const auto& [key, object] : memory_->objects) {
     if (key.starts_with(".h2server/sweep")) memory_->objects.at(key).bytes = "killed 1\n";
   }
+  memory_->written_s = base::unix_seconds();  // of the locks that a sweep takes
   start(options);
   EXPECT_EQ(head(last).status(), 404);  // a sweep precedes each look
   EXPECT_EQ(kept(), Names{});
@@ -456,6 +509,30 @@ TEST_F(ResumableInStoreTest, WhatHasExpiredIsSwept) {
                                 "put .h2server/sweep-uploads new", "get .h2server/sweep-uploads",
                                 "get " + state_key(last.substr(9)),
                                 "list " + store_upload_prefix(last.substr(9))}));
+}
+
+// Its parts are known from its state only.
+TEST_F(ResumableInStoreTest, WhoseStateIsNotFoundIsNotSwept) {
+  const std::string text = text_of(300);
+  const std::string url = create(text.size());
+  EXPECT_EQ(patch(url, 0, {text.substr(0, 200)}, {}, Error{ECONNRESET, "read"}).status(), 400);
+  ResumableStoreOptions options = options_;
+  options.limits.expire_s = 1;
+  for (auto& [key, object] : memory_->objects) {
+    if (key.starts_with(".h2server/sweep")) object.bytes = "killed 1\n";
+  }
+  memory_->fails = [](std::string_view call) {
+    return call.starts_with("get ") && call.ends_with("/state")
+               ? std::optional(StoreError{.kind = Kind::absent})
+               : std::nullopt;
+  };
+  memory_->written_s = base::unix_seconds();
+  start(options);
+  EXPECT_EQ(head(url).status(), 503);
+  EXPECT_EQ(kept(), (Names{"state", "tail-00002"}));
+  memory_->fails = {};
+  start();
+  EXPECT_EQ(patch(url, 200, {text.substr(200)}).status(), 204);
 }
 
 TEST_F(ResumableInStoreTest, AnExpiredUploadIsGone) {

@@ -155,12 +155,38 @@ TEST_F(StoreUploadTest, AfterAFailureThePartsBeforeItCount) {
 TEST_F(StoreUploadTest, OneAtATimeWhenMemoryIsShort) {
   open_all();
   store_->most = 0;
-  options_.sizes.parts_at_once_all = 1;
+  options_.sizes.unbudgeted_bytes = 0;
+  options_.sizes.budget_wait = std::chrono::milliseconds(0);
+  options_.budget = std::make_shared<PartBudget>(part_bytes);
   start(options_);
   EXPECT_EQ(store_->gates.size(), 1U);
   open_all();
   EXPECT_EQ(store_->most, 1U);
   EXPECT_EQ(status_, 200);
+  upload_.reset();
+  EXPECT_EQ(options_.budget->taken(), 0U);
+}
+
+TEST_F(StoreUploadTest, WithoutMemoryTheClientTriesAgain) {
+  open_all();
+  options_.sizes.unbudgeted_bytes = part_bytes / 2;
+  options_.sizes.budget_wait = std::chrono::milliseconds(0);
+  options_.budget = std::make_shared<PartBudget>(part_bytes);
+  ASSERT_TRUE(options_.budget->try_take(1));
+  start(options_);
+  EXPECT_EQ(status_, 503);
+  EXPECT_EQ(offset(), 0U);
+  // What is small needs none.
+  ASSERT_TRUE(run_now(upload_->begin_body(text_.size(), false)));
+  const std::string_view few = std::string_view(text_).substr(0, part_bytes / 2);
+  ASSERT_TRUE(run_now(upload_->append(few, nullptr)));
+  EXPECT_EQ(options_.budget->taken(), 1U);
+  EXPECT_FALSE(run_now(upload_->begin_body(part_bytes, true)));
+  options_.budget->give_back(1);
+  ASSERT_TRUE(run_now(upload_->begin_body(part_bytes, true)));
+  EXPECT_EQ(options_.budget->taken(), 2 * part_bytes);
+  upload_.reset();
+  EXPECT_EQ(options_.budget->taken(), 0U);
 }
 
 }  // namespace

@@ -121,7 +121,6 @@ bool is_about_content(std::string_view code) noexcept {
 }
 
 // What no other try can mend: the parts or the body are wrong, or the store's disk is full.
-// InvalidPart may pass: while a node of MinIO is away, it does not find parts that are there.
 bool is_lasting(int status, std::string_view code) noexcept {
   constexpr std::array codes = {"EntityTooLarge", "EntityTooSmall", "InvalidPartOrder",
                                 "MalformedXML", "NotImplemented"};
@@ -130,7 +129,8 @@ bool is_lasting(int status, std::string_view code) noexcept {
 
 // The codes are in the list of errors of the S3 API. Answers to HEAD have a status only.
 Kind kind_of(int status, std::string_view code) noexcept {
-  if (code == "SlowDown") return Kind::busy;
+  // While a node of MinIO is away, it does not find parts that are there.
+  if (code == "SlowDown" || code == "InvalidPart") return Kind::busy;
   if (code == "PreconditionFailed" || code == "ConditionalRequestConflict") {
     return Kind::precondition;
   }

@@ -75,7 +75,7 @@ class S3Store final : public Store {
                                                   PutOptions options);
   Task<StoreResult<ObjectInfo>> find_own(Clock::time_point end, std::string url, std::string mark,
                                          StoreError refusal);
-  Task<StoreResult<void>> remove_at(std::string url);
+  Task<StoreResult<void>> remove_at(std::string url, bool expected);
   Task<StoreResult<WholeAnswer>> put_payload(Clock::time_point end, TransferRequest request,
                                              std::string checksum);
   Task<StoreResult<WholeAnswer>> begin_by(Clock::time_point end, TransferRequest request);

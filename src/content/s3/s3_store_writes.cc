@@ -161,14 +161,14 @@ Task<StoreResult<ObjectInfo>> S3Store::find_own(Clock::time_point end, std::stri
 Task<StoreResult<void>> S3Store::remove(std::string key) {
   std::optional<std::string> url = object_url(location_, key);
   if (!url) co_return StoreResult<void>();
-  StoreResult<void> removed = co_await remove_at(*std::move(url));
+  StoreResult<void> removed = co_await remove_at(*std::move(url), false);
   const bool absent = !removed && removed.error().kind == Kind::absent;
   co_return absent ? StoreResult<void>() : std::move(removed);
 }
 
-Task<StoreResult<void>> S3Store::remove_at(std::string url) {
+Task<StoreResult<void>> S3Store::remove_at(std::string url, bool expected) {
   const milliseconds time = requests_.limits().write_max;
-  TransferRequest request{.method = Method::remove, .url = std::move(url)};
+  TransferRequest request{.method = Method::remove, .url = std::move(url), .expected = expected};
   request.fields = {digest_field(no_body_sha256)};
   auto removing = requests_.exchange(std::move(request), Clock::now() + time);
   StoreResult<WholeAnswer> answer = co_await in_time(time, std::move(removing));
@@ -290,6 +290,9 @@ Task<StoreResult<std::vector<StoredPart>>> S3Store::list_parts_by(Clock::time_po
   std::vector<StoredPart> earlier;
   for (unsigned tries = 1;; ++tries) {
     StoreResult<std::vector<StoredPart>> all = co_await list_parts_once(end, url, upload);
+    if (!all && all.error().kind == Kind::absent && !earlier.empty()) {
+      all.error().kind = Kind::busy;
+    }
     if (!all) co_return all;
     fill_in(*all, earlier);
     const bool readable = all_readable(*all);
@@ -374,7 +377,7 @@ Task<StoreResult<void>> S3Store::abandon_parts(PartsId parts) {
   std::optional<std::string> url = object_url(location_, parts.key);
   if (!url) co_return refused(Kind::absent);
   const std::vector<Parameter> query = {{"uploadId", split_id(parts.id).id}};
-  StoreResult<void> removed = co_await remove_at(with_query(*std::move(url), query));
+  StoreResult<void> removed = co_await remove_at(with_query(*std::move(url), query), true);
   co_return removed;
 }
 

@@ -66,6 +66,7 @@ Result<PartList, std::string_view> part_list(std::string_view body) {
     StoredPart part{.number = static_cast<unsigned>(*number), .size = *size};
     part.etag = quoted_tag(text_of(child, "ETag"));
     part.checksum = text_of(child, "ChecksumCRC32C");
+    part.modified_s = parse_time(text_of(child, "LastModified")).value_or(0);
     list.parts.push_back(std::move(part));
   }
   if (text_of(*root, "IsTruncated") != "true") return list;
