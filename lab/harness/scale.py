@@ -46,6 +46,12 @@ COSTS = {
           "kib_per_connection", 1),
     "K": ("idle connection over TLS, h2", "KiB", "idle", _H2SERVER + "h2, engine io_uring",
           "kib_per_connection", 1),
+    "L": ("request for 20 kB of a store, from memory, HTTP/1.1", "µs", "stores",
+          "server h2server, what GET 20 kB, hot", "cpu_us", 1),
+    "M": ("byte of 100 MB from a store, HTTP/1.1", "ns", "stores", "server h2server, what GET 100 MB",
+          "cpu_ns_byte", 1),
+    "N": ("byte of an upload of 1 GB into a store, HTTP/1.1", "ns", "stores",
+          "server h2server, what PUT 1 GB", "cpu_ns_byte", 1),
 }
 
 
@@ -73,7 +79,7 @@ def costs_table(costs, handshakes):
         lines.append(f"| {letter} | {what} | {number(costs[letter])} {unit} | "
                      f"[{experiment}](lab/README.md#experiment-{experiment}): "
                      f"{cell.removeprefix('server h2server, ')} |")
-    for letter, kind in (("L", "full"), ("M", "resumed")):
+    for letter, kind in (("O", "full"), ("P", "resumed")):
         cost = f"{number(handshakes[kind])} µs" if handshakes else "not measured yet"
         lines.append(f"| {letter} | connection with a {kind} handshake of TLS 1.3 and one request | "
                      f"{cost} | `lab/handshakes` |")
@@ -109,7 +115,7 @@ def targets_table(costs, handshakes):
              f"| 1 M idle connections behind a proxy, h2c | {gib('J')} | J |",
              "| 1 M new connections in a minute, cleartext | "
              f"{number(CONNECTIONS / 60 * costs['I'] / 1e6)} processors | I |"]
-    for letter, kind in (("L", "full"), ("M", "resumed")):
+    for letter, kind in (("O", "full"), ("P", "resumed")):
         if handshakes:
             lines.append(f"| 1 M new connections in a minute, {kind} handshakes | "
                          f"{number(CONNECTIONS / 60 * handshakes[kind] / 1e6)} processors "
@@ -120,6 +126,8 @@ def targets_table(costs, handshakes):
               f"| 100 Gbit/s of 20 kB over TLS, h2: {number(small)} requests/s | "
               f"{number(small * costs['D'] / 1e6)} processors | D |",
               f"| 100 Gbit/s of uploads over TLS, h2 | {processors('H')} | H |",
+              f"| 100 Gbit/s of large objects from a store | {processors('M')} | M |",
+              f"| 100 Gbit/s of uploads into a store | {processors('N')} | N |",
               f"| sending 1 PB over TLS, h2 | {hours('G')} | G |",
               f"| receiving 1 PB over TLS, h2 | {hours('H')} | H |",
               "| 1 PB through one line of 100 Gbit/s | "

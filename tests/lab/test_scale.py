@@ -46,7 +46,7 @@ def test_handshakes_appear_once_they_are_measured():
     costs = scale.measured(RESULTS)
     table = "\n".join(scale.costs_table(costs, {"full": 300.0, "resumed": 100.0}))
     assert "| 300 µs |" in table and "not measured" not in table
-    assert any("5 processors | L |" in line for line in scale.targets_table(
+    assert any("5 processors | O |" in line for line in scale.targets_table(
         costs, {"full": 300.0, "resumed": 100.0}))
 
 

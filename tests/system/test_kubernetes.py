@@ -106,7 +106,7 @@ def test_helm_lint():
 @pytest.mark.parametrize("setting, reason", [
     ("storee.place=x", "storee"), ("store.place=http://x", "place"),
     ("store.cacheGiB=20Gi", "cacheGiB"),
-    ("shutdownDelaySeconds=15s", "shutdownDelaySeconds"), ("store.secret=", "secret"),
+    ("shutdownDelaySeconds=15s", "shutdownDelaySeconds"), ("admin.secret=", "secret"),
     ("ingress.enabled=true,tls.enabled=true", "ends TLS"),
     ("gateway.enabled=true,tls.enabled=true", "ends TLS")])
 def test_helm_refuses(setting, reason):

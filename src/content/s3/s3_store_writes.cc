@@ -26,7 +26,7 @@ using Kind = StoreError::Kind;
 using Method = TransferRequest::Method;
 using std::chrono::milliseconds;
 
-// See s3_store.h. A number of its own, as there is no other name that begins with it.
+// See s3_store.h. No other field's name begins with it, see TransferRequest::fields.
 constexpr std::string_view mark_field = "x-amz-meta-h2server-write";
 
 std::unexpected<StoreError> failed(std::string_view reason) {

@@ -7,7 +7,7 @@ excused only if
 - the store failed a replica meanwhile: it said 5xx, ended a connection before its response, or said
   nothing for so long that the replica gave up. With one node of MinIO away, it does so for what it has
   written while another one was; or it says 404 for that, although it lists it, and the replica 503. So
-  503 is excused as long as a node of the store is away.
+  503 is excused as long as a node of the store is away, and for some seconds more.
 
 This remains: HAProxy logs nothing of a request that it drops for the client to try again (a connection
 that ends without a response, over HTTP/2 REFUSED_STREAM). Of those it is not known who had them, so the
@@ -32,6 +32,7 @@ _STORE = re.compile(r" store minio/\S+ \S+/(\d+) (-?\d+) \d+ - - (\S{4}) ")
 _PATIENCE_OF_REPLICAS_MS = 9_000
 _LOCK_S = 150  # MinIO keeps the locks of a killed node for a minute, and looks once a minute
 _LINGER_S = 1  # of listening sockets: the kernel ends an io_uring after its process has ended
+_SETTLED_S = 10  # after a node of MinIO is back
 _ENTRIES_KEPT = 50_000  # a client asks soon after its request
 
 
@@ -177,7 +178,7 @@ class Chaos:
         status = 0 if entry is None else entry.status
         return self._log.store_failed >= asked.began or \
             (status == 504 and self._store_may_be_locked()) or \
-            (status == 503 and self._nodes_back >= asked.began)
+            (status == 503 and self._nodes_back + _SETTLED_S >= asked.began)
 
     def _store_may_be_locked(self):
         return time.monotonic() - self._node_killed < _LOCK_S
