@@ -154,8 +154,9 @@ class Store {
   virtual Task<StoreResult<StoredPart>> put_part(PartsId parts, unsigned number, std::string bytes);
   // All parts, by number.
   virtual Task<StoreResult<std::vector<StoredPart>>> list_parts(PartsId parts);
-  // Makes the object of these parts, by number. The conditions are those of `options`; when they
-  // fail, the parts stay. Returns what is known of it without another call: the size and the tag.
+  // Makes the object of these parts, by number. Parts that are not there: Kind::failed, or busy if
+  // the store may find them later. The conditions are those of `options`; when they fail, the parts
+  // stay. Returns what is known of it without another call: the size and the tag.
   virtual Task<StoreResult<ObjectInfo>> complete_parts(PartsId parts, std::vector<StoredPart> all,
                                                        PutOptions options);
   virtual Task<StoreResult<void>> abandon_parts(PartsId parts);
