@@ -212,8 +212,8 @@ Task<Response> resumable_create(ResumableServiceRef service, Request& request, s
 Task<Response> resumable_head(ResumableServiceRef service, Request& request) {
   std::string id(request.param("id"));
   // The earlier request has failed as the client sees it, and must not change the offset any more.
-  const std::uint64_t number = service->active.next_number();
   if (request.field("upload-draft-interop-version")) {
+    const std::uint64_t number = service->active.next_number();
     co_await service->active.take_over(id, number);
   }
   Result<PendingStatus, Response> status = co_await service->store->status(id);

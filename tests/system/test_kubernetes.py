@@ -224,6 +224,15 @@ def test_cache():
     assert not mount.get("readOnly")
 
 
+def test_web_identity():
+    """The cluster gives it to the pods of a service account, so there is no Secret for the store."""
+    text = run([optional_tool("helm"), "template", "h2server", CHART, "--kube-version", "1.31.0",
+                "--set", "store.secret=,serviceAccount=downloads"])
+    rendering = Rendering(text)
+    assert rendering.pod["serviceAccountName"] == "downloads"
+    assert "envFrom" not in rendering.container
+
+
 def test_secrets_are_no_text(rendering):
     assert rendering.all("Secret") == []
     environment = rendering.container["env"]

@@ -65,5 +65,6 @@ RENDERINGS = {
        for name in ("ingress", "gateway", "tls", "service-monitor", "requests-autoscaler",
                     "tls+service-monitor+requests-autoscaler")},
     "chart": templated,
-    **{f"chart-{name}": functools.partial(templated, name) for name in ("ingress", "gateway", "tls", "cache")},
+    **{f"chart-{name}": functools.partial(templated, name)
+       for name in ("ingress", "gateway", "tls", "cache")},
 }
