@@ -18,9 +18,6 @@ namespace h2server::net {
 
 namespace {
 
-// RFC 7301: length-prefixed names, the server's preference first.
-constexpr std::string_view protocols = "\x02h2\x08http/1.1";
-
 // TLS 1.2 suites that RFC 9113, 9.2.2 permits. All TLS 1.3 suites are permitted.
 constexpr const char* ciphers_of_tls_1_2 =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"
@@ -29,12 +26,13 @@ constexpr const char* ciphers_of_tls_1_2 =
 
 // An offer without a match is fatal: no_application_protocol, 120 (RFC 7301, 3.2).
 int select_protocol(SSL* ssl, const unsigned char** chosen, unsigned char* chosen_size,
-                    const unsigned char* offered, unsigned offered_size, void*) {
+                    const unsigned char* offered, unsigned offered_size, void* ours) {
   if (answers_challenge(ssl)) {  // then nothing else is offered
     *chosen = offered + 1;
     *chosen_size = *offered;
     return SSL_TLSEXT_ERR_OK;
   }
+  const std::string& protocols = *static_cast<const std::string*>(ours);
   unsigned char* selected = nullptr;
   const int verdict = SSL_select_next_proto(
       &selected, chosen_size, reinterpret_cast<const unsigned char*>(protocols.data()),
@@ -99,8 +97,9 @@ TlsOptions tls_options_of(const ServerOptions& options) {
   return made;
 }
 
-// What does not depend on the options.
-Result<void, std::string> TlsContext::set_up() {
+// What does not depend on the certificates.
+Result<void, std::string> TlsContext::set_up(const TlsOptions& options) {
+  protocols_ = options.protocols;
   context_.reset(SSL_CTX_new(TLS_server_method()));
   SSL_CTX* const context = get();
   if (context == nullptr) return std::unexpected("can't set up TLS: " + last_error());
@@ -113,7 +112,7 @@ Result<void, std::string> TlsContext::set_up() {
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_session_id_context(context, reinterpret_cast<const unsigned char*>("h2server"), 8);
   SSL_CTX_set_max_early_data(context, 0);
-  SSL_CTX_set_alpn_select_cb(context, base::c_callback<select_protocol>, nullptr);
+  SSL_CTX_set_alpn_select_cb(context, base::c_callback<select_protocol>, &protocols_);
   SSL_CTX_set_tlsext_servername_callback(context, base::c_callback<accept_server_name>);
   if (SSL_CTX_set_cipher_list(context, ciphers_of_tls_1_2) != 1) {
     return std::unexpected("can't set the TLS ciphers: " + last_error());
@@ -171,7 +170,7 @@ Result<void, std::string> TlsContext::trust(const TlsOptions& options, const Tls
 Result<std::shared_ptr<const TlsContext>, std::string> TlsContext::open(
     const TlsOptions& options, const TlsContext* previous) {
   auto made = std::make_shared<TlsContext>();
-  Result<void, std::string> done = made->set_up();
+  Result<void, std::string> done = made->set_up(options);
   if (done) done = made->load(options, previous);
   if (done) done = made->trust(options, previous);
   if (!done) return std::unexpected(std::move(done.error()));

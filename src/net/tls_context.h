@@ -31,6 +31,8 @@ struct TlsOptions {
   Passphrase passphrase = {};               // called at most once for a file with an encrypted key
   std::optional<TlsClients> clients = {};   // without it, none is asked for a certificate
   TlsRecordLayer record_layer = TlsRecordLayer::own;
+  // RFC 7301: length-prefixed names, the server's preference first.
+  std::string protocols = "\x02h2\x08http/1.1";
   std::vector<std::string> ticket_secrets = {};          // as of TicketKeys; empty: a random one
   std::shared_ptr<const TlsChallenges> challenges = {};  // null: no client may offer acme-tls/1
 };
@@ -71,10 +73,11 @@ class TlsContext {
     void operator()(ssl_ctx_st* context) const noexcept;
   };
 
-  Result<void, std::string> set_up();
+  Result<void, std::string> set_up(const TlsOptions& options);
   Result<void, std::string> load(const TlsOptions& options, const TlsContext* previous);
   Result<void, std::string> trust(const TlsOptions& options, const TlsContext* previous);
 
+  std::string protocols_;  // as TlsOptions::protocols
   std::shared_ptr<const TicketKeys> tickets_;
   std::shared_ptr<const TlsChallenges> challenges_;
   CredentialsTable credentials_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "base/networks.h"
 #include "base/pool.h"
@@ -28,6 +29,13 @@
 
 namespace h2server::server {
 
+// The protocol of connections with many streams: how it is recognised, and who speaks it.
+struct MultiplexedProtocol {
+  std::string_view alpn = "h2";
+  std::string_view preface = http::h2::preface;  // in cleartext; empty: all connections speak it
+  http::h2::SessionMaker make_session = http::h2::make_native_session;
+};
+
 // Immutable while the server runs, but for what is thread-safe.
 struct SharedContext {
   http::Router router;
@@ -42,7 +50,7 @@ struct SharedContext {
   std::unique_ptr<Observation> observation;  // null: nobody observes
   mutable GiveUp give_up;                    // thread-safe
   mutable io::JobPool blocking_calls;        // thread-safe; of run_blocking()
-  Http2Implementation http2 = Http2Implementation::native;
+  MultiplexedProtocol multiplexed;
   ListenerKind usual_listener;  // the first one's
   bool foreign_loop = false;    // the worker runs on the thread that calls Server::poll()
   io::EngineKind engine = io::EngineKind::epoll;  // of workers that have an event loop

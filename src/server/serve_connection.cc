@@ -42,11 +42,11 @@ struct Opening {
   io::Lease first;
 };
 
-// Reads until the bytes differ from HTTP/2's preface or complete it (RFC 9113, 3.3). Returns null
-// if the connection ended or timed out.
+// Reads until the bytes differ from the preface, HTTP/2's (RFC 9113, 3.3), or complete it. Returns
+// null if the connection ended or timed out.
 Task<std::unique_ptr<Opening>> read_opening(WorkerContext& worker, net::Transport& transport) {
   const Undecided undecided(transport, worker.server_context.connections);
-  constexpr std::string_view preface = http::h2::preface;
+  const std::string_view preface = worker.shared.multiplexed.preface;
   auto opening = std::make_unique<Opening>();
   const std::int64_t until_ms = transport.engine().now_ms() + worker.shared.limits.idle_ms_max;
   for (;;) {
@@ -92,8 +92,11 @@ Task<void> serve_http2(WorkerContext& worker, net::Transport& transport,
     if (loop == nullptr) co_return;
     transport.move_to(*loop);
   }
-  http::h2::Connection connection(transport, worker.server_context, worker.h2_exchanges,
-                                  worker.shared.http2, traits);
+  http::ServerContext& context = worker.server_context;
+  http::h2::Connection connection(
+      transport, context, worker.h2_exchanges,
+      worker.shared.multiplexed.make_session(context.limits, worker.h2_exchanges, context.windows),
+      traits);
   connection.take(opening->early);
   connection.take(opening->first.bytes());
   opening.reset();
@@ -174,10 +177,11 @@ Task<void> serve_tls(WorkerContext& worker, Accepted connection, Admission::Tick
     }
   }
   http::ConnectionTraits traits = traits_of(worker, transport);
-  const Record record = observe(worker, transport, client, transport.protocol() == "h2");
+  const bool http2 = transport.protocol() == worker.shared.multiplexed.alpn;
+  const Record record = observe(worker, transport, client, http2);
   traits.observer = record.get();
   auto opening = std::make_unique<Opening>();
-  if (transport.protocol() == "h2") {
+  if (http2) {
     co_await serve_http2(worker, transport, std::move(opening), traits);
   } else {
     co_await serve_http1(worker, transport, std::move(opening), traits);

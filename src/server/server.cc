@@ -278,7 +278,7 @@ Result<void, std::string> Server::start() {
   if (!http::h2::is_built_in(options.http2)) {
     return std::unexpected("this build has no libnghttp2: it was made without H2SERVER_NGHTTP2");
   }
-  shared.http2 = options.http2;
+  shared.multiplexed.make_session = http::h2::maker_of(options.http2);
   shared.drain_ms_max = io::deadline_ms(options.drain_limit);
   shared.windows.reset(options.limits.windows_gain_bytes_max);
   const server::SchemeKind& kind = server::kind_of(options.scheme);

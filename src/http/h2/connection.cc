@@ -26,13 +26,13 @@ constexpr std::uint32_t unread_bytes_max = 8 * 1024 * 1024;
 }  // namespace
 
 Connection::Connection(net::Transport& transport, ServerContext& context,
-                       base::Pool<H2Exchange>& exchanges, Http2Implementation implementation,
+                       base::Pool<H2Exchange>& exchanges, std::unique_ptr<Session> session,
                        const ConnectionTraits& traits)
     : transport_(transport),
       context_(context),
       exchanges_(exchanges),
       traits_(traits),
-      session_(make_session(implementation, context.limits, exchanges, context.windows)),
+      session_(std::move(session)),
       sending_(context.limits.send_idle_ms_max, context.limits.bytes_per_s_min),
       opened_ms_(transport.engine().now_ms()),
       active_ms_(opened_ms_),

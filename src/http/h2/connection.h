@@ -26,7 +26,7 @@ class Connection final : private Drainable {
  public:
   // All must outlive the connection.
   Connection(net::Transport& transport, ServerContext& context, base::Pool<H2Exchange>& exchanges,
-             Http2Implementation implementation, const ConnectionTraits& traits);
+             std::unique_ptr<Session> session, const ConnectionTraits& traits);
   ~Connection();
 
   // Takes bytes read before run(). Their answers leave in the first write, with our SETTINGS.

@@ -111,16 +111,21 @@ class Session {
   virtual void terminate(ErrorCode code) = 0;
 };
 
+// Makes the session of a connection. `limits`, `exchanges` and `windows` must outlive it. The
+// receive windows grow within `windows`; with null they do not grow.
+using SessionMaker = std::unique_ptr<Session> (*)(const Limits& limits,
+                                                  base::Pool<H2Exchange>& exchanges,
+                                                  WindowBudget* windows);
+
 // Returns false for libnghttp2 in a build without it.
 [[nodiscard]] bool is_built_in(Http2Implementation implementation) noexcept;
-// `limits`, `exchanges` and `windows` must outlive the session. The receive windows grow within
-// `windows`; with null they do not grow.
+[[nodiscard]] SessionMaker maker_of(Http2Implementation implementation) noexcept;
 [[nodiscard]] std::unique_ptr<Session> make_session(Http2Implementation implementation,
                                                     const Limits& limits,
                                                     base::Pool<H2Exchange>& exchanges,
                                                     WindowBudget* windows = nullptr);
 
-// For make_session(): native_session.cc, and nghttp2_session.cc or nghttp2_absent.cc.
+// For maker_of(): native_session.cc, and nghttp2_session.cc or nghttp2_absent.cc.
 // All must outlive the session. If `windows` is null, receive windows do not grow.
 std::unique_ptr<Session> make_native_session(const Limits& limits,
                                              base::Pool<H2Exchange>& exchanges,
