@@ -178,11 +178,7 @@ void TlsTransport::end_handshake(TlsHandover* handover) {
   const unsigned char* name = nullptr;
   unsigned size = 0;
   SSL_get0_alpn_selected(ssl_.get(), &name, &size);
-  const std::string_view chosen(reinterpret_cast<const char*>(name), size);
-  for (const std::string_view known :
-       {std::string_view("h2"), std::string_view("http/1.1"), challenge_protocol}) {
-    if (chosen == known) protocol_ = known;
-  }
+  protocol_ = std::string_view(reinterpret_cast<const char*>(name), size);
   session_.emplace(*ssl_);
   if (handover != nullptr) records_ = handover->take();
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "coro/event.h"
@@ -96,7 +97,7 @@ class TlsTransport final : public Transport {
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;  // null once records_ is not
   std::unique_ptr<TlsRecords> records_;
   std::optional<TlsSession> session_;    // after the handshake
-  std::string_view protocol_;            // a constant
+  std::string protocol_;                 // short enough to need no memory
   io::Lease lease_;                      // received ciphertext
   std::string_view input_;               // part of lease_ that has not been decrypted
   base::BufferChain encrypted_;          // output not yet sent
