@@ -20,7 +20,7 @@ struct FreeSession {
 
 class H2Protocol final : public Protocol {
  public:
-  H2Protocol(RequestPlan& plan, ProtocolUser& user, const Http2Options& options);
+  H2Protocol(RequestPlan& plan, ProtocolUser& user, const StreamOptions& options);
 
   void begin() override;
   bool ready() const noexcept override { return ready_; }
@@ -64,7 +64,7 @@ class H2Protocol final : public Protocol {
 
   RequestPlan& plan_;
   ProtocolUser& user_;
-  const Http2Options options_;
+  const StreamOptions options_;
   std::unique_ptr<nghttp2_session, FreeSession> session_;
   std::vector<Slot> slots_;
   std::vector<Slot*> free_;
@@ -85,7 +85,7 @@ nghttp2_nv field(std::string_view name, std::string_view value) noexcept {
   return {bytes(name), bytes(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NO_COPY_NAME};
 }
 
-H2Protocol::H2Protocol(RequestPlan& plan, ProtocolUser& user, const Http2Options& options)
+H2Protocol::H2Protocol(RequestPlan& plan, ProtocolUser& user, const StreamOptions& options)
     : plan_(plan), user_(user), options_(options), slots_(options.streams) {
   for (Slot& slot : slots_) free_.push_back(&slot);
   nghttp2_session* made = nullptr;
@@ -298,7 +298,7 @@ int H2Protocol::send_upload(nghttp2_session*, nghttp2_frame* frame, const std::u
 }  // namespace
 
 std::unique_ptr<Protocol> make_h2(RequestPlan& plan, ProtocolUser& user,
-                                  const Http2Options& options) {
+                                  const StreamOptions& options) {
   return std::make_unique<H2Protocol>(plan, user, options);
 }
 

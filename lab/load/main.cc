@@ -86,16 +86,17 @@ int run_with(const Options& options) {
       .loop = *loop,
       .target = std::move(*target),
       .plan = std::move(*plan),
+      .protocol = options.protocol,
+      .streams = {options.streams, options.window_bits},
       .awaits_close = options.closes,
       .resets = options.resets,
       .timeout_ns = static_cast<std::int64_t>(options.timeout_s * static_cast<double>(ns_per_s)),
       .tally = tally};
   if (options.tls) {
-    Result<TlsContext, std::string> tls = TlsContext::open(options.h2 ? "h2" : "http/1.1");
+    Result<TlsContext, std::string> tls = TlsContext::open(alpn_of(options.protocol));
     if (!tls) return fail(failed, tls.error());
     setting.tls = std::move(*tls);
   }
-  if (options.h2) setting.http2 = {options.streams, options.window_bits};
 
   const std::unique_ptr<Mode> mode = make_mode(options, setting);
   run(*mode, *loop, setting.timeout_ns);

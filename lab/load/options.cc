@@ -1,6 +1,7 @@
 #include "load/options.h"
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 namespace h2server::lab::load {
 
@@ -14,11 +15,11 @@ void declare_target(CLI::App& app, Options& options, std::string& protocol) {
   app.add_option("--port", options.port, "Its port")->required()->check(CLI::Range(1, 65535));
   app.add_option("--path", options.path, "Target; {n} becomes the request's number")
       ->capture_default_str();
-  app.add_option("--protocol", protocol, "h1 or h2")
-      ->check(CLI::IsMember({"h1", "h2"}))
+  app.add_option("--protocol", protocol, "h1, h2 or spdy (SPDY/3.1)")
+      ->check(CLI::IsMember({"h1", "h2", "spdy"}))
       ->capture_default_str();
   app.add_flag("--tls", options.tls, "Use TLS with ALPN; certificates are not verified");
-  app.add_option("--window-bits", options.window_bits, "HTTP/2: windows of 2^N - 1 bytes")
+  app.add_option("--window-bits", options.window_bits, "HTTP/2, SPDY: windows of 2^N - 1 bytes")
       ->check(CLI::Range(16, 31))
       ->capture_default_str();
   app.add_option("--expect-status", options.status, "Expected status; any other is an error")
@@ -36,7 +37,7 @@ void declare_load(CLI::App& app, Options& options) {
   app.add_option("--connections", options.connections, "Concurrent connections")
       ->check(CLI::Range(1U, connections_max))
       ->capture_default_str();
-  app.add_option("--streams", options.streams, "HTTP/2: concurrent requests per connection")
+  app.add_option("--streams", options.streams, "HTTP/2, SPDY: concurrent requests per connection")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   app.add_option("--method", options.method, "GET, HEAD, POST or PUT")
@@ -111,9 +112,10 @@ Stop wrong(const std::string& text) { return {2, text + "; see load --help"}; }
 std::string find_conflict(const Options& options) {
   if (options.path.empty() || options.path.front() != '/') return "--path begins with /";
   const bool h1_only = options.mode == ModeName::exchange || options.mode == ModeName::churn;
-  if (h1_only && options.h2) return "exchange and churn are for --protocol h1";
-  if (options.closes && options.h2) return "--close is for --protocol h1";
-  if (!options.h2 && options.streams > 1) return "--streams is for --protocol h2";
+  const bool h1 = options.protocol == ProtocolName::h1;
+  if (h1_only && !h1) return "exchange and churn are for --protocol h1";
+  if (options.closes && !h1) return "--close is for --protocol h1";
+  if (h1 && options.streams > 1) return "--streams is for --protocol h2 and spdy";
   const bool body_method = options.method == "POST" || options.method == "PUT";
   if (options.upload_bytes && !body_method) return "--upload-bytes is for POST and PUT";
   if (options.multipart && !options.upload_bytes) return "--multipart needs --upload-bytes";
@@ -128,8 +130,10 @@ std::string find_conflict(const Options& options) {
 }  // namespace
 
 Result<Options, Stop> parse_options(int argc, const char* const* argv) {
-  CLI::App app("Loads a server over HTTP/1.1 or HTTP/2; prints what it saw as one line of JSON.",
-               "load");
+  CLI::App app(
+      "Loads a server over HTTP/1.1, HTTP/2 or SPDY/3.1; prints what it saw as one line of "
+      "JSON.",
+      "load");
   app.require_subcommand(1);
   Options options;
   std::string protocol = "h1";
@@ -159,7 +163,8 @@ Result<Options, Stop> parse_options(int argc, const char* const* argv) {
   } catch (const CLI::Error& error) {
     return std::unexpected(wrong(error.what()));
   }
-  options.h2 = protocol == "h2";
+  if (protocol == "h2") options.protocol = ProtocolName::h2;
+  if (protocol == "spdy") options.protocol = ProtocolName::spdy;
   const std::string conflict = find_conflict(options);
   if (!conflict.empty()) return std::unexpected(wrong(conflict));
   return options;

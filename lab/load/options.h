@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "h2server/result.h"
+#include "load/protocol.h"
 #include "load/schedule.h"
 
 namespace h2server::lab::load {
@@ -19,11 +20,11 @@ struct Options {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;
   std::string path = "/";
-  bool h2 = false;
+  ProtocolName protocol = ProtocolName::h1;
   bool tls = false;
   std::uint32_t connections = 1;
   std::uint32_t streams = 1;  // in flight on a connection; HTTP/1.1: 1
-  unsigned window_bits = 30;  // HTTP/2: 2^30 - 1 bytes, so that our windows never limit
+  unsigned window_bits = 30;  // HTTP/2, SPDY: 2^30 - 1 bytes, so that our windows never limit
   int status = 200;           // expected
   std::optional<std::uint64_t> body_bytes;  // expected
   double timeout_s = 30;                    // without a byte

@@ -67,7 +67,23 @@ class Protocol {
   [[nodiscard]] virtual bool over() const noexcept = 0;
 };
 
-struct Http2Options {
+enum class ProtocolName : std::uint8_t { h1, h2, spdy };
+
+// Returns the name in TLS (RFC 7301).
+constexpr std::string_view alpn_of(ProtocolName protocol) noexcept {
+  switch (protocol) {
+    case ProtocolName::h1:
+      return "http/1.1";
+    case ProtocolName::h2:
+      return "h2";
+    case ProtocolName::spdy:
+      return "spdy/3.1";
+  }
+  return {};
+}
+
+// For protocols with streams.
+struct StreamOptions {
   std::uint32_t streams = 1;
   unsigned window_bits = 30;
 };
@@ -75,6 +91,11 @@ struct Http2Options {
 // `plan` and `user` must outlive the protocol.
 std::unique_ptr<Protocol> make_h1(RequestPlan& plan, ProtocolUser& user);
 std::unique_ptr<Protocol> make_h2(RequestPlan& plan, ProtocolUser& user,
-                                  const Http2Options& options);
+                                  const StreamOptions& options);
+std::unique_ptr<Protocol> make_spdy(RequestPlan& plan, ProtocolUser& user,
+                                    const StreamOptions& options);
+// One of them.
+std::unique_ptr<Protocol> make_protocol(ProtocolName name, RequestPlan& plan, ProtocolUser& user,
+                                        const StreamOptions& options);
 
 }  // namespace h2server::lab::load

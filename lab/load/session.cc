@@ -24,14 +24,26 @@ std::span<char> shared_room() noexcept {
 
 }  // namespace
 
+std::unique_ptr<Protocol> make_protocol(ProtocolName name, RequestPlan& plan, ProtocolUser& user,
+                                        const StreamOptions& options) {
+  switch (name) {
+    case ProtocolName::h1:
+      return make_h1(plan, user);
+    case ProtocolName::h2:
+      return make_h2(plan, user, options);
+    case ProtocolName::spdy:
+      return make_spdy(plan, user, options);
+  }
+  return nullptr;
+}
+
 void Session::open() {
   ASSERT(state_ == State::closed);
   now_ns_ = opening_ns_ = progress_ns_ = load::now_ns();
   state_ = State::connecting;
   failure_ = ErrorKind::none;
   ending_ = announced_ = more_to_read_ = more_to_send_ = false;
-  protocol_ = setting_.http2 ? make_h2(setting_.plan, *this, *setting_.http2)
-                             : make_h1(setting_.plan, *this);
+  protocol_ = make_protocol(setting_.protocol, setting_.plan, *this, setting_.streams);
   Result<void> opened = connection_.open(setting_.target, setting_.tls ? &*setting_.tls : nullptr);
   if (opened) opened = setting_.loop.add(connection_.socket(), *this);
   if (opened) return;
@@ -98,8 +110,8 @@ bool Session::establish(std::uint32_t events) {
   }
   const Tls* const tls = connection_.tls();
   // A server without ALPN speaks HTTP/1.1.
-  if (tls != nullptr && tls->protocol() != (setting_.http2 ? "h2" : "http/1.1") &&
-      (setting_.http2 || !tls->protocol().empty())) {
+  if (tls != nullptr && tls->protocol() != alpn_of(setting_.protocol) &&
+      (setting_.protocol != ProtocolName::h1 || !tls->protocol().empty())) {
     break_off(ErrorKind::alpn);
     return false;
   }

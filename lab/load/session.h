@@ -26,7 +26,8 @@ struct SessionSetting {
   Target target;
   RequestPlan plan;
   std::optional<TlsContext> tls = std::nullopt;
-  std::optional<Http2Options> http2 = std::nullopt;
+  ProtocolName protocol = ProtocolName::h1;
+  StreamOptions streams = {};
   bool awaits_close = false;  // after the last response waits for the server to close
   bool resets = false;        // closes by RST
   std::int64_t timeout_ns = 0;

@@ -25,7 +25,7 @@ TEST(LoadOptions, ReadsEachMode) {
   const auto open = parse("open --port 80 --rate 200 --seconds 2 --protocol h2 --streams 10");
   ASSERT_TRUE(open.has_value());
   EXPECT_EQ(open->mode, ModeName::open);
-  EXPECT_TRUE(open->h2);
+  EXPECT_EQ(open->protocol, ProtocolName::h2);
   EXPECT_EQ(open->pace.rate, 200);
   const auto exchange = parse("exchange --port 80 --clients 50 --connections 3 --messages 20");
   ASSERT_TRUE(exchange.has_value());
