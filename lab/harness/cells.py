@@ -7,7 +7,11 @@ from harness import measures, spread
 
 OURS = "h2server"
 FLOOR = "floor"
-SERVERS = [OURS, "nginx", "nghttpd", "h2o", "lighttpd", "caddy"]  # the floor is sorted last
+# The order of these factors' values, where a figure gives none. The floor is sorted last.
+_ORDER = {
+    "server": [OURS, "nginx", "nghttpd", "h2o", "lighttpd", "caddy"],
+    "protocol": ["h1", "h1 TLS", "h2c", "h2", "spdy", "spdy TLS"],
+}
 CLIENT_BOUND = 0.95  # a client_cpu above it: the client was the limit
 SERVER_BOUND = 0.9  # a server_cpu per thread above it: the server was the limit
 
@@ -46,12 +50,17 @@ def cells_of(experiment, where=None):
     """Returns the Cells that match `where`: {factor: value, or a collection of values}."""
     found = {}
     for run in experiment.runs:
-        if _fits(run.factors, where or {}):
+        if fits(run.factors, where or {}):
             found.setdefault(run.cell, Cell(run.cell, run.factors, [])).runs.append(run)
     return list(found.values())
 
 
-def _fits(factors, where):
+def name_of(factors):
+    """Returns a cell's name: its factors in one line."""
+    return ", ".join(f"{name} {value}" for name, value in factors.items())
+
+
+def fits(factors, where):
     for factor, wanted in where.items():
         several = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
         if factor not in factors or factors[factor] not in several:
@@ -83,8 +92,8 @@ def telling_apart(cells, factors):
 
 
 def place(factor, value, order=None):
-    """Returns a sort key: place in `order`, servers in fixed order, numbers by value, texts."""
-    listed = (order or {}).get(factor, SERVERS if factor == "server" else [])
+    """Returns a sort key: place in `order` or _ORDER, numbers by value, texts."""
+    listed = (order or {}).get(factor, _ORDER.get(factor, []))
     if value in listed:
         return (0, listed.index(value))
     if value is None:

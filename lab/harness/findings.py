@@ -18,6 +18,8 @@ class Finding:
     text: str
     kind: str  # of KINDS: a win or a loss of h2server, no difference beyond the spread, or neither
     not_shown: str = ""  # conclusions that a reader must not draw
+    measure: str = ""  # that was compared
+    cells: tuple = ()  # cells.Cell …: of those; the report puts it below a figure that shows them
 
 
 def compare_cells(experiment, measure, ours, theirs, what="", not_shown="", names=None):
@@ -112,13 +114,14 @@ def knee_of(experiment, x, where, what="", not_shown="", p99="p99_ms", achieved=
         text = f"{_server(found[0])} keeps up as far as the client does, below {spread.number(rate)}/s"
     else:
         text = f"{_server(found[0])} is overloaded from {spread.number(rate)}/s on"
-    return _finding(f"{text} ({meaning}){_context(what)}", "note", p99, [],
-                    not_shown or "Where exactly: only the offered rates were tried.")
+    return Finding(f"{text} ({meaning}){_context(what)}.", "note",
+                   not_shown or "Where exactly: only the offered rates were tried.", p99,
+                   tuple(found))
 
 
 def crossing_of(experiment, measure, x, one, other, names, what="", not_shown="", unit=""):
     """Names the values of factor `x` between which the curves of `one` and `other` cross."""
-    curves = []
+    curves, shown = [], []
     for where in (one, other):
         found = [cell for cell in cells.cells_of(experiment, where)
                  if cell.values(measure) and isinstance(cell.factors.get(x), int | float)]
@@ -126,6 +129,7 @@ def crossing_of(experiment, measure, x, one, other, names, what="", not_shown=""
         if len(curve) < len(found):
             raise ValueError(f"{where} leaves several cells for one {x}")
         curves.append(curve)
+        shown += found
     places = spread.sides(*curves)
     if len(places) < 2:
         return None
@@ -138,9 +142,9 @@ def crossing_of(experiment, measure, x, one, other, names, what="", not_shown=""
     else:
         text = (f"{names[0]} {'falls below' if side > 0 else 'rises above'} {names[1]} in {of_what} "
                 f"between {spread.number(crossed[0])} and {spread.number(crossed[1])}{unit}")
-    return _finding(text + _context(what), "note", measure, [],
-                    not_shown or "Where exactly: only the measured points, and of those the ones "
-                                 "that differ beyond the spread.")
+    return Finding(text + _context(what) + ".", "note",
+                   not_shown or "Where exactly: only the measured points, and of those the ones "
+                                "that differ beyond the spread.", measure, tuple(shown))
 
 
 def only(experiment, where, measure):
@@ -193,4 +197,5 @@ def _finding(text, kind, measure, compared, not_shown):
     if rounds and min(rounds) < spread.ROUNDS_MIN:
         caveats.insert(0, f"Whether it would be so again: only {min(rounds)} "
                           f"{'round' if min(rounds) == 1 else 'rounds'}.")
-    return Finding(text + ".", kind, " ".join(caveat for caveat in caveats if caveat))
+    return Finding(text + ".", kind, " ".join(caveat for caveat in caveats if caveat), measure,
+                   tuple(compared))

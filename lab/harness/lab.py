@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import loads, machine, results, servers, spread
+from harness import cells, loads, machine, results, servers, spread
 from harness.processes import Failure
 from harness.progress import Progress
 
@@ -27,7 +27,7 @@ class Cell:
 
     @property
     def name(self):
-        return ", ".join(f"{name} {value}" for name, value in self.factors.items())
+        return cells.name_of(self.factors)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,7 +139,8 @@ def plan(lab, definitions, rounds, again="lab/run"):
         experiments.append(experiment)
         for cell in cells:
             if why := missing(lab, cell):
-                experiment.skipped.append({"what": cell.name, "why": why})
+                experiment.skipped.append(
+                    {"what": cell.name, "factors": cell.factors, "why": why})
                 continue
             experiment.planned += rounds
             runs += [(experiment, cell, number) for number in range(rounds)]
@@ -209,7 +210,8 @@ def measure_once(lab, found, experiment, cell, number):
         outcome = cell.procedure(lab, number)
     except Exception as error:  # any error: it must not abort hours of other measurements
         why = str(error) if isinstance(error, Failure) else repr(error)
-        experiment.failed.append({"what": f"{cell.name}, round {number + 1}", "why": why})
+        experiment.failed.append({"what": f"{cell.name}, round {number + 1}",
+                                  "factors": cell.factors, "why": why})
         return why
     measures = {name: float(f"{value:.6g}") for name, value in outcome.measures.items()}
     run = results.Run(
@@ -219,7 +221,8 @@ def measure_once(lab, found, experiment, cell, number):
     of_cell = found.histograms.setdefault(experiment.name, {})
     of_cell[cell.name] = spread.merge([of_cell.get(cell.name, []), outcome.histogram])
     if outcome.problem:
-        experiment.failed.append({"what": run.cell, "why": outcome.problem})
+        experiment.failed.append(
+            {"what": run.cell, "factors": cell.factors, "why": outcome.problem})
     return outcome.problem or None
 
 

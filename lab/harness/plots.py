@@ -1,5 +1,8 @@
 """Declarations of figures: what an experiment shows, not how it is drawn.
 
+Bars begin at zero; only lines may have a logarithmic axis. A cell of `where` that could not be
+measured is named in the figure, with the reason.
+
 `where` selects runs by factors: {"protocol": "h2c"} or {"protocol": ["h1", "h2c"]}. A run without
 the factor is not selected. `series`, `bars`, `group` and `rows` are a factor or a tuple of factors.
 If they do not distinguish all cells, further factors are added: different cells are never averaged.
@@ -30,14 +33,34 @@ class Lines:
 
 @dataclasses.dataclass(frozen=True)
 class Bars:
-    """The measure y: a group of bars per value of `group`, with whiskers from min to max."""
+    """The measure y: horizontal bars in groups, with whiskers from min to max.
+
+    Groups whose largest bars differ much have a scale each. A bar that is far longer than the
+    others of its group is cut.
+    """
 
     title: str
     y: str
     group: str | tuple
     bars: str | tuple = "server"
     where: dict = dataclasses.field(default_factory=dict)
-    log_y: bool = False
+    label: str = ""  # of the measure; its name and unit otherwise
+    order: dict = dataclasses.field(default_factory=dict)
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Stacked:
+    """Several measures of one unit that add up: a horizontal bar of their medians for each cell.
+
+    `parts` is {measure: name in the legend}, from left to right.
+    """
+
+    title: str
+    parts: dict
+    group: str | tuple
+    bars: str | tuple = "server"
+    where: dict = dataclasses.field(default_factory=dict)
     order: dict = dataclasses.field(default_factory=dict)
     note: str = ""
 

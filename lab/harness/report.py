@@ -1,4 +1,4 @@
-"""The report: a self-contained HTML file, a Markdown page with SVG files, and all runs as CSV."""
+"""The report: a self-contained HTML file, a Markdown page with SVG files, and CSV files."""
 
 import csv
 import dataclasses
@@ -9,14 +9,16 @@ import traceback
 import jinja2
 import markupsafe
 
-from harness import cells, drawing, findings, markdown, plots, seeds, spread, tables
+from harness import (
+    cells, chapters, drawing, findings, looks, markdown, plots, seeds, spread, summary, tables,
+)
 from harness.results import UNITS
 
 # A word and a sign each, so that the meaning does not depend on colour.
-BADGES = {"win": "▲ win", "loss": "▼ loss", "even": "= even", "note": "• note"}
-_PART_NAMES = {"ours": "here", "ratio": "× floor", "seed": "seed"}
+BADGES = {"win": "▲ better", "loss": "▼ worse", "even": "= equal", "note": "• note"}
 _HASH_DIGITS = 12
-_ROWS_OPEN = 12  # the Markdown page folds longer tables
+_ROWS_OPEN = 8  # a table of so many rows is open where a section has no plot
+_NOTES_OPEN = 2  # more notes beside decided findings are folded
 _TEMPLATES = {"report.html": "report.html.j2", "README.md": "report.md.j2"}
 
 
@@ -28,8 +30,10 @@ class _Part:
     title: str
     question: str
     experiment: object
-    figures: list  # [{"kind": "plot", "table", "statements" or "nothing", …}]
-    findings: list
+    figures: list  # [{"kind": "plot", "table", "statements" or "nothing", "findings", …}]
+    findings: list  # all, also those that no figure shows
+    loose: list  # those
+    sources: list  # seeds.Source …: whose measurements are repeated
     done: int
 
     @property
@@ -37,8 +41,17 @@ class _Part:
         return max(0, self.experiment.planned - self.done)
 
 
+@dataclasses.dataclass
+class _Section:
+    """Template data of a chapter."""
+
+    chapter: object
+    figures: list
+    parts: list
+
+
 def write(results, folder, definitions):
-    """Writes report.html, README.md, runs.csv and plots/*.svg into `folder`.
+    """Writes report.html, README.md, runs.csv, csv/*.csv and plots/*.svg into `folder`.
 
     README.md shows the plots, so that it renders where the folder is committed. Returns the path of
     report.html, which needs no other file.
@@ -48,17 +61,47 @@ def write(results, folder, definitions):
     definition is shown as a table of everything it measured.
     """
     folder = pathlib.Path(folder)
-    (folder / "plots").mkdir(parents=True, exist_ok=True)
-    parts, used = [], set()
+    parts, used = {}, set()
     for experiment in results.experiments:
         histograms = results.histograms.get(experiment.name, {})
         identity = _unique(_slug(experiment.name), used)
-        parts.append(_part(experiment, histograms, identity, definitions.get(experiment.name)))
-    _write_plots(folder / "plots", parts)
+        parts[experiment.name] = _part(experiment, histograms, identity,
+                                       definitions.get(experiment.name))
+    sections = _sections(results, parts)
+    charts = _charts(results)
+    _write_plots(folder / "plots", charts, sections)
     _write_runs(folder / "runs.csv", results)
+    _write_cells(folder / "csv", parts.values())
     for name, template in _TEMPLATES.items():
-        (folder / name).write_text(_render(template, results, parts), encoding="utf-8")
+        page = _render(template, results, charts, sections)
+        (folder / name).write_text(page, encoding="utf-8")
     return folder / "report.html"
+
+
+def _sections(results, parts):
+    found = []
+    for chapter, names in chapters.sections(list(parts)):
+        extra = [_figure_of(results, name, figure, f"chapter-{chapter.id}-{number}")
+                 for number, (name, figure) in enumerate(chapter.figures, 1)]
+        shown = [figure for figure in extra if figure["kind"] != "nothing"]
+        if shown or names:
+            found.append(_Section(chapter, shown, [parts[name] for name in names]))
+    return found
+
+
+def _charts(results):
+    """Returns the plots of the summary that could be drawn."""
+    found = [_figure_of(results, name, figure, f"summary-{number}")
+             for number, (name, figure) in enumerate(summary.CHARTS, 1)]
+    return [figure for figure in found if figure["kind"] == "plot"]
+
+
+def _figure_of(results, name, figure, identity):
+    """Returns a figure of an experiment by its name; of kind "nothing" if it was not measured."""
+    experiment = next((one for one in results.experiments if one.name == name), None)
+    if not experiment:
+        return {"kind": "nothing"}
+    return _figure(figure, experiment, results.histograms.get(name, {}), identity)
 
 
 def _slug(name):
@@ -75,16 +118,51 @@ def _unique(identity, used):
 
 
 def _part(experiment, histograms, identity, definition):
-    figures = definition.figures if definition else [_everything(experiment)]
+    declared = definition.figures if definition else [_everything(experiment)]
+    figures = [_figure(figure, experiment, histograms, f"{identity}-{number}")
+               for number, figure in enumerate(declared, 1)]
+    found = _findings(definition, experiment)
+    names = dict.fromkeys(name for name in map(_source_of, declared) if name)
     return _Part(
         identity,
         definition.title if definition else experiment.name,
         definition.question if definition else "",
-        experiment,
-        [_figure(figure, experiment, histograms, f"{identity}-{number}")
-         for number, figure in enumerate(figures, 1)],
-        _findings(definition, experiment),
+        experiment, figures, found, _place(found, declared, figures), list(names),
         len(experiment.runs))
+
+
+def _source_of(figure):
+    """Returns the seeds.Source whose numbers a figure shows beside ours, or None."""
+    name = getattr(figure, "seed", None)
+    if isinstance(figure, plots.Statements):
+        return seeds.STATEMENTS[name][0].source
+    return seeds.TABLES[name].source if name in seeds.TABLES else None
+
+
+def _place(found, declared, figures):
+    """Adds each Finding to the first figure that shows it, plots first. Returns the others."""
+    order = sorted(zip(declared, figures, strict=True),
+                   key=lambda pair: {"plot": 0, "table": 1}.get(pair[1]["kind"], 2))
+    loose = []
+    for finding in found:
+        home = next((data for figure, data in order
+                     if data["kind"] in ("plot", "table") and _shows(figure, finding)), None)
+        (home["findings"] if home else loose).append(finding)
+    return loose
+
+
+def _shows(figure, finding):
+    """Returns True if the figure has the finding's measure of all its cells."""
+    if not finding.cells:
+        return False
+    if isinstance(figure, plots.Table):
+        shown = figure.columns
+    elif isinstance(figure, plots.Percentiles):
+        shown = ()
+    else:
+        shown = [getattr(figure, "y", None) or getattr(figure, "value", None)]
+    return finding.measure in shown and all(cells.fits(cell.factors, figure.where)
+                                            for cell in finding.cells)
 
 
 def _everything(experiment):
@@ -98,7 +176,8 @@ def _everything(experiment):
 
 def _figure(figure, experiment, histograms, identity):
     """Returns a figure's template data. A figure that fails must not prevent the report."""
-    common = {"id": identity, "title": figure.title, "note": figure.note}
+    common = {"id": identity, "title": figure.title, "note": figure.note, "findings": [],
+              "experiment": experiment.name}
     try:
         if isinstance(figure, plots.Statements):
             return {**common, "kind": "statements", "statements": seeds.STATEMENTS[figure.seed]}
@@ -131,13 +210,18 @@ def _reason(error):
     return f"{type(error).__name__}: {error}"
 
 
-def _write_plots(folder, parts):
+def _write_plots(folder, charts, sections):
+    folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.svg"):
         old.unlink()
-    for part in parts:
-        for figure in part.figures:
-            if figure["kind"] == "plot":
-                (folder / f"{figure['id']}.svg").write_text(figure["svg"], encoding="utf-8")
+    figures = list(charts)
+    for section in sections:
+        figures += section.figures
+        figures += [figure for part in section.parts for figure in part.figures]
+    for figure in figures:
+        if figure["kind"] == "plot":
+            svg = looks.alone(figure["svg"])
+            (folder / f"{figure['id']}.svg").write_text(svg, encoding="utf-8")
 
 
 def _write_runs(path, results):
@@ -154,12 +238,38 @@ def _write_runs(path, results):
                              run.requests, *(_field(run, key) for key in ordered), run.command])
 
 
+def _write_cells(folder, parts):
+    """Writes a file for each experiment: one line per cell, each measure's median and range."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.csv"):
+        old.unlink()
+    for part in parts:
+        measured = {name for run in part.experiment.runs for name in run.measures}
+        ordered = [name for name in UNITS if name in measured] + sorted(measured - UNITS.keys())
+        factors = list(dict.fromkeys(name for run in part.experiment.runs for name in run.factors))
+        heads = [f"{name} {what}" for name in ordered for what in ("median", "lowest", "highest")]
+        with (folder / f"{part.id}.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([*factors, "rounds", *heads])
+            for cell in cells.cells_of(part.experiment):
+                ranges = [cell.spread(name) for name in ordered]
+                writer.writerow([*(cell.factors.get(name) for name in factors), len(cell.runs),
+                                 *(value for one in ranges for value in (
+                                     (one.median, one.low, one.high) if one else ("", "", "")))])
+
+
 def _field(run, measure):
     value = run.measures.get(measure)
     return value if spread.measured([value]) else ""
 
 
-def _render(template, results, parts):
+def _caveats(found):
+    """Returns what the Findings do not show, each once."""
+    texts = dict.fromkeys(one.not_shown for one in found if one.not_shown)
+    return [text for text in texts if not any(text != other and text in other for other in texts)]
+
+
+def _render(template, results, charts, sections):
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent),
         autoescape=template == _TEMPLATES["report.html"],
@@ -169,12 +279,21 @@ def _render(template, results, parts):
     environment.filters["md"] = markdown.text
     environment.filters["code"] = markdown.code
     environment.filters["code_cell"] = markdown.code_cell
-    every = [found for part in parts for found in part.findings]
+    environment.globals["decided"] = lambda found: [one for one in found if one.kind != "note"]
+    environment.globals["caveats"] = _caveats
+    environment.globals["notes"] = lambda found: [one for one in found if one.kind == "note"]
+    parts = {part.experiment.name: part for section in sections for part in section.parts}
+    every = [found for part in parts.values() for found in part.findings]
     return environment.get_template(template).render(
-        results=results, parts=parts, badges=BADGES, part_names=_PART_NAMES,
+        results=results, charts=charts, sections=sections, parts=parts, badges=BADGES,
+        sentences=summary.sentences(results, every),
+        losses=[(part, found) for part in parts.values() for found in part.findings
+                if found.kind == "loss"],
         counts=[(kind, sum(found.kind == kind for found in every)) for kind in findings.KINDS],
-        done=sum(part.done for part in parts),
-        planned=sum(part.experiment.planned for part in parts),
-        hash_digits=_HASH_DIGITS, rows_open=_ROWS_OPEN, rounds_min=spread.ROUNDS_MIN,
+        done=sum(part.done for part in parts.values()),
+        planned=sum(part.experiment.planned for part in parts.values()),
+        hash_digits=_HASH_DIGITS, rows_open=_ROWS_OPEN, notes_open=_NOTES_OPEN,
+        themes={"light": looks.variables(0), "dark": looks.variables(1)},
+        rounds_min=spread.ROUNDS_MIN,
         by_chance={rounds: round(1 / spread.by_chance(rounds, rounds)) for rounds in (3, 5, 10)},
         client_bound=cells.CLIENT_BOUND)

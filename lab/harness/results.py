@@ -70,8 +70,9 @@ class Experiment:
     command: str  # to repeat it
     planned: int  # runs
     runs: list = dataclasses.field(default_factory=list)
-    skipped: list = dataclasses.field(default_factory=list)  # [{"what": …, "why": …}]
-    failed: list = dataclasses.field(default_factory=list)  # [{"what": …, "why": …}]
+    # [{"what": …, "factors": of the cell, "why": …}]
+    skipped: list = dataclasses.field(default_factory=list)
+    failed: list = dataclasses.field(default_factory=list)
     started: str = ""  # ISO 8601
     source: str = ""  # the measured revision
     environment: dict = dataclasses.field(default_factory=dict)  # as in Results

@@ -17,6 +17,7 @@ from . import cells
 
 @dataclasses.dataclass(frozen=True)
 class Source:
+    short: str  # in the head of a column
     title: str
     author: str
     where: str
@@ -47,20 +48,21 @@ class Statement:
 
 
 ARTICLE = Source(
-    "H2 Server (chapter 4, Benchmark)", "the author of h2-server, not named in the text",
+    "h2-server, 2025", "H2 Server (chapter 4, Benchmark)", "the author of h2-server, not named in the text",
     "article about the h2-server repository, 2025",
     "Linux, g++ 11.4.0, nghttp2 1.60.0, OpenSSL 3.0.2; processor not named")
 PAPER = Source(
-    "A Performance Comparison of Web-Server Implementation Schemes",
+    "Lim et al.", "A Performance Comparison of Web-Server Implementation Schemes",
     "Lim Dong-gwan, Seon Ju-ho, Kim Jong-wook, Kim Yong-Seok", "Kangwon National University",
     "client Intel P4 2.4 GHz, server Via 1.0 GHz, 512 MB each, Linux 2.6.9 and 2.6.11, "
     "a crossed cable between them")
 ZY_HTTP = Source(
-    "zy-http: static HTTP server on io_uring and C++ coroutines", "BJackWang",
+    "zy-http", "zy-http: static HTTP server on io_uring and C++ coroutines", "BJackWang",
     "README of BJackWang/zy-http on GitHub",
     "AMD 6800H, 8 cores and 16 threads, 16 GB, WSL Ubuntu 22.04, Linux 6.4.8; client hey on the "
     "same machine, whose processors it says were all busy from concurrency 8 on")
 SIZES = Source(
+    "matsumoto-r",
     "How performance changes with content size in implementations of HTTP/2, SPDY and HTTP/1.1",
     "matsumoto-r", "blog.matsumoto-r.jp (in Japanese)",
     "client and servers in one virtual machine; 100 connections, 100 000 requests, "

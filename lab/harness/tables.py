@@ -5,6 +5,7 @@ import dataclasses
 from harness import cells, measures, seeds, spread
 
 CLIENT_MARK, FLAG_MARK = "†", "‡"
+_FIELDS_MAX = 9  # in a row, so that it fits a page of 1 280 pixels
 
 
 @dataclasses.dataclass
@@ -27,12 +28,31 @@ class Row:
 
 @dataclasses.dataclass
 class Column:
-    """A measure with its parts: ours, × floor, seed."""
+    """A measure with its parts: ours, × floor, the source's."""
 
     measure: str
     title: str
     unit: str
     parts: list
+    heads: list  # of the parts
+
+
+@dataclasses.dataclass
+class Piece:
+    """Some of a table's columns, with their fields row by row."""
+
+    columns: list
+    fields: list
+
+    @property
+    def parted(self):
+        return any(len(column.parts) > 1 for column in self.columns)
+
+    @property
+    def heads(self):
+        """The head of each field."""
+        return [column.title if head == "here" else f"{column.title}, {head}"
+                for column in self.columns for head in column.heads]
 
 
 @dataclasses.dataclass
@@ -44,8 +64,25 @@ class View:
     notes: list  # below the table, one or two sentences each
 
     @property
-    def parted(self):
-        return any(len(column.parts) > 1 for column in self.columns)
+    def pieces(self):
+        """The columns as Pieces, each narrow enough for a page; each has all rows."""
+        room = _FIELDS_MAX - len(self.factors)
+        groups = [[]]
+        for column in self.columns:
+            used = _fields_of(groups[-1])
+            if used and used + len(column.parts) > room:
+                groups.append([])
+            groups[-1].append(column)
+        found, first = [], 0
+        for columns in groups:
+            end = first + _fields_of(columns)
+            found.append(Piece(columns, [row.values[first:end] for row in self.rows]))
+            first = end
+        return found
+
+
+def _fields_of(columns):
+    return sum(len(column.parts) for column in columns)
 
 
 @dataclasses.dataclass
@@ -103,12 +140,14 @@ def _beside(row, table, picked):
 
 def _column(measure, table, entries):
     title, unit = measures.heading(measure)
-    parts = ["ours"]
+    parts, heads = ["ours"], ["here"]
     if measure == _ratio_of(table) and any(entry.floor for entry in entries):
         parts.append("ratio")
+        heads.append(f"× {table.floor}")
     if any(entry.seed and measure in entry.seed.measures for entry in entries):
         parts.append("seed")
-    return Column(measure, title, unit, parts)
+        heads.append(seeds.TABLES[table.seed].source.short)
+    return Column(measure, title, unit, parts, heads)
 
 
 def _row(entry, factors, columns, table):
@@ -157,8 +196,8 @@ def _notes(table, entries, columns):
     count = f"{rounds[0]}" if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]}"
     notes = ["One round, no spread." if rounds == [1] else f"Median and range of {count} rounds."]
     if any("ratio" in column.parts for column in columns):
-        notes.append(f"× floor: {measures.heading(_ratio_of(table))[0]} over that of the floor "
-                     "under the same load.")
+        notes.append(f"× {table.floor}: {measures.heading(_ratio_of(table))[0]} over that of "
+                     f"{table.floor} under the same load.")
     if any(entry.cell.client_bound for entry in entries):
         notes.append(f"{CLIENT_MARK} The client was the limit: it kept more than "
                      f"{cells.CLIENT_BOUND} processors busy. Throughput and latency are the "
@@ -169,7 +208,7 @@ def _notes(table, entries, columns):
 
 def _seed_notes(table, entries, shown):
     source = seeds.TABLES[table.seed].source
-    note = (f"Seed: {source.title}, by {source.author} ({source.where}). Measured there: "
+    note = (f"{source.short}: {source.title}, by {source.author} ({source.where}). Measured there: "
             f"{source.machine}. {seeds.TABLES[table.seed].note}")
     if "cpu_us" in shown:
         note += " Its CPU a request is computed here, from its CPU usage and its QPS."

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 import canned
-from harness import drawing, experiments, markdown, plots, report, results, tables
+from harness import chapters, drawing, experiments, markdown, plots, report, results, tables
 
 COMMITTED = canned.LAB.parent / "docs/lab"
 VOID = {"meta", "link", "br", "hr", "img", "input", "path", "use"}  # the SVG's are self-closing
@@ -117,16 +117,54 @@ def test_it_is_valid_and_offline(page, folder):
     assert "@import" not in (folder / "report.html").read_text()
 
 
-def test_it_leads_with_the_findings(page):
+def test_it_begins_with_sentences_and_charts(page):
     text = page.text
     places = [text.index(words) for words in (
-        "38 of 66 runs were done", "Findings ▲ win: 1 ▼ loss: 0",
+        "38 of 66 runs were done",
+        "A request for a small file takes h2server 7.40 µs of a processor over HTTP/2: 0.99 × what "
+        "nghttpd needs, 0.71 × what nginx needs, and 3.70 × the 2.00 µs that the kernel alone needs.",
+        "Of 1 comparison with other servers h2server is better in 1 and worse in 0",
+        "processor time, µs", "What does a request cost?", "Which server needs the least?",
         "h2server needs 0.71 × (0.66–0.75) the CPU per request of nginx: 7.40 µs against 10.4 µs",
-        "What it does not show: Latency.", "governor performance", "0123456789ab",
-        "A number is the median",
-        "Which server needs the least?", "lab/run peers --rounds 5")]
+        "What this does not show: Latency.", "lab/run peers --rounds 5",
+        "▲ better: 1 ▼ worse: 0", "A number is the median of all rounds", "governor performance",
+        "0123456789ab")]
     assert places == sorted(places)
     assert "0123456789abc" not in text
+
+
+def test_a_loss_stands_in_its_chapter_and_in_the_list(tmp_path):
+    measured = canned.whole()
+    for run in measured.experiments[0].runs:
+        if run.factors["server"] == "nginx":
+            run.measures["cpu_us"] /= 3
+    text = page_of(measured, tmp_path, canned.definitions()).text
+    assert text.count("h2server needs 2.13 × (1.98–2.26) the CPU per request of nginx") == 2
+    assert "worse in 1;" in text
+
+
+def test_findings_stand_with_the_first_plot_that_shows_them(folder):
+    text = (folder / "report.html").read_text()
+    plot = re.search(r'<figure class="plot card" id="peers-2">.*?</figure>', text, re.DOTALL)[0]
+    assert "the CPU per request of nginx" in plot
+    readme = (folder / "README.md").read_text()
+    after = readme[readme.index("plots/peers-2.svg"):readme.index("plots/peers-3.svg")]
+    assert "the CPU per request of nginx" in after
+
+
+def test_a_finding_that_no_figure_shows_is_not_lost(tmp_path):
+    definitions = canned.definitions()
+    definitions["peers"].figures = [plots.Table("Rates", "server", ["rps"])]
+    text = page_of(canned.whole(), tmp_path, definitions).text
+    assert "h2server needs 0.71 × (0.66–0.75) the CPU per request of nginx" in text
+
+
+def test_each_experiment_has_one_chapter():
+    named = [name for chapter in chapters.CHAPTERS for name in chapter.names]
+    assert sorted(named) == sorted(experiments.ALL)
+    found = chapters.sections(["idle", "new", "peers"])
+    assert [(chapter.id, names) for chapter, names in found if names] == [
+        ("request", ["peers"]), ("memory", ["idle"]), ("others", ["new"])]
 
 
 def test_it_says_what_is_missing(page):
@@ -150,7 +188,8 @@ def test_the_table_has_median_range_floor_and_seed(page):
     assert "nghttpd †" in page.text
     assert "† The client was the limit" in page.text
     assert "Median and range of 5 rounds." in page.text
-    assert "Seed: H2 Server (chapter 4, Benchmark)" in page.text
+    assert "h2-server, 2025: H2 Server (chapter 4, Benchmark)" in page.text
+    assert "It repeats measurements of “H2 Server (chapter 4, Benchmark)”" in page.text
 
 
 def test_the_floor_is_found_even_where_the_table_leaves_it_out():
@@ -178,12 +217,13 @@ def test_names_are_escaped(page, folder):
 def test_plots_are_files_of_well_formed_svg_without_pixels(folder):
     files = sorted((folder / "plots").iterdir())
     assert [file.name for file in files] == [
-        "peers-2.svg", "peers-3.svg", "rates-1.svg", "sizes-1.svg", "sizes-2.svg"]
+        "chapter-tls-1.svg", "peers-2.svg", "peers-3.svg", "rates-1.svg", "sizes-1.svg", "sizes-2.svg",
+        "summary-1.svg"]
     for file in files:
         tree = ElementTree.parse(file)
         tags = {element.tag.rpartition("}")[2] for element in tree.iter()}
         assert "text" in tags and "image" not in tags and "metadata" not in tags
-    words = " ".join(ElementTree.parse(files[4]).getroot().itertext())
+    words = " ".join(ElementTree.parse(files[5]).getroot().itertext())
     assert "CPU <&> $x$" in words and '<b>&"x' in words
 
 
@@ -200,7 +240,7 @@ def test_all_runs_are_in_the_csv(folder):
 
 def test_equal_data_gives_equal_bytes(folder, tmp_path):
     report.write(canned.whole(), tmp_path, canned.definitions())
-    names = ["report.html", "README.md", "runs.csv",
+    names = ["report.html", "README.md", "runs.csv", "csv/peers.csv",
              *(f"plots/{p.name}" for p in (folder / "plots").iterdir())]
     for name in names:
         assert (folder / name).read_bytes() == (tmp_path / name).read_bytes(), name
@@ -212,7 +252,7 @@ def test_a_later_report_leaves_no_plot_of_an_earlier_one(tmp_path):
     measured.experiments = measured.experiments[:1]
     report.write(measured, tmp_path, canned.definitions())
     assert [file.name for file in sorted((tmp_path / "plots").iterdir())] == [
-        "peers-2.svg", "peers-3.svg"]
+        "chapter-tls-1.svg", "peers-2.svg", "peers-3.svg", "summary-1.svg"]
 
 
 def test_nothing_measured_is_a_report_too(tmp_path):
@@ -220,7 +260,7 @@ def test_nothing_measured_is_a_report_too(tmp_path):
     measured.experiments = [results.Experiment(name, "lab/run", 5)
                             for name in canned.definitions()]
     text = page_of(measured, tmp_path, canned.definitions()).text
-    assert "None: too little was measured." in text
+    assert "No sentence can be made of it: too little was measured." in text
     assert "Nothing was measured for this." in text
 
 
@@ -307,9 +347,9 @@ def test_the_program_writes_a_report_again(tmp_path):
 def test_the_markdown_page_has_every_table(folder, readme):
     expected = html_tables((folder / "report.html").read_text())
     found = markdown_tables(readme)
-    assert len(expected) == 2 and all(expected)
+    assert len(expected) == 3 and all(expected)  # a table in two pieces, and the programs
     assert [table for table in found if table in expected] == expected
-    assert ["governor", "performance"] in found[0]  # the environment, no table in the HTML
+    assert ["governor", "performance"] in found[-2]  # the environment, no table in the HTML
 
 
 def test_the_markdown_page_shows_every_plot(folder, readme):
@@ -319,15 +359,15 @@ def test_the_markdown_page_shows_every_plot(folder, readme):
 
 def test_the_links_of_the_markdown_page_have_targets(readme):
     targets = re.findall(r'<a id="([^"]+)"></a>', readme)
-    assert len(targets) == len(set(targets)) == 6
+    assert len(targets) == len(set(targets)) == 8
     assert set(re.findall(r"\]\(#([^)]+)\)", readme)) == set(targets)
 
 
 def test_the_markdown_page_has_what_the_html_has(readme):
     text = re.sub(r"\\(.)", r"\1", readme)
-    for words in ("Interrupted: 38 of 66 runs were done", "▲ win: 1, ▼ loss: 0",
+    for words in ("Interrupted: 38 of 66 runs were done", "▲ better: 1, ▼ worse: 0",
                   "h2server needs 0.71 × (0.66–0.75) the CPU per request of nginx",
-                  "*What it does not show:* Latency.", "| nghttpd † |", "Seed: H2 Server",
+                  "*What this does not show:* Latency.", "| nghttpd † |", "h2-server, 2025: H2 Server",
                   "Which server needs the least?", "`lab/run peers --rounds 5`",
                   "**caddy**: not installed", "What the paper found"):
         assert words in text
@@ -354,15 +394,31 @@ def test_markdown_code_in_a_table(given, span):
     assert markdown.code_cell(given) == span
 
 
-def test_the_markdown_page_folds_long_tables(tmp_path):
+def test_the_markdown_page_folds_tables(tmp_path):
     runs = [canned.run({"server": f"server {number}"}, 0, cpu_us=1.0) for number in range(13)]
     measured = results.Results("quick", "2026-01-02", experiments=[
-        results.Experiment("many", "lab/run many", 13, runs),
-        results.Experiment("few", "lab/run few", 12, runs[:12])])
+        results.Experiment("many", "lab/run many", 13, runs)])
     report.write(measured, tmp_path, {})
     text = (tmp_path / "README.md").read_text()
     assert text.count("<details>") == text.count("</details>") == 1
-    assert "<details>\n<summary>13 rows</summary>\n\n| server |" in text
+    assert "<details>\n<summary>All that was measured (13 rows)</summary>\n\n| server |" in text
+
+
+def test_a_wide_table_comes_in_pieces():
+    found = tables.view(plots.Table("t", "server", ["cpu_us", *["p50_ms"] * 9, "rps"]), canned.peers())
+    heads = [head for piece in found.pieces for head in piece.heads]
+    assert heads == ["CPU a request", "CPU a request, × floor", *["p50"] * 9, "requests a second"]
+    assert all(len(found.factors) + len(piece.heads) <= 9 for piece in found.pieces)
+    assert [len(row) for row in found.pieces[1].fields] == [len(found.pieces[1].heads)] * 4
+
+
+def test_the_csv_of_an_experiment_has_its_cells(folder):
+    with (folder / "csv/peers.csv").open(newline="") as file:
+        rows = {row["server"]: row for row in csv.DictReader(file)}
+    assert len(rows) == 4
+    nginx = rows["nginx"]
+    assert (nginx["rounds"], nginx["cpu_us median"]) == ("5", "10.4")
+    assert (nginx["cpu_us lowest"], nginx["cpu_us highest"]) == ("10.1", "10.9")
 
 
 def test_the_committed_page_names_only_files_that_exist():
@@ -370,6 +426,11 @@ def test_the_committed_page_names_only_files_that_exist():
     assert pictures_of(text)
     for target in re.findall(r"\]\(([^()#\n][^()\n]*)\)", text):
         assert (COMMITTED / target).is_file(), target
+
+
+def test_the_committed_pictures_are_small():
+    sizes = {file.name: file.stat().st_size for file in (COMMITTED / "plots").iterdir()}
+    assert sizes and not {name: size for name, size in sizes.items() if size >= 60_000}
 
 
 def test_the_committed_page_is_the_one_of_the_committed_results(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""New: how evenly connections are distributed over workers when some are heavier than others."""
+"""How evenly connections are distributed over workers when some are heavier than others."""
 
 from harness.experiments.common import floor, ours, own_load
 from harness.experiments.definition import Definition

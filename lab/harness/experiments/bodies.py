@@ -5,6 +5,7 @@ from harness.experiments.definition import Definition
 from harness.findings import compare_cells
 from harness.loads import H2load
 from harness.plots import Bars, Table
+from harness.spread import number
 
 _MEDIUM, _LARGE, _HUGE = 20_000, 1_000_000, 100_000_000
 # (protocol, bytes, connections, streams, requests in full and quick mode)
@@ -46,7 +47,7 @@ def _findings(experiment):
     return [compare_cells(experiment, "cpu_us",
                           {"bytes": size, "protocol": protocol, "server": "h2server"},
                           {"bytes": size, "protocol": protocol, "server": peer},
-                          f"{protocol}, {size:,} B")
+                          f"{protocol}, {number(size)} B")
             for protocol, size, *_ in _LOADS for peer in _peers(protocol)]
 
 
@@ -61,7 +62,7 @@ DEFINITION = Definition(
     "into encryption and into the kernel's copies?",
     _cells,
     [
-        *(Bars(f"CPU per request, {size:,} B", "cpu_us", "protocol", "server", {"bytes": [size]})
+        *(Bars(f"CPU per request, {number(size)} B", "cpu_us", "protocol", "server", {"bytes": [size]})
           for size in (_MEDIUM, _LARGE, _HUGE)),
         Table("CPU per request", ("bytes", "protocol", "server"),
               ["cpu_us", "rps", "p99_ms", "wire_bytes", "rss_kib", "client_cpu"],

@@ -85,7 +85,7 @@ _COLUMNS = ["rps", "mean_ms", "p99_ms", "cpu_us", "client_cpu"]
 
 DEFINITION = Definition(
     "connections",
-    "A connection for each request (zy-http's tables)",
+    "A connection for each request",
     "What does a short connection cost, for a file of 1 KB and for one that is not there, with 1 "
     "to 5 000 at once? And how does latency hold at fixed rates? Every server has one worker on the "
     "servers' processors; zy-http had 16 threads.",
@@ -99,9 +99,9 @@ DEFINITION = Definition(
               seed="zy-http/concurrency", ratio="cpu_us"),
         Table("404", ("concurrency", "server"), _COLUMNS, {"target": "404"},
               seed="zy-http/concurrency", ratio="cpu_us"),
-        Table("As its author measured, with hey", ("server",), _COLUMNS, {"tool": "hey"},
+        Table("As zy-http's author measured, with hey", ("server",), _COLUMNS, {"tool": "hey"},
               seed="zy-http/concurrency", ratio="cpu_us"),
-        Statements("What its author says of latency", "zy-http"),
+        Statements("What zy-http's author says of latency", "zy-http"),
         Table("Fixed rates, a connection for each request, 100 at once", ("rate", "server"),
               [*_COLUMNS, "late_ms"], {"tool": "open loop"}, seed="zy-http/rates", ratio="cpu_us",
               note="Latency counts from when a request was due, and so has the connecting in it."),

@@ -1,4 +1,4 @@
-"""New: every scheme on each of its engines, by load."""
+"""Every scheme on each of its engines, by load."""
 
 from harness.experiments.common import SMALL, TABLE, floor, h1_load, h2_load, load_cell, ours
 from harness.experiments.common import own_load

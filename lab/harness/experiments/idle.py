@@ -1,4 +1,4 @@
-"""New: memory of an idle connection."""
+"""Memory of an idle connection."""
 
 from harness.experiments.common import PROTOCOLS, floor, ours
 from harness.experiments.definition import Definition
@@ -43,8 +43,7 @@ DEFINITION = Definition(
     "happens on it? The kernel's buffers are not counted.",
     _cells,
     [
-        Bars("KiB an idle connection", "kib_per_connection", "protocol", ("server", "engine"),
-             log_y=True),
+        Bars("KiB an idle connection", "kib_per_connection", "protocol", ("server", "engine")),
         Table("KiB an idle connection", ("protocol", "server", "engine"),
               ["kib_per_connection", "rss_kib"]),
     ],

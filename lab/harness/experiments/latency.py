@@ -1,4 +1,4 @@
-"""New: latency against offered load, up to overload."""
+"""Latency against offered load, up to overload."""
 
 from harness.experiments.common import floor, load_cell, ours, own_load
 from harness.experiments.definition import Definition

@@ -1,4 +1,4 @@
-"""The article's 4.2: comparison with other servers, on one thread and on several."""
+"""Comparison with other servers, on one thread and on several."""
 
 import dataclasses
 
@@ -35,7 +35,7 @@ def _cells(lab):
 
 
 def _load(lab, load, server):
-    """Returns the article's load. Caddy is slow under the large one and gets fewer requests."""
+    """Returns a load of common.py. Caddy is slow under the large one and gets fewer requests."""
     asked = h2_load(lab, load)
     if (server.name, load) != ("caddy", LARGE):
         return asked
@@ -86,13 +86,13 @@ def _tables():
 
 DEFINITION = Definition(
     "peers",
-    "Beside other servers (the article's 4.2)",
+    "Beside other servers",
     "What does a request for a file of 158 bytes cost here, and on nginx, nghttpd, H2O, lighttpd "
     "and Caddy, each with its configuration tuned for this (lab/peers)?",
     _cells,
     [
         Bars("CPU per request, one thread", "cpu_us", ("protocol", "load"), "server",
-             {"threads": 1}, log_y=True),
+             {"threads": 1}),
         *_tables(),
         Lines("Threads, h2c", "threads", "cpu_us", "server",
               {"protocol": "h2c", "load": SMALL, "server": _SCALED}),

@@ -1,4 +1,4 @@
-"""New: the CPU that a received byte costs."""
+"""The CPU that a received byte costs."""
 
 import dataclasses
 

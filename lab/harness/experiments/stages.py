@@ -1,4 +1,4 @@
-"""The article's 4.1: cost or saving of each stage of a server's growth."""
+"""Cost or saving of each stage of a server's growth."""
 
 from harness import servers
 from harness.experiments.common import LARGE, SMALL, TABLE, floor, h2_load, load_cell
@@ -21,7 +21,7 @@ def _cells(lab):
         for protocol in ("h2c", "h2"):
             for name, (stage, scheme) in _STAGES.items():
                 if (name, protocol) == ("prototype", "h2"):
-                    continue  # the article has no such row
+                    continue  # its source has no such row
                 server = servers.stage(lab.build, stage, scheme)
                 cells.append(load_cell(server, protocol, h2_load(lab, load),
                                        {"stage": name, "load": load}, path=path[stage]))
@@ -56,7 +56,7 @@ _ORDER = {"stage": list(_STAGES)}
 
 DEFINITION = Definition(
     "stages",
-    "Stages of growth (the article's 4.1)",
+    "Stages of growth",
     "What does each step of a server's growth cost or save: reading the file for each request, a "
     "file cache, TLS, routes, a balancer? One worker, an index.html of 158 bytes; all on epoll.",
     _cells,

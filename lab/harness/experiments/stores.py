@@ -1,4 +1,4 @@
-"""New: an object store behind the server."""
+"""An object store behind the server."""
 
 import dataclasses
 import re

@@ -1,4 +1,4 @@
-"""The article's 4.1.1: one listener per worker against one acceptor that hands over."""
+"""One listener per worker against one acceptor that hands over."""
 
 from harness.experiments.common import LARGE, SMALL, TABLE, floor, h2_load, load_cell, ours
 from harness.experiments.definition import Definition
@@ -45,7 +45,7 @@ def _tables():
 
 DEFINITION = Definition(
     "threads",
-    "A listener for each worker, or one acceptor (the article's 4.1.1)",
+    "A listener for each worker, or one acceptor",
     "Does it matter who accepts connections, as the number of threads grows? Where the servers had "
     "one processor, this shows what threads cost, not what they bring.",
     _cells,

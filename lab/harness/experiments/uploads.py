@@ -1,4 +1,4 @@
-"""New: speed of one upload over a line with a given delay."""
+"""Speed of one upload over a line with a given delay."""
 
 from harness.experiments.common import floor, ours, own_load
 from harness.experiments.definition import Definition

@@ -37,8 +37,9 @@ def peers():
                             client_cpu=0.99 if server == "nghttpd" else 0.5))
     return results.Experiment(
         "peers", "lab/run peers --rounds 5", 22, runs,
-        skipped=[{"what": "caddy", "why": "not installed"}],
-        failed=[{"what": "h2o, round 1", "why": 'exit status 1: "<broken> & gone"'}])
+        skipped=[{"what": "caddy", "factors": {**factors, "server": "caddy"}, "why": "not installed"}],
+        failed=[{"what": "h2o, round 1", "factors": {**factors, "server": "h2o"},
+                 "why": 'exit status 1: "<broken> & gone"'}])
 
 
 def rates():
