@@ -72,7 +72,9 @@ void SpdySession::count_reset() {
   if (!guard_.allow_reset()) fail(h2::ErrorCode::enhance_your_calm);
 }
 
+// What follows on the stream is ignored (SPDY, 2.4.2), even if the client has ended its side.
 void SpdySession::reset_for_violation(H2Exchange& exchange, StreamStatus status) {
+  streams_.mark_reset(exchange.id);
   reset_with(exchange, status);
   count_reset();
 }
@@ -267,7 +269,8 @@ bool SpdySession::open(std::uint32_t id, h2::Priority priority, h2::SessionEvent
 
 // SPDY, 3.2.1. Content that follows is ignored.
 void SpdySession::answer_bad_request(H2Exchange& exchange) {
-  constexpr std::array<Field, 2> fields = {{{":status", "400"}, {"server", "h2server"}}};
+  constexpr std::array<Field, 3> fields = {
+      {{":status", "400"}, {"server", "h2server"}, {":version", "HTTP/1.1"}}};
   append_fields(FrameType::syn_reply, exchange.id, fields, true);
   streams_.mark_reset(exchange.id);
   drop(exchange);

@@ -52,7 +52,9 @@ class ConnectionFixture : public testing::TestWithParam<Http2Implementation> {
     });
   }
   void open(std::string_view early = "") {
-    connection_.emplace(transport_, context_, exchanges_, GetParam(), ConnectionTraits());
+    connection_.emplace(transport_, context_, exchanges_,
+                        make_session(GetParam(), context_.limits, exchanges_, context_.windows),
+                        ConnectionTraits());
     connection_->take(early);
     tasks_.start(connection_->run());
   }
