@@ -99,6 +99,16 @@ def percentile_curve(histogram):
     return points
 
 
+def thinned(curve, step):
+    """Returns the points of a rising curve [(x, y) …] that differ in y by more than the share
+    `step` from the one before, and the last."""
+    kept = [curve[0]]
+    for point, after in zip(curve[1:], [*curve[2:], None], strict=False):
+        if after is None or after[1] > kept[-1][1] * (1 + step):
+            kept.append(point)
+    return kept
+
+
 def knee(points):
     """Returns the lowest of the offered rates from which on all overload the server, or None.
 

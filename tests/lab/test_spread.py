@@ -125,3 +125,9 @@ def test_numbers_have_three_digits_that_count(value, text):
 
 def test_a_ratio_in_words():
     assert spread.times(spread.ratio([7.4], [10.4])) == "0.71 × (0.71–0.71)"
+
+
+def test_a_thinned_curve_keeps_its_ends_and_its_steps():
+    curve = [(1, 100.0), (2, 100.2), (3, 100.4), (4, 100.9), (5, 200.0), (6, 200.1), (7, 200.2)]
+    assert spread.thinned(curve, 0.01) == [(1, 100.0), (4, 100.9), (5, 200.0), (7, 200.2)]
+    assert spread.thinned([(1, 5.0)], 0.01) == [(1, 5.0)]
