@@ -1,4 +1,4 @@
-"""New: what a handler on the library costs beside a cached file, and what an event stream does."""
+"""What a handler on the library costs beside a cached file, and what an event stream does."""
 
 import resource
 
@@ -99,7 +99,7 @@ DEFINITION = Definition(
     "one event cost?",
     _cells,
     [
-        Bars("CPU per request by handler", "cpu_us", ("server", "handler"), "protocol",
+        Bars("CPU per request by handler", "cpu_us", "protocol", ("server", "handler"),
              {"load": [_H1, SMALL]}, order=_ORDER),
         *(Table(f"{protocol}, load {load}, one worker", ("server", "handler"),
                 ["cpu_us", "rps", "p50_ms", "p99_ms", "server_cpu", "client_cpu", "switches"],
