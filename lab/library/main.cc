@@ -1,9 +1,10 @@
 // library: small handlers on the public library, so that the lab can measure what each kind costs.
 //
-//   library [--port PORT] ROOT
+//   library [--port PORT] [--spin-ns N] [--body FILE] ROOT
 //
 //   /file/…      a file from the cache
-//   /text        13 bytes, by a plain function
+//   /text        13 bytes, by a plain function, which first computes for N ns, 0 otherwise
+//   /encoded/…   the bytes of FILE, as text that compression() encodes for each request
 //   /json        a JSON object with two members, by a plain function
 //   /coroutine   13 bytes, by a coroutine that completes at once
 //   /blocking    13 bytes, by a call on another thread
@@ -16,8 +17,13 @@
 #include <h2server/h2server.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <iterator>
 
 namespace {
 
@@ -25,6 +31,32 @@ using namespace h2server;
 
 constexpr std::string_view text = "Hello, World!";
 constexpr std::size_t body_bytes_max = 1024 * 1024;
+
+// Computes for that many steps, which the compiler can neither skip nor do at once.
+void spin(std::uint64_t steps) {
+  for (std::uint64_t step = 0; step < steps; ++step) asm volatile("" : "+r"(step));
+}
+
+double thread_ns() {
+  std::timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+// Returns how many steps of spin() take `ns` of processor time. Measured whatever `ns` is, so that
+// servers with and without a delay start alike.
+std::uint64_t steps_of(double ns) {
+  constexpr std::uint64_t steps = 50'000'000;
+  const double before = thread_ns();
+  spin(steps);
+  const double each_ns = (thread_ns() - before) / static_cast<double>(steps);
+  return static_cast<std::uint64_t>(std::llround(ns / each_ns));
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 Response from_cache(Request& request) {
   const FileRef file = load_file_from_filecache(request.param("path"));
@@ -50,10 +82,20 @@ Task<Response> send_event(EventStream& stream, Request& request) {
   co_return Response::no_content();
 }
 
-void add_routes(Server& server, EventStream& stream) {
+void add_encoded(Server& server, std::string body) {
+  Routes encoded = server.routes();
+  encoded.use(compression());
+  encoded.get("/encoded/{name}",
+              [body = std::move(body)](Request&) { return Response::text(body); });
+}
+
+void add_routes(Server& server, EventStream& stream, std::uint64_t spin_steps) {
   const auto plain = [](Request&) { return Response::text(std::string(text)); };
   server.get("/file/{path...}", from_cache);
-  server.get("/text", plain);
+  server.get("/text", [spin_steps](Request&) {
+    spin(spin_steps);
+    return Response::text(std::string(text));
+  });
   server.get("/json", [](Request&) {
     return Response::json(fmt::format(R"({{"message":{},"count":{}}})", json_string(text), 7));
   });
@@ -76,12 +118,17 @@ int main(int argc, char** argv) {
   ServerOptions options{.host = "127.0.0.1", .port = 0, .cleartext = true};
   options.connections_per_address_max = 1'000'000;  // all clients have one
   CLI::App app("Small handlers on the public library");
+  double spin_ns = 0;
+  std::string body_file;
   app.add_option("--port", options.port);
+  app.add_option("--spin-ns", spin_ns)->check(CLI::Range(0.0, 1e6));
+  app.add_option("--body", body_file)->check(CLI::ExistingFile);
   app.add_option("root", options.root)->required()->check(CLI::ExistingDirectory);
   CLI11_PARSE(app, argc, argv);
   Server server(options);
   EventStream stream;
-  add_routes(server, stream);
+  add_routes(server, stream, steps_of(spin_ns));
+  if (!body_file.empty()) add_encoded(server, content_of(body_file));
   const auto done = server.run([&server] {
     fmt::print("library: listening on 127.0.0.1:{}\n", server.addresses().front().port);
     std::fflush(stdout);
