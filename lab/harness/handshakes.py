@@ -1,7 +1,11 @@
-"""Measures what a connection costs the server in processor time: without TLS, with a full handshake
-and with a resumed one (TLS 1.3, P-256, X25519). Each connection makes one request for a small file.
+"""TLS handshakes: a client that makes them, what a connection costs a server in processor time, and
+the limit, OpenSSL's half of a handshake in memory. TLS 1.3, X25519; each connection makes one
+request for a small file.
 
     lab/handshakes build/release/h2server docs/lab/handshakes.json
+
+measures connections without TLS, with a full handshake and with a resumed one, for docs/scale.md.
+The experiment `handshakes` measures them beside other servers.
 """
 
 import json
@@ -17,7 +21,8 @@ import time
 
 ROUNDS = 5
 CONNECTIONS = 2000
-REQUEST = b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+WARM_UP = 100
+KINDS = ("none", "full", "resumed")
 
 
 def processor_us(pid):
@@ -25,35 +30,92 @@ def processor_us(pid):
     return (int(fields[11]) + int(fields[12])) * 1e6 / os.sysconf("SC_CLK_TCK")
 
 
-def answered(connection):
-    connection.sendall(REQUEST)
-    received = b""
-    while piece := connection.recv(65536):
-        received += piece
-    assert received.startswith(b"HTTP/1.1 200"), received[:100]
+def client_context():
+    """Returns a context that speaks TLS 1.3 alone and verifies nothing."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    return context
 
 
 class Client:
-    def __init__(self, kind, port):
+    """Makes connections of one of KINDS, one after the other."""
+
+    def __init__(self, kind, port, path="/a.txt"):
         self._kind = kind
         self._port = port
         self._session = None
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        self._context.check_hostname = False
-        self._context.verify_mode = ssl.CERT_NONE
-        self._context.minimum_version = ssl.TLSVersion.TLSv1_3
+        self._context = client_context()
+        self._request = (f"GET {path} HTTP/1.1\r\nHost: localhost\r\n"
+                         "Connection: close\r\n\r\n").encode()
 
     def connect(self):
+        """Makes a connection with one request. Raises OSError, or AssertionError if it is not of
+        the kind."""
         with socket.create_connection(("127.0.0.1", self._port)) as plain:
+            # Otherwise the request may wait 40 ms for the server to acknowledge the handshake's end.
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._kind == "none":
-                answered(plain)
+                self._ask(plain)
                 return
             session = self._session if self._kind == "resumed" else None
             with self._context.wrap_socket(plain, server_hostname="localhost",
                                            session=session) as connection:
                 assert connection.session_reused == (session is not None)
-                answered(connection)
+                self._ask(connection)
                 self._session = connection.session
+
+    def _ask(self, connection):
+        connection.sendall(self._request)
+        received = b""
+        while piece := connection.recv(65536):
+            received += piece
+        assert received.startswith(b"HTTP/1.1 200"), received[:100]
+
+
+class InMemory:
+    """Both ends of a handshake by OpenSSL in one process, without a socket."""
+
+    def __init__(self, kind, certificate, key):
+        self._kind = kind
+        self._session = None
+        self._client = client_context()
+        self._server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._server.load_cert_chain(certificate, key)
+        self._server.minimum_version = ssl.TLSVersion.TLSv1_3
+
+    def connect(self):
+        """Returns the ns of this thread's processor time that the server's half took."""
+        to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+        session = self._session if self._kind == "resumed" else None
+        client = self._client.wrap_bio(to_client, to_server, server_hostname="localhost",
+                                       session=session)
+        before = time.thread_time_ns()
+        server = self._server.wrap_bio(to_server, to_client, server_side=True)
+        taken = time.thread_time_ns() - before
+        _step(client)
+        for _ in range(2):  # it answers the hello, then takes the end of the client
+            before = time.thread_time_ns()
+            done = _step(server)
+            taken += time.thread_time_ns() - before
+            _step(client)
+        assert done and client.session_reused == (session is not None)
+        before = time.thread_time_ns()
+        server.write(b"x")
+        taken += time.thread_time_ns() - before
+        assert client.read(1) == b"x"  # takes the ticket, too
+        self._session = client.session
+        return taken
+
+
+def _step(end):
+    """Goes on with the handshake of one end. Returns true if it is done."""
+    try:
+        end.do_handshake()
+    except ssl.SSLWantReadError:
+        return False
+    return True
 
 
 def measure(program, kind):
@@ -72,7 +134,7 @@ def measure(program, kind):
                                               pathlib.Path(f"{folder}/out").read_text())):
                     time.sleep(0.05)
                 client = Client(kind, int(found[1]))
-                for _ in range(100):  # warms up, and gets a ticket
+                for _ in range(WARM_UP):  # also gets a ticket
                     client.connect()
                 before = processor_us(server.pid)
                 for _ in range(CONNECTIONS):
@@ -85,7 +147,7 @@ def measure(program, kind):
 def main(program, output):
     program = os.path.abspath(program)
     runs = [{"handshake": kind, "round": number, "cpu_us": measure(program, kind)}
-            for number in range(ROUNDS) for kind in ("none", "full", "resumed")]
+            for number in range(ROUNDS) for kind in KINDS]
     pathlib.Path(output).write_text(json.dumps({
         "command": "lab/handshakes", "connections": CONNECTIONS,
         "version": subprocess.check_output([program, "--version"], text=True).strip(),

@@ -113,11 +113,13 @@ def check(lab, subject, started):
     lab.checked.add(id(subject))
 
 
-def under_load(subject, load, syscalls=False, pause_s=0):
+def under_load(subject, load, syscalls=False, pause_s=0, inspect=None):
     """Returns the procedure that puts `load` on `subject`; results.py lists the measures.
 
     `syscalls` also counts system calls once, in a separate short run. With `pause_s` the server is
     warmed up again after that time: caches may treat a file better that is asked for again later.
+    `inspect` gets the Started and the Reading after the load, and raises Failure if the server has
+    not done what the cell is about.
     """
 
     def procedure(lab, _):
@@ -129,6 +131,8 @@ def under_load(subject, load, syscalls=False, pause_s=0):
                 _read(lab, load.warm_up(), started)
             with meter.Meter(started.pid, subject.server.transient) as metered:
                 reading, client_cpu, command = _read(lab, load, started)
+            if inspect:
+                inspect(started, reading)
         measures = measures_of(reading, metered.usage, client_cpu)
         outcome = Outcome(reading.requests, measures, command, reading.histogram)
         if syscalls and id(subject) not in lab.counted:
@@ -281,12 +285,11 @@ class _EventClients:
             raise Failure(f"the clients of the event stream do not say {word}")
 
 
-def event_streams(subject, count, owns_memory=True):
-    """Returns the procedure that sends events to `count` clients at once.
+def event_streams(subject, count, owns_memory=True, events=5):
+    """Returns the procedure that sends `events` to `count` clients at once, one after the other.
 
     A request is one event for one client. Without `owns_memory` the server's memory is not shown.
     """
-    events = 5
 
     def procedure(lab, _):
         with Started(lab, subject) as started:

@@ -18,7 +18,7 @@ BUILD = pathlib.Path(os.environ.get("H2SERVER_BUILD_DIR", ROOT / "build/release"
 def lab_run(*arguments):
     return subprocess.run(
         [ROOT / "lab/run", "--build", BUILD, "--smoke", *map(str, arguments)],
-        capture_output=True, text=True, check=False, timeout=280,
+        capture_output=True, text=True, check=False, timeout=480,
     )
 
 
@@ -51,7 +51,8 @@ def test_each_experiment_measures_ours(measured):
     with_store = {"stores"} if MINIO.path() else set()
     assert of_ours == with_store | {
         "stages", "threads", "peers", "schemes", "connections", "sizes", "bodies", "pages", "engines",
-        "uploads", "receiving", "idle", "balance", "latency", "library",
+        "uploads", "receiving", "idle", "balance", "latency", "library", "compression", "handshakes",
+        "events", "observing", "reload",
     }
 
 
@@ -88,6 +89,14 @@ def test_a_received_byte_has_a_cost(measured):
     assert {run["factors"]["protocol"] for run in experiment["runs"]} == {"h1", "h1 TLS", "h2c", "h2"}
     for run in experiment["runs"]:
         assert run["measures"]["cpu_ns_byte"] > 0, run["cell"]
+
+
+def test_no_request_fails_while_ours_is_replaced(measured):
+    experiment = next(item for item in measured["experiments"] if item["name"] == "reload")
+    ours = [run for run in experiment["runs"] if run["factors"]["server"] == "h2server"]
+    assert {run["factors"]["replaced"] for run in ours} == {"nothing", "configuration", "program"}
+    for run in ours:
+        assert run["measures"]["failed"] == 0, run["cell"]
 
 
 def test_uploads_take_the_round_trip(measured):

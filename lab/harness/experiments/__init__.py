@@ -3,7 +3,8 @@
 import importlib
 
 _NAMES = ["stages", "threads", "peers", "schemes", "connections", "sizes", "bodies", "pages",
-          "engines", "uploads", "receiving", "stores", "idle", "balance", "latency", "library"]
+          "compression", "handshakes", "engines", "uploads", "receiving", "stores", "idle",
+          "balance", "latency", "library", "events", "observing", "reload"]
 
 # {name: Definition}, in the order of the report.
 ALL = {
