@@ -1,19 +1,14 @@
-"""What a handler on the library costs beside a cached file, and what an event stream does."""
-
-import resource
+"""What a handler on the library costs beside a cached file."""
 
 from harness import servers
 from harness.experiments.common import SMALL, floor, h2_load, load_cell
 from harness.experiments.definition import Definition
 from harness.findings import compare_cells, ratio_to_floor
-from harness.lab import Cell
 from harness.loads import H2load
 from harness.plots import Bars, Table
-from harness.procedures import Subject, event_streams
 
 _H1 = "-c100"
 _LOADS = {"h1": _H1, "h2c": SMALL}
-_EVENT = "one event to all"
 _TEXT = "Hello, World!"
 # {handler: (path, what it answers)}. POST /echo answers with the request's body of 1 kB; curl's GET
 # gets a 405 there.
@@ -43,17 +38,6 @@ def _load(lab, protocol, posted_bytes=0):
     return H2load(connections, 1, requests, posted_bytes)
 
 
-def _event_cells(lab):
-    # The server, its clients and the floor have a descriptor a client.
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 1000
-    clients = min(lab.mode.pick(10_000, 5_000, 20), most)
-    factors = {"protocol": "h1", "load": _EVENT, "clients": clients}
-    for server, owns_memory in ((servers.library(lab.build), True), (servers.event_floor(), False)):
-        subject = Subject(server, path="/events")
-        yield Cell({"server": server.name, **factors},
-                   event_streams(subject, clients, owns_memory), server)
-
-
 def _cells(lab):
     server = servers.library(lab.build)
     for path, body in _HANDLERS.values():
@@ -67,7 +51,7 @@ def _cells(lab):
             posted_bytes, status = (0, 200) if body is not None else (1000, 405)
             cells.append(load_cell(server, protocol, _load(lab, protocol, posted_bytes),
                                    {"load": load, "handler": handler}, path=path, status=status))
-    return [*cells, *_event_cells(lab)]
+    return cells
 
 
 def _findings(experiment):
@@ -82,9 +66,6 @@ def _findings(experiment):
                 names=(_NAMES[handler].capitalize(), _NAMES[other])))
         found.append(ratio_to_floor(experiment, "cpu_us", {**one, "handler": "text"},
                                     f"{protocol}, {load}, text"))
-    found.append(ratio_to_floor(experiment, "cpu_us", {"server": "h2server", "load": _EVENT},
-                                "one event to thousands of clients",
-                                "The floor is a Python program: its loop is in its time."))
     return found
 
 
@@ -95,8 +76,7 @@ DEFINITION = Definition(
     "Handlers on the library",
     "What does a request cost that a function answers: 13 bytes of text, a JSON object, a coroutine "
     "that never waits, one that waits for a call on another thread, ten middlewares that do "
-    "nothing, a body that is sent back? What does an event stream hold for a client, and what does "
-    "one event cost?",
+    "nothing, a body that is sent back?",
     _cells,
     [
         Bars("CPU per request by handler", "cpu_us", "protocol", ("server", "handler"),
@@ -105,11 +85,6 @@ DEFINITION = Definition(
                 ["cpu_us", "rps", "p50_ms", "p99_ms", "server_cpu", "client_cpu", "switches"],
                 {"protocol": protocol, "load": load}, order=_ORDER)
           for protocol, load in _LOADS.items()),
-        Table("One event to all clients", ("server", "clients"), ["cpu_us", "kib_per_connection"],
-              {"load": _EVENT},
-              note="CPU: of the server, for each client of an event. The floor calls send() once for "
-                   "each client and does nothing else. Memory: after the events, beyond that with "
-                   "16 clients."),
     ],
     _findings,
 )
