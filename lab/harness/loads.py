@@ -37,7 +37,7 @@ class Target:
     port: int
     path: str  # "/index.html"
     tls: bool
-    protocol: str  # h1 or h2
+    protocol: str  # h1, h2 or spdy; only lab/load speaks the last
     work: pathlib.Path  # folder for files of this run
     body_bytes: int | None = None  # of the expected answer; None if any
 

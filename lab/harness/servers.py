@@ -25,7 +25,7 @@ class Setting:
     root: pathlib.Path  # the folder it serves
     work: pathlib.Path  # its own files, for this run only
     port: int
-    protocol: str  # h1 or h2
+    protocol: str  # h1, h2 or spdy
     tls: bool
     threads: int
     file: pathlib.Path  # the file to be requested, if there is one; the floor serves only this
@@ -115,6 +115,16 @@ def library(build):
         return [binary, "--port", setting.port, setting.root]
 
     return Server("h2server", str(build / "lab/library"), command, version=())
+
+
+def spdy(build):
+    """Returns the program that serves SPDY/3.1 on h2server's core, with the scheme acceptor."""
+
+    def command(binary, setting):
+        return [*_our_command(binary, setting), "--threads", setting.threads]
+
+    return Server("h2server", str(build / "lab/spdy"), command, version=(),
+                  protocols=("spdy", "spdy TLS"))
 
 
 def event_floor():
