@@ -2,6 +2,8 @@
 
 import re
 
+from harness.cells import FLOOR
+
 # {name: (light, dark)}. Light colours are drawn; for_both_themes() adds the dark ones. Series have
 # Okabe and Ito's palette, distinguishable by the colour-blind.
 THEME = {
@@ -21,7 +23,7 @@ THEME = {
     "indigo": ("#332288", "#9b8ee6"),
 }
 INK, SOFT, AXIS, GRID = (THEME[name][0] for name in ("ink", "soft", "axis", "grid"))
-_SERIES = [light for light, _ in list(THEME.values())[4:]]
+_SERIES = [light for name, (light, _) in list(THEME.items())[4:] if name != "grey"]  # the floor's
 _SERVERS = {
     "h2server": "blue", "nginx": "green", "nghttpd": "vermilion", "h2o": "purple",
     "lighttpd": "orange", "caddy": "sky", "floor": "grey", "zy-http": "wine",
@@ -61,9 +63,12 @@ class Looks:
         return _TINTS[place % len(_TINTS)]
 
     def line(self, key):
-        """Returns (colour, marker, dash)."""
+        """Returns (colour, marker, dash). Lines of one server have a colour each."""
         rest = self._rests.index(self._rest(key))
-        place = self._values.index(key[self._place])
+        value = key[self._place]
+        if self._servers and value != FLOOR and len(set(self._values) - {FLOOR}) == 1:
+            return series_colour(rest), _MARKERS[rest % len(_MARKERS)], "-"
+        place = self._values.index(value)
         marker = rest if len(self._rests) > 1 else place
         return self.colour(key), _MARKERS[marker % len(_MARKERS)], _DASHES[rest % len(_DASHES)]
 

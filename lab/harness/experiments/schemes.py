@@ -125,9 +125,9 @@ DEFINITION = Definition(
     [
         Lines("2 exchanges a connection (figure 4 of Lim et al.)", "clients", "elapsed_s",
               ("server", "scheme", "engine"),
-              {"messages": 2, "pool": "enough"}),
+              {"messages": 2, "pool": "enough"}, log_y=True),
         Lines("20 exchanges a connection", "clients", "elapsed_s", ("server", "scheme", "engine"),
-              {"messages": 20, "pool": "enough"}),
+              {"messages": 20, "pool": "enough"}, log_y=True),
         Lines("Workers of a pool, 50 clients, 20 exchanges (figure 5 of Lim et al.)", "workers", "elapsed_s",
               "scheme", {"clients": 50, "messages": 20, "pool": "counted"}, log_x=True),
         Lines("Workers of a pool, 100 clients, 20 exchanges (figure 6 of Lim et al.)", "workers", "elapsed_s",
