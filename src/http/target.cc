@@ -17,8 +17,10 @@ enum Trait : std::uint8_t {
   bad = 1,       // not allowed
   encoded = 2,   // '%'
   question = 4,  // '?'
-  dot = 8,       // possibly of a dot segment
-  named = 16,    // allowed in a host name: "unreserved" and "sub-delims" of RFC 3986, 2
+  named = 8,     // allowed in a host name: "unreserved" and "sub-delims" of RFC 3986, 2
+  dot = 16,
+  slash = 32,
+  leading_dot = 64,  // of a target: a dot behind a slash, possibly of a dot segment
 };
 
 constexpr std::array<std::uint8_t, 256> traits = [] {
@@ -28,6 +30,7 @@ constexpr std::array<std::uint8_t, 256> traits = [] {
   table['%'] = encoded;
   table['?'] = question;
   table['.'] = dot;
+  table['/'] = slash;
   for (unsigned char c = '0'; c <= '9'; ++c) table[c] |= named;
   for (unsigned char c = 'a'; c <= 'z'; ++c) table[c] |= named;
   for (unsigned char c = 'A'; c <= 'Z'; ++c) table[c] |= named;
@@ -35,11 +38,18 @@ constexpr std::array<std::uint8_t, 256> traits = [] {
   return table;
 }();
 
-// Returns the union of all characters' traits.
+// Returns the union of all characters' traits, and `leading_dot`.
 unsigned traits_of(std::string_view raw) noexcept {
+  static_assert(slash == dot << 1U && leading_dot == slash << 1U);
   unsigned all = 0;
-  for (const char c : raw) all |= traits[static_cast<unsigned char>(c)];
-  return all;
+  unsigned before = 0;
+  unsigned leading = 0;  // `slash`, if there is a leading dot
+  for (const char c : raw) {
+    const unsigned own = traits[static_cast<unsigned char>(c)];
+    leading |= own << 1U & before;
+    all |= before = own;
+  }
+  return all | (leading & slash) << 1U;
 }
 
 // Decodes into `out`, which has at least `text.size()` bytes. Returns the decoded size, or nullopt.
@@ -133,7 +143,7 @@ std::size_t remove_current_segments(std::span<char> path) noexcept {
 // Decodes the received path, which has the traits `found`, and removes its "." segments.
 std::optional<std::string_view> normalize_path(std::string_view raw, unsigned found,
                                                base::Arena& arena) {
-  if ((found & (encoded | dot)) == 0) return raw;
+  if ((found & (encoded | leading_dot)) == 0) return raw;
   std::span<char> room;
   if ((found & encoded) != 0) {
     room = arena.take(raw.size());
