@@ -86,7 +86,11 @@ struct RequestHead {
   void clear() noexcept {
     method = Method::GET;
     version = Version::http_1_1;
-    method_name = target = path = query = authority = {};
+    method_name = {};  // one by one: a chain copies each from the one before, which stalls
+    target = {};
+    path = {};
+    query = {};
+    authority = {};
     encrypted = false;
     fields.clear();
     content_length.reset();

@@ -263,10 +263,10 @@ EncodedFiles::EncodedFiles(std::shared_ptr<const file::Folder> folder,
 EncodedFiles::~EncodedFiles() = default;
 
 std::optional<Response> EncodedFiles::known(const Request& request, std::string_view path,
-                                            const FileRef& file) const {
-  if (EncodedCopies::of(*file) == nullptr) return request.reply_ok_with_file(file);
+                                            FileRef file) const {
+  if (EncodedCopies::of(*file) == nullptr) return request.reply_ok_with_file(std::move(file));
   const Wanted wanted(request);
-  if (!wanted.encoded) return request.reply_ok_with_file(file);
+  if (!wanted.encoded) return request.reply_ok_with_file(std::move(file));
   const std::optional<Siblings> siblings = known_siblings(wanted, path, *file);
   if (!siblings) return std::nullopt;
   Coding coding{};

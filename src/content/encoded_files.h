@@ -61,7 +61,7 @@ class EncodedFiles {
   // request; also 304 and others, as Request::reply_ok_with_file() does. A request with Range gets
   // the file itself. Returns nullopt if find() has to look or to encode.
   [[nodiscard]] std::optional<Response> known(const Request& request, std::string_view path,
-                                              const FileRef& file) const;
+                                              FileRef file) const;
   // The same, but waits for the disk and for the end of the encoding, which is done once for all
   // that ask at the same time. If that is not possible, responds with the file itself. `request`
   // must outlive the task.

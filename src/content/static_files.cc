@@ -125,7 +125,7 @@ std::optional<Response> StaticFiles::attempt(Request& request) const {
   if (directory && options_.archives && archive_format(request)) return std::nullopt;
   std::string* const index = directory ? &kept_copy(target) : nullptr;
   const auto known = [this](std::string_view path) { return folder_->known(path); };
-  const std::optional<Lookup> found =
+  std::optional<Lookup> found =
       directory ? known_index(options_.index, *index, known) : known(target);
   if (!found) return std::nullopt;
   const std::string_view path = directory ? std::string_view(*index) : target;
@@ -133,8 +133,9 @@ std::optional<Response> StaticFiles::attempt(Request& request) const {
   const bool lists = directory && options_.listing && found->kind == Lookup::Kind::absent;
   if (lists) return std::nullopt;
   if (found->kind != Lookup::Kind::file) return without_file(request, found->kind);
-  std::optional<Response> response = encoded_ ? encoded_->known(request, path, found->file)
-                                              : request.reply_ok_with_file(found->file);
+  std::optional<Response> response = encoded_
+                                         ? encoded_->known(request, path, std::move(found->file))
+                                         : request.reply_ok_with_file(std::move(found->file));
   if (response) add_disposition(request, path, *response);
   return response;
 }

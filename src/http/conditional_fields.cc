@@ -1,5 +1,6 @@
 #include "http/conditional_fields.h"
 
+#include <algorithm>
 #include <string>
 
 #include "http/syntax.h"
@@ -18,6 +19,26 @@ std::string join_lines(const Fields& fields, std::string_view name) {
 
 }  // namespace
 
+bool has_conditional_fields(const Fields& fields) noexcept {
+  return std::ranges::any_of(fields, [](const Field& line) {
+    const auto is = [&](std::string_view name) { return equals_ignoring_case(line.name, name); };
+    switch (line.name.size()) {
+      case 5:
+        return is("range");
+      case 8:
+        return is("if-match") || is("if-range");
+      case 13:
+        return is("if-none-match");
+      case 17:
+        return is("if-modified-since");
+      case 19:
+        return is("if-unmodified-since");
+      default:
+        return false;
+    }
+  });
+}
+
 ConditionalFields find_conditional_fields(const Fields& fields) {
   ConditionalFields found;
   const auto is_repeated = [&](const Field& line, std::string_view name,
@@ -25,7 +46,6 @@ ConditionalFields find_conditional_fields(const Fields& fields) {
     if (!equals_ignoring_case(line.name, name)) return false;
     if (place) return true;
     place = line.value;
-    found.any = true;
     return false;
   };
   const auto take = [&](const Field& line, std::string_view name,

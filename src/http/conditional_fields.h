@@ -13,9 +13,11 @@ namespace h2server::http {
 struct ConditionalFields {
   Preconditions preconditions;
   std::optional<std::string_view> range;
-  bool any = false;          // one of them is there
   bool lists_go_on = false;  // If-Match or If-None-Match has several lines; only the first is kept
 };
+
+// Returns true if one of them is there. Most requests have none.
+bool has_conditional_fields(const Fields& fields) noexcept;
 
 // RFC 9110, 5.3: several lines of a list field form one list. Any other field must not be repeated;
 // a repeated one is treated as empty: dates (13.1.3, 13.1.4) and Range (14.2) are ignored, and

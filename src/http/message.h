@@ -1,7 +1,9 @@
 // Names of methods and statuses, and error pages.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <variant>
 
 #include "h2server/message.h"
 #include "h2server/response.h"
@@ -19,6 +21,16 @@ std::string_view reason_phrase(int status) noexcept;
 // 6.4.1), nor 205 (15.3.6).
 constexpr bool may_have_content(int status) noexcept {
   return status >= 200 && status != 204 && status != 205 && status != 304;
+}
+
+// Returns false if the response's body is known to be empty. Less than Response::size(), whose
+// result GCC 12 passes through memory in pieces, which stalls.
+inline bool may_have_bytes(const Response& response) noexcept {
+  const Response::Body& body = response.body();
+  if (const auto* const part = std::get_if<Response::FilePart>(&body)) return part->count != 0;
+  if (const auto* const text = std::get_if<std::string>(&body)) return !text->empty();
+  const auto* const streamed = std::get_if<Response::Streamed>(&body);
+  return streamed != nullptr && streamed->size != 0;
 }
 
 // Returns a small HTML page that names the error.

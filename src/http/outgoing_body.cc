@@ -1,10 +1,15 @@
 #include "http/outgoing_body.h"
 
 #include <algorithm>
+#include <memory>
+#include <type_traits>
 
 #include "base/assert.h"
 
 namespace h2server::http {
+
+// open() ends no lifetime that needs a destructor.
+static_assert(std::is_trivially_destructible_v<file::PartSender>);
 
 void OutgoingBody::open(Response& response, const file::PartSender::Options& options) {
   clear();
@@ -14,7 +19,7 @@ void OutgoingBody::open(Response& response, const file::PartSender::Options& opt
     finished_ = memory_.empty();
   } else if (const auto* const part = std::get_if<Response::FilePart>(&body)) {
     has_part_ = true;
-    part_ = file::PartSender(part->file, part->first, part->count, options);
+    std::construct_at(&part_, part->file, part->first, part->count, options);
     finished_ = part_.finished();
   } else if (auto* const streamed = std::get_if<Response::Streamed>(&body)) {
     source_ = streamed->source.get();

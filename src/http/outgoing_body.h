@@ -16,7 +16,17 @@ class OutgoingBody {
  public:
   // `response` must outlive this. `options` are for a part of a file.
   void open(Response& response, const file::PartSender::Options& options);
-  void clear() noexcept { *this = OutgoingBody(); }
+  // Member by member: GCC 12 makes an object to assign on the stack and copies it from there in
+  // other pieces than it wrote, which stalls. With that, clear() and open() took a tenth of the
+  // time for a small file. `part_` counts only if `has_part_`.
+  void clear() noexcept {
+    memory_ = {};
+    source_ = nullptr;
+    appended_ = 0;
+    promised_.reset();
+    has_part_ = false;
+    finished_ = true;
+  }
 
   // Returns true if the whole body has been appended or taken.
   [[nodiscard]] bool finished() const noexcept { return finished_; }
@@ -47,7 +57,9 @@ class OutgoingBody {
     return has_part_ && !finished_ && part_.make_resident_at_once();
   }
   // Returns true if the body may have to wait for offer() or for the page cache.
-  [[nodiscard]] bool is_pulled() const noexcept { return source_ != nullptr || part_.mapped(); }
+  [[nodiscard]] bool is_pulled() const noexcept {
+    return source_ != nullptr || (has_part_ && part_.mapped());
+  }
 
   // Returns true if append() will name the file that has the next bytes, which takes no memory.
   [[nodiscard]] bool names_descriptor() const noexcept {

@@ -107,8 +107,8 @@ Task<Result<std::string>> Request::read_all(std::size_t bytes_max) {
 
 Response Request::reply_ok_with_file(FileRef file) const {
   if (file == nullptr) throw std::invalid_argument("a response without its file");
+  if (!http::has_conditional_fields(head_.fields)) return Response(std::move(file));
   http::ConditionalFields fields = http::find_conditional_fields(head_.fields);
-  if (!fields.any) return Response(std::move(file));
   if (file->last_modified().empty()) {  // RFC 9110, 13.1.3: there is nothing to compare
     fields.preconditions.if_modified_since.reset();
     fields.preconditions.if_unmodified_since.reset();

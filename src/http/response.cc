@@ -57,10 +57,11 @@ Response::Response(int status, std::string body, std::string_view content_type)
   add("Content-Type", content_type);
 }
 
-Response::Response(FileRef file) : whole_file_(true) {
+Response::Response(FileRef file) : whole_file_(true), body_(std::in_place_type<FilePart>) {
   if (file == nullptr) throw std::invalid_argument("a response without its file");
-  const std::uint64_t size = file->size();
-  body_ = FilePart{std::move(file), 0, size};
+  auto& part = *std::get_if<FilePart>(&body_);
+  part.count = file->size();
+  part.file = std::move(file);
 }
 
 Response::Response(std::unique_ptr<BodySource> source, std::string_view content_type,
@@ -142,13 +143,10 @@ const File* Response::described_by() const noexcept {
 }
 
 std::optional<std::uint64_t> Response::size() const noexcept {
-  struct Visitor {
-    std::optional<std::uint64_t> operator()(std::monostate) const { return 0; }
-    std::optional<std::uint64_t> operator()(const std::string& text) const { return text.size(); }
-    std::optional<std::uint64_t> operator()(const FilePart& part) const { return part.count; }
-    std::optional<std::uint64_t> operator()(const Streamed& body) const { return body.size; }
-  };
-  return std::visit(Visitor{}, body_);
+  if (const auto* const part = std::get_if<FilePart>(&body_)) return part->count;
+  if (const auto* const text = std::get_if<std::string>(&body_)) return text->size();
+  if (const auto* const streamed = std::get_if<Streamed>(&body_)) return streamed->size;
+  return 0;
 }
 
 }  // namespace h2server

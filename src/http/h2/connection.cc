@@ -218,8 +218,8 @@ bool Connection::read_on_after(int error) {
 // Handles received bytes and all events that they cause, then requests one write. Returns false if
 // the session has failed.
 bool Connection::receive(std::string_view bytes) {
-  session_->receive(bytes, transport_.engine().now_ms());
-  active_ms_ = transport_.engine().now_ms();
+  active_ms_ = engine_.now_ms();
+  session_->receive(bytes, active_ms_);
   if (traits_.observer != nullptr) received_us_ = traits_.observer->now_us();
   receiving_ = true;
   handle_events();
@@ -413,7 +413,7 @@ void Connection::begin(H2Exchange& exchange) {
     respond(exchange);
     return;
   }
-  exchange.head.received_s = transport_.engine().unix_seconds();
+  exchange.head.received_s = engine_.unix_seconds();
   ++exchange.handling.running;  // until it is answered
   if (find_handler(context_, traits_, exchange)) {
     exchange.incoming.bind(*this, exchange);
@@ -443,7 +443,7 @@ void Connection::admit(H2Exchange& exchange) {
   if (alive_ == 0) {
     idle_ = false;
     context_.connections.set_busy(*this);
-    checked_ms_ = transport_.engine().now_ms();
+    checked_ms_ = engine_.now_ms();
   }
   ++alive_;
   ++requests_;
@@ -498,7 +498,7 @@ void Connection::release_if_done(H2Exchange& exchange) {
     exchange.handling.next->handling.previous = exchange.handling.previous;
   --alive_;
   if (exchange.observed.begun_us != 0) observe_end(exchange);
-  if (alive_ == 0) active_ms_ = quiet_from_ms_ = transport_.engine().now_ms();
+  if (alive_ == 0) active_ms_ = quiet_from_ms_ = engine_.now_ms();
   if (context_.streams != nullptr) context_.streams->down();
   served_in_drain_ |= context_.connections.draining();
   base::Pool<H2Exchange>::Pointer(&exchange, {&exchanges_}).reset();
@@ -551,10 +551,10 @@ void Connection::respond(H2Exchange& exchange) {
   exchange.observed.responded = true;
   exchange.session.owes_continue = false;  // RFC 9110, 10.1.1: 100 comes before the final response
   const bool has_body = exchange.head.method != Method::HEAD &&
-                        may_have_content(response.status()) && response.size() != 0;
+                        may_have_content(response.status()) && may_have_bytes(response);
   thread_local std::vector<Field> fields;  // reused; the session has read it at return
   ResponseHead head = response_head(response, exchange.arena, fields);
-  head.date_s = transport_.engine().unix_seconds();
+  head.date_s = engine_.unix_seconds();
   head.date = context_.date.at(head.date_s);
   if (has_body) {
     exchange.outgoing.open(response, {.copy = !transport_.bytes_go_to_kernel(),

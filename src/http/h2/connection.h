@@ -93,6 +93,7 @@ class Connection final : private Drainable {
   void inform(H2Exchange& exchange, int status, std::span<const Field> fields);
 
   net::Transport& transport_;
+  io::Engine& engine_ = transport_.engine();
   ServerContext& context_;
   base::Pool<H2Exchange>& exchanges_;
   const ConnectionTraits traits_;
