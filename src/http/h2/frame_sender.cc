@@ -136,6 +136,7 @@ void FrameSender::keep_encoded(const ResponseHead& head, std::uint64_t version,
   for (const Field& field : head.fields) others += field.name.size() + field.value.size() + 2;
   if (others > kept_others_max || block.size() > encoded_.bytes.size()) return;
   encoded_.size = 0;  // until it is whole
+  encoded_.rest_of = 0;
   encoded_.others.clear();
   for (const Field& field : head.fields) {
     encoded_.others.append(field.name).append(1, '\0').append(field.value).append(1, '\0');
@@ -165,6 +166,20 @@ char* FrameSender::encode_prepared(char* to, const PreparedHead& head) {
   return encoder_.encode(to, head.own);
 }
 
+// Writes the rest of a block that begins with the kept bytes. A client often asks for the file
+// again that it had last.
+char* FrameSender::encode_after_kept(char* block, const PreparedHead& head) {
+  if (encoded_.rest_of == head.own.id) return block + encoded_.whole_size;
+  char* const end = encode_prepared(block + encoded_.size, head);
+  const auto size = static_cast<std::size_t>(end - block);
+  if (encoder_.version() == encoded_.version && size <= encoded_.bytes.size()) {
+    std::memcpy(encoded_.bytes.data(), block, size);
+    encoded_.whole_size = static_cast<std::uint8_t>(size);
+    encoded_.rest_of = head.own.id;
+  }
+  return end;
+}
+
 // Appends HEADERS with the whole field block if it fits into a frame (RFC 9113, 6.2), and DATA with
 // END_STREAM if there is `content`.
 void FrameSender::append_block(std::uint32_t id, const ResponseHead& head, bool ends,
@@ -178,10 +193,10 @@ void FrameSender::append_block(std::uint32_t id, const ResponseHead& head, bool 
   }
   const std::span<char> room = out_.reserve(2 * frame_head_bytes + bound + content.size());
   char* const block = room.data() + frame_head_bytes;
-  char* end = block + encoded_.size;
+  char* end = nullptr;
   if (encoded) {
     std::memcpy(block, encoded_.bytes.data(), encoded_.bytes.size());  // a constant size
-    end = encode_prepared(end, *head.prepared);
+    end = encode_after_kept(block, *head.prepared);
   } else {
     end = encode_block(block, head);
   }

@@ -58,14 +58,16 @@ class FrameSender {
   [[nodiscard]] bool awaits_window() const noexcept { return window_.left() == 0; }
 
  private:
-  // The common fields of prepared heads with the date and a head's other fields, as encoded before.
-  // Valid while the encoder's version is the same.
+  // The common fields of prepared heads with the date and a head's other fields, as encoded before,
+  // and then the rest of one such head. Valid while the encoder's version is the same.
   struct EncodedHead {
     std::int64_t date_s = 0;
     std::uint64_t version = 0;  // Encoder::version()
     std::string others;         // of each other field the name, NUL, the value, NUL
-    std::uint8_t size = 0;      // 0: none
-    std::array<char, 39> bytes{};
+    std::uint64_t rest_of = 0;  // the number of the prepared head; 0: none
+    std::uint8_t size = 0;      // without the rest; 0: none
+    std::uint8_t whole_size = 0;
+    std::array<char, 38> bytes{};
   };
 
   void append_frame(FrameHead head, std::string_view payload);
@@ -74,6 +76,7 @@ class FrameSender {
   void append_large_block(std::uint32_t id, const ResponseHead& head, bool ends, std::size_t bound);
   char* encode_block(char* to, const ResponseHead& head);
   char* encode_prepared(char* to, const PreparedHead& head);
+  char* encode_after_kept(char* block, const PreparedHead& head);
   void keep_encoded(const ResponseHead& head, std::uint64_t version, std::string_view block);
   [[nodiscard]] bool is_encoded(const ResponseHead& head) const noexcept;
 

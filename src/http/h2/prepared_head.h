@@ -23,8 +23,8 @@ struct PreparedHead {
   }
 
   std::vector<hpack::HashedField> shared;  // with many other heads
-  hpack::Group own;                        // the fields by which heads differ
-  std::size_t bound = 0;                   // maximum bytes that encode() writes for both
+  hpack::Group own;       // the fields by which heads differ; its number is the head's
+  std::size_t bound = 0;  // maximum bytes that encode() writes for both
 };
 
 }  // namespace h2server::http::h2
