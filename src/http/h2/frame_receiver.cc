@@ -353,8 +353,7 @@ bool FrameReceiver::on_request(std::string_view block, SessionEvent& event) {
   exchange.head.version = Version::http_2;
   stream.send = SendWindow(sender_.initial_window());
   stream.receive = ReceiveWindow(static_cast<std::uint32_t>(limits_.stream_window_bytes));
-  builder_.begin_head(exchange);
-  const Decoded decoded = decode(block, &builder_);
+  const Decoded decoded = decode_head(block, exchange);
   if (decoded == Decoded::failed) {
     streams_.close(exchange);
     return false;
@@ -391,6 +390,18 @@ bool FrameReceiver::on_trailers(H2Exchange& exchange, std::string_view block, Se
   if (decoded == Decoded::good && block_ends_stream_) return on_stream_end(exchange, event);
   reset_for_violation(exchange, ErrorCode::protocol_error);
   return false;
+}
+
+FrameReceiver::Decoded FrameReceiver::decode_head(std::string_view block, H2Exchange& exchange) {
+  RepeatedHead& repeated = RepeatedHead::of_thread();
+  const RepeatedHead::Context context{connection_, decoder_.version()};
+  if (repeated.restore(context, block, exchange)) return Decoded::good;
+  builder_.begin_head(exchange);
+  const Decoded decoded = decode(block, &builder_);
+  if (decoded == Decoded::good && decoder_.version() == context.table) {
+    repeated.note(context, block, exchange);
+  }
+  return decoded;
 }
 
 FrameReceiver::Decoded FrameReceiver::decode(std::string_view block, RequestHeadBuilder* builder) {

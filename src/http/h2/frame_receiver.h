@@ -16,6 +16,7 @@
 #include "http/h2/frame.h"
 #include "http/h2/frame_sender.h"
 #include "http/h2/hpack/decoder.h"
+#include "http/h2/repeated_head.h"
 #include "http/h2/request_head.h"
 #include "http/h2/streams.h"
 #include "http/h2/window_growth.h"
@@ -92,6 +93,7 @@ class FrameReceiver {
   bool on_stream_end(H2Exchange& exchange, SessionEvent& event);
   enum class Decoded : std::uint8_t { good, malformed, failed };
   Decoded decode(std::string_view block, RequestHeadBuilder* builder);
+  Decoded decode_head(std::string_view block, H2Exchange& exchange);
   bool ignore_block(std::string_view block);
   bool on_other(std::string_view payload);
   bool on_priority(std::string_view payload);
@@ -114,6 +116,7 @@ class FrameReceiver {
   Streams& streams_;
   FrameSender& sender_;
   hpack::Decoder decoder_;
+  const std::uint64_t connection_ = RepeatedHead::next_connection();
   RequestHeadBuilder builder_;
   ReceiveWindow window_;  // of the connection
   WindowGrowth growth_;

@@ -172,6 +172,7 @@ bool Decoder::read_literal(FieldLine& line) {
     line.name = {room, line.name.size()};
   }
   table_.insert(line.name, line.value, tag_of(line));
+  ++version_;
   return true;
 }
 
@@ -221,6 +222,7 @@ bool Decoder::read_table_size() noexcept {
   if (cursor_ != updates_end_ || !decode_integer(cursor_, end_, 5, size)) return false;
   if (size > table_.limit_bytes()) return false;
   table_.resize(size);
+  ++version_;
   updates_end_ = cursor_;
   return true;
 }

@@ -39,6 +39,10 @@ class Decoder {
   enum class Verdict : std::uint8_t { line, end, malformed };
   Verdict next(FieldLine& line);
 
+  // Changes when an index may have changed its meaning: a block that leaves it the same means the
+  // same again until it changes.
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
+
   // Heap memory, without the thread's buffer.
   [[nodiscard]] std::size_t memory_bytes() const noexcept { return table_.memory_bytes(); }
 
@@ -50,6 +54,7 @@ class Decoder {
   bool read_table_size() noexcept;
 
   DynamicTable table_;
+  std::uint64_t version_ = 0;
   const char* cursor_ = nullptr;
   const char* end_ = nullptr;
   const char* updates_end_ = nullptr;  // of the size updates at the start of the block
