@@ -142,8 +142,7 @@ def opened_lab(options):
 def main():
     parser = argparse.ArgumentParser(prog="lab/pair", description=__doc__.splitlines()[0])
     for name in "ab":
-        parser.add_argument(name, metavar=name.upper(), type=pathlib.Path,
-                            help="a program h2server")
+        parser.add_argument(name, metavar=name.upper(), help="a program h2server")
     parser.add_argument("--protocol", choices=PROTOCOLS, action="append", default=[],
                         help="h2c and h1 otherwise; may be repeated")
     options_of(parser)

@@ -6,18 +6,21 @@ pairs.json has pairs of loads on equal programs. A slowdown is put in by multipl
 
 import json
 import math
+import os
 import pathlib
 import random
+import subprocess
 
 import pytest
 
-import canned  # noqa: F401  puts lab/ on the path
+import canned
 from harness import method, pairs, spread
 
 FOLDER = pathlib.Path(__file__).with_name("canned")
 ROUNDS = [value for cell in json.loads((FOLDER / "rounds.json").read_text())["cells"]
           for value in cell]
 PAIRS = json.loads((FOLDER / "pairs.json").read_text())["cells"]
+BUILD = pathlib.Path(os.environ.get("H2SERVER_BUILD_DIR", canned.LAB.parent / "build/release"))
 TRIALS = ["lab/method, h2c", "lab/method, h1"]
 
 
@@ -129,3 +132,24 @@ def test_the_result_in_words_and_as_data():
     data = json.loads(json.dumps(method.data_of(trials, {})))
     assert data["trials"][1]["right"] == 2
     assert math.isclose(data["trials"][1]["verdicts"][0]["value"], 1.05, rel_tol=0.01)
+
+
+def few(command, *arguments):
+    """Runs a comparison with next to no load: shows that it works."""
+    return subprocess.run(
+        [canned.LAB / command, "--build", BUILD, "--starts", "8", "--requests", "100", "--protocol",
+         "h1", *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_program_is_compared_with_itself():
+    done = few("pair", BUILD / "h2server", BUILD / "h2server")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("h1: CPU a request, B over A: ")
+
+
+def test_the_check_writes_its_table_and_its_data(tmp_path):
+    done = few("method", "--runs", 1, "--slow", 1, "--out", tmp_path)
+    assert done.returncode in (0, 1), done.stderr  # 1: so few requests may find too little
+    assert "| h1 | 5 % | 1 |" in done.stdout
+    trials = json.loads((tmp_path / "method.json").read_text())["trials"]
+    assert [(trial["percent"], len(trial["runs"][0])) for trial in trials] == [(0, 8), (5, 8)]
