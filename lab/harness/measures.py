@@ -1,5 +1,6 @@
 """Names of measures in headings and sentences of a report."""
 
+from harness import breakdown
 from harness.results import UNITS
 
 TITLES = {
@@ -23,6 +24,8 @@ TITLES = {
     "kib_per_connection": "memory a connection",
     "late_ms": "client late",
     "imbalance": "imbalance",
+    "failed": "failed requests",
+    **{f"{part}_us": part for part in breakdown.PARTS},
 }
 
 # (verb, object) in "h2server VERB 0.71 × OBJECT of nginx".

@@ -17,12 +17,16 @@ spread is the spread of the measurement. Measures by name, with their units:
     goodput_mb_s  bytes of bodies that arrived, 10^6 per second
     kib_per_connection    memory of an idle connection, KiB
     late_ms       largest delay of a request caused by the open-loop client itself, ms
+    failed        requests without the expected answer
+    kernel_us parse_us hpack_us route_us respond_us engine_us other_us    parts of cpu_us (breakdown.py)
     imbalance     the busiest worker's processor time over the mean of all (1.0: even)
 """
 
 import dataclasses
 import json
 import pathlib
+
+from harness import breakdown
 
 FORMAT = 1
 
@@ -47,6 +51,8 @@ UNITS = {
     "kib_per_connection": "KiB",
     "late_ms": "ms",
     "imbalance": "",
+    "failed": "",
+    **{f"{part}_us": "µs" for part in breakdown.PARTS},
 }
 
 

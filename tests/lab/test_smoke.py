@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from harness import breakdown
 from harness.machine import can_trace
 from harness.object_store import MINIO
 
@@ -49,10 +50,11 @@ def test_each_experiment_measures_ours(measured):
         if run["factors"]["server"] == "h2server"
     }
     with_store = {"stores"} if MINIO.path() else set()
+    profiled = set() if breakdown.unable() else {"breakdown"}
     assert of_ours == with_store | {
         "stages", "threads", "peers", "schemes", "connections", "sizes", "bodies", "pages", "engines",
         "uploads", "receiving", "idle", "balance", "latency", "library", "compression", "handshakes",
-        "events", "observing", "reload",
+        "events", "observing", "reload", *profiled,
     }
 
 

@@ -4,7 +4,7 @@ import importlib
 
 _NAMES = ["stages", "threads", "peers", "schemes", "connections", "sizes", "bodies", "pages",
           "compression", "handshakes", "engines", "uploads", "receiving", "stores", "idle",
-          "balance", "latency", "library", "events", "observing", "reload"]
+          "balance", "latency", "library", "events", "observing", "reload", "breakdown"]
 
 # {name: Definition}, in the order of the report.
 ALL = {
