@@ -31,9 +31,11 @@ def _loads(lab):
 def _cells(lab):
     cells = []
     for name, (protocol, load) in _loads(lab).items():
+        short = name == "short connections"
         if lab.mode.name != "full" and protocol in ("h1 TLS", "h2"):
             continue
-        short = name == "short connections"
+        if lab.mode.name == "quick" and short:
+            continue
         for scheme, engine in PAIRS:
             threads = _WORKERS if scheme.endswith("-pool") else 1
             server = ours(lab, scheme, engine)

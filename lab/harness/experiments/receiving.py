@@ -30,7 +30,8 @@ def _ways(lab):
 def _cells(lab):
     size = lab.mode.pick(1_000_000_000, 200_000_000, 300_000)
     cells = []
-    for protocol, (spoken, tls) in PROTOCOLS.items():
+    for protocol in lab.mode.pick(PROTOCOLS, ["h1", "h2"], PROTOCOLS):
+        spoken, tls = PROTOCOLS[protocol]
         for server, options, path, stored, load in _ways(lab):
             upload = {"requests": 1, "connections": 1, "upload_bytes": size, **load}
             subject = Subject(server, spoken, tls, path=path, options=options)

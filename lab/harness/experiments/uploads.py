@@ -13,7 +13,7 @@ _WIDE = "as wide as it goes"
 
 def _lines(lab):
     wide = [Line(rtt_ms) for rtt_ms in lab.mode.pick([0, 10, 50, 150], [0, 50], [10])]
-    return [*wide, *lab.mode.pick([NARROW], [NARROW], [])]
+    return [*wide, *lab.mode.pick([NARROW], [], [])]
 
 
 def _width(line):
