@@ -14,4 +14,4 @@ foreach(file IN LISTS lab_tests)
 H2SERVER_BINARY=${PROJECT_BINARY_DIR}/h2server;H2SERVER_BUILD_DIR=${PROJECT_BINARY_DIR}")
 endforeach()
 # It counts bytes on the loopback interface, which must not include other tests' traffic.
-set_tests_properties(lab.smoke PROPERTIES RUN_SERIAL ON)
+set_tests_properties(lab.smoke PROPERTIES RUN_SERIAL ON TIMEOUT 600)

@@ -41,7 +41,9 @@ def test_part_of_a_function(library, function, part):
     assert breakdown.part_of(library, function) == part
 
 
-@pytest.mark.parametrize("report", ["", "# nothing\n", " 5 |h2server|[.] h2server::http::Router::find\n"])
+@pytest.mark.parametrize("report", [
+    "", "# nothing\n", " 5 |h2server|[.] h2server::http::Router::find\n",
+])
 def test_a_report_without_the_kernel_is_none(report):
     with pytest.raises(Failure):
         breakdown.shares_of(report)

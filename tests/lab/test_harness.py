@@ -146,7 +146,8 @@ def test_a_server_that_is_missing_is_skipped_with_a_line():
     definition = FakeDefinition("one", [cell("here"), cell("gone", "no-such-binary")])
     (experiment,), runs = plan(FakeLab(), [definition], 5)
     assert experiment.planned == 5 == len(runs)
-    assert experiment.skipped == [{"what": "server gone", "why": "no-such-binary is not installed"}]
+    assert experiment.skipped == [{"what": "server gone", "factors": {"server": "gone"},
+                                   "why": "no-such-binary is not installed"}]
 
 
 def test_rounds_follow_each_other_and_cells_change_places():
@@ -209,7 +210,7 @@ def test_a_failed_run_is_noted_and_does_not_count():
     experiment, found = Experiment("one", "lab/run one", 1), Results("smoke", "now")
     assert measure_once(FakeLab(), found, experiment, cell("x", procedure=fails), 2) == "3 errors"
     assert experiment.runs == []
-    assert experiment.failed == [{"what": "server x, round 3", "why": "3 errors"}]
+    assert experiment.failed == [{"what": "server x, round 3", "factors": {"server": "x"}, "why": "3 errors"}]
 
 
 def test_what_could_not_be_counted_is_noted_and_the_run_counts():
@@ -220,7 +221,7 @@ def test_what_could_not_be_counted_is_noted_and_the_run_counts():
     one = cell("x", procedure=counts_half)
     assert measure_once(FakeLab(), found, experiment, one, 0) == "no strace"
     assert [run.measures for run in experiment.runs] == [{"cpu_us": 2.0}]
-    assert experiment.failed == [{"what": "server x", "why": "no strace"}]
+    assert experiment.failed == [{"what": "server x", "factors": {"server": "x"}, "why": "no strace"}]
 
 
 def test_a_tracer_that_never_attaches_is_given_up(tmp_path, monkeypatch):

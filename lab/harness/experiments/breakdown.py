@@ -52,7 +52,8 @@ def _cells(lab):
             subject = Subject(server, *PROTOCOLS[protocol])
             factors = {"server": server.name, "protocol": protocol, "load": name}
             pause_s = AGAIN_S if server.name == "h2server" else 0
-            cells.append(Cell(factors, _broken_down(subject, load, pause_s), server, load.tool, why))
+            procedure = _broken_down(subject, load, pause_s)
+            cells.append(Cell(factors, procedure, server, load.tool, why))
     return cells
 
 

@@ -395,10 +395,11 @@ bool FrameReceiver::on_trailers(H2Exchange& exchange, std::string_view block, Se
 FrameReceiver::Decoded FrameReceiver::decode_head(std::string_view block, H2Exchange& exchange) {
   RepeatedHead& repeated = RepeatedHead::of_thread();
   const RepeatedHead::Context context{connection_, decoder_.version()};
-  if (repeated.restore(context, block, exchange)) return Decoded::good;
+  const bool may_repeat = repeated.may_repeat();
+  if (may_repeat && repeated.restore(context, block, exchange)) return Decoded::good;
   builder_.begin_head(exchange);
   const Decoded decoded = decode(block, &builder_);
-  if (decoded == Decoded::good && decoder_.version() == context.table) {
+  if (may_repeat && decoded == Decoded::good && decoder_.version() == context.table) {
     repeated.note(context, block, exchange);
   }
   return decoded;

@@ -171,6 +171,7 @@ char* FrameSender::encode_prepared(char* to, const PreparedHead& head) {
 char* FrameSender::encode_after_kept(char* block, const PreparedHead& head) {
   if (encoded_.rest_of == head.own.id) return block + encoded_.whole_size;
   char* const end = encode_prepared(block + encoded_.size, head);
+  if (std::exchange(encoded_.last, head.own.id) != head.own.id) return end;  // most files differ
   const auto size = static_cast<std::size_t>(end - block);
   if (encoder_.version() == encoded_.version && size <= encoded_.bytes.size()) {
     std::memcpy(encoded_.bytes.data(), block, size);

@@ -65,6 +65,7 @@ class FrameSender {
     std::uint64_t version = 0;  // Encoder::version()
     std::string others;         // of each other field the name, NUL, the value, NUL
     std::uint64_t rest_of = 0;  // the number of the prepared head; 0: none
+    std::uint64_t last = 0;     // the number of the head that was encoded last
     std::uint8_t size = 0;      // without the rest; 0: none
     std::uint8_t whole_size = 0;
     std::array<char, 38> bytes{};

@@ -44,7 +44,14 @@ void RepeatedHead::note(const Context& context, std::string_view block,
                         const H2Exchange& exchange) {
   if (block.size() > block_bytes_max) return;
   const bool repeats = context == context_ && block == std::string_view(block_.data(), block_size_);
-  if (repeats) return keep(exchange);
+  if (repeats) {
+    misses_ = 0;
+    return keep(exchange);
+  }
+  if (++misses_ == misses_max) {
+    misses_ = 0;
+    pause_ = pause_blocks;
+  }
   kept_ = false;
   context_ = context;
   std::ranges::copy(block, block_.data());

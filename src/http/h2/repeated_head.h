@@ -31,6 +31,9 @@ class RepeatedHead {
   // Returns the thread's.
   static RepeatedHead& of_thread();
 
+  // Returns false for a while after several blocks that did not repeat: then restore() and note()
+  // would only cost.
+  bool may_repeat() noexcept { return pause_ == 0 || --pause_ == 0; }
   // Sets the head and the priority of `exchange`, which has none, if they are known. Otherwise
   // returns false.
   bool restore(const Context& context, std::string_view block, H2Exchange& exchange) const;
@@ -41,12 +44,16 @@ class RepeatedHead {
  private:
   static constexpr std::size_t block_bytes_max = 64;  // of indices, mostly
   static constexpr std::size_t text_bytes_max = 2048;
+  static constexpr std::uint8_t misses_max = 4;
+  static constexpr std::uint8_t pause_blocks = 60;
 
   void keep(const H2Exchange& exchange);
 
   Context context_;
   std::array<char, block_bytes_max> block_{};
   std::size_t block_size_ = 0;  // 0: none
+  std::uint8_t misses_ = 0;     // blocks in a row that did not repeat
+  std::uint8_t pause_ = 0;      // blocks to let pass
   bool kept_ = false;           // all below is that block's
   Method method_ = Method::unknown;
   Priority priority_;

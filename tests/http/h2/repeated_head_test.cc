@@ -125,6 +125,29 @@ TEST(RepeatedHead, IsMalformedOrTooLargeEachTime) {
   }
 }
 
+TEST(RepeatedHead, PausesWhereNothingRepeats) {
+  const auto host = opened();
+  answer(*host, 1, start);
+  const H2Exchange& exchange = host->exchange(1);
+  RepeatedHead head;
+  const RepeatedHead::Context context{.connection = 1, .table = 0};
+  const auto note = [&](std::string_view block) { head.note(context, block, exchange); };
+  for (const std::string_view block : {"a", "b", "b", "c", "d", "e"}) {
+    EXPECT_TRUE(head.may_repeat()) << block;
+    note(block);
+  }
+  EXPECT_TRUE(head.may_repeat());
+  note("f");  // the fourth in a row
+  int paused = 0;
+  while (!head.may_repeat()) ++paused;
+  EXPECT_EQ(paused, 59);
+  note("g");
+  EXPECT_TRUE(head.may_repeat());
+  note("g");
+  H2Exchange& other = host->exchange(1);
+  EXPECT_TRUE(head.restore(context, "g", other));
+}
+
 // Longer than what is kept.
 TEST(RepeatedHead, MayBeLong) {
   const auto host = opened();
