@@ -10,7 +10,7 @@ import textwrap
 from harness import cells, looks, measures, spread
 
 _ROW_IN, _GROUP_IN, _EDGE_IN = 0.21, 0.22, 0.6
-_NAME_CHARACTERS, _WHY_CHARACTERS, _NOTE_CHARACTERS = 22, 36, 60  # per line
+_NAME_CHARACTERS, _WHY_CHARACTERS, _NOTE_CHARACTERS = 22, 36, 44  # per line
 _NUMBER_SHARE = 0.36  # of the axis, right of the longest bar
 _APART = 4.0  # from this ratio of the groups' largest bars on, each group has its own scale
 _CUT = 5.0  # a bar so many times longer than the next one of its group is cut

@@ -16,6 +16,11 @@ CLIENT_BOUND = 0.95  # a client_cpu above it: the client was the limit
 SERVER_BOUND = 0.9  # a server_cpu per thread above it: the server was the limit
 
 
+def is_ours(server):
+    """Returns True for h2server and its variants: "h2server, a file"."""
+    return server.partition(",")[0] == OURS
+
+
 @dataclasses.dataclass
 class Cell:
     """All rounds of one load on one server."""

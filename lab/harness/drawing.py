@@ -16,7 +16,7 @@ from harness import bars, cells, looks, measures, plots, seeds, spread  # noqa: 
 _WIDTH_IN, _HEIGHT_IN = 4.6, 3.3
 _TITLE_CHARACTERS = 52  # per line, each at its font size
 _LEGEND_CHARACTERS = 58
-_NOTE_CHARACTERS = 66
+_NOTE_CHARACTERS = 56
 _CURVE_STEP = 0.05  # of a percentile curve's plotted points, as a share of the value
 _STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "lab", "text.parse_math": False,
@@ -197,7 +197,7 @@ def _heat_map(figure, canvas, axes, experiment, _):
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    axes.set_xlabel(f"{measures.axis(figure.value)}; darker is more, – was not measured", fontsize=8.5)
+    axes.set_xlabel(f"{measures.axis(figure.value)}\ndarker is more; – was not measured", fontsize=8)
     _say_missing(axes, experiment, figure)
     return True
 

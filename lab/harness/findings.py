@@ -9,6 +9,10 @@ import dataclasses
 from harness import cells, measures, spread
 
 KINDS = ("win", "loss", "even", "note")
+_ALIKE = 1.02  # medians closer than by this ratio are alike, whatever their ranges
+# What a server needs, however fast it is asked.
+_OF_SERVER = ("cpu_us", "cpu_ns_byte", "rss_kib", "syscalls", "wire_bytes", "switches",
+              "kib_per_connection")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +42,7 @@ def compare_cells(experiment, measure, ours, theirs, what="", not_shown="", name
     sizes = (f"{_with_unit(one.median(measure), measure)} against "
              f"{_with_unit(other.median(measure), measure)}{_context(what)}")
     verb, of_what = measures.words(measure)
-    if found.rounds < spread.ROUNDS_MIN or found.differs:
+    if found.rounds < spread.ROUNDS_MIN or _differs(found):
         text = f"{name} {verb} {spread.times(found)} {of_what} of {other_name}: {sizes}"
     else:
         text = (f"{name} and {other_name} do not differ beyond the spread in "
@@ -50,8 +54,7 @@ def compare_cells(experiment, measure, ours, theirs, what="", not_shown="", name
 def best_of(experiment, measure, where=None, by="server", what="", not_shown=""):
     """Names the best of several cells, and how far behind the second and h2server are.
 
-    `by` are the factors that name a cell. The floor is excluded. If `by` is not the server, the
-    finding is a note.
+    `by` are the factors that name a cell. The floor is excluded. A note: comparisons judge.
     """
     found = [cell for cell in cells.cells_of(experiment, where)
              if cell.values(measure) and _server(cell) != cells.FLOOR]
@@ -73,12 +76,7 @@ def best_of(experiment, measure, where=None, by="server", what="", not_shown="")
     if ours not in (best, second):
         text += (f", and {cells.label(cells.key_of(ours, by), by)} is in place "
                  f"{found.index(ours) + 1}{_behind(ours, best, measure)}")
-    rival = next((cell for cell in found if _server(cell) != cells.OURS), None)
-    if not rival:
-        return _finding(text, "note", measure, [best, second], not_shown)
-    ratio = spread.ratio(ours.values(measure), rival.values(measure))
-    kind = _kind(ratio, measure, cells.OURS, _server(rival)) if ratio else "note"
-    return _finding(text, kind, measure, [best, second, ours], not_shown)
+    return _finding(text, "note", measure, [best, second, ours], not_shown)
 
 
 def ratio_to_floor(experiment, measure, ours, what="", not_shown=""):
@@ -105,16 +103,13 @@ def knee_of(experiment, x, where, what="", not_shown="", p99="p99_ms", achieved=
         return None
     rate, last = spread.knee(points), max(point[0] for point in points)
     deciding = next(cell for cell in found if cell.factors[x] == (rate or last))
-    lowest = min(point[0] for point in points)
-    meaning = (f"in every round p99 over {spread.KNEE_TIMES} × that at {spread.number(lowest)}/s, "
-               f"or a rate below {spread.KEPT_UP:.0%} of it")
     if rate is None:
         text = f"{_server(found[0])} keeps up to {spread.number(last)}/s, the highest rate offered"
     elif deciding.client_bound:
         text = f"{_server(found[0])} keeps up as far as the client does, below {spread.number(rate)}/s"
     else:
         text = f"{_server(found[0])} is overloaded from {spread.number(rate)}/s on"
-    return Finding(f"{text} ({meaning}){_context(what)}.", "note",
+    return Finding(f"{text}{_context(what)}.", "note",
                    not_shown or "Where exactly: only the offered rates were tried.", p99,
                    tuple(found))
 
@@ -178,18 +173,33 @@ def _behind(cell, best, measure):
 
 def _kind(found, measure, ours, theirs):
     """Returns the kind of a comparison. One round or two have no spread to judge by."""
-    if ours == theirs or ours != cells.OURS or found.rounds < spread.ROUNDS_MIN:
+    if cells.is_ours(theirs) or ours != cells.OURS or found.rounds < spread.ROUNDS_MIN:
         return "note"
-    if not found.differs:
+    return kind_of(found, measure)
+
+
+def kind_of(found, measure):
+    """Returns what a Ratio of h2server to another server is: "win", "loss" or "even"."""
+    if not _differs(found):
         return "even"
     return "win" if (found.value > 1) == measures.higher_is_better(measure) else "loss"
+
+
+def _differs(found):
+    """Returns True if the ranges are apart and the medians, too."""
+    return found.differs and not 1 / _ALIKE < found.value < _ALIKE
+
+
+def client_decides(measure):
+    """Returns True if the client bounds the measure where it is the limit."""
+    return measure not in _OF_SERVER
 
 
 def _finding(text, kind, measure, compared, not_shown):
     """Adds the caveats of a comparison."""
     caveats = [not_shown or measures.not_shown(measure)]
     bound = [cell for cell in compared if cell.client_bound]
-    if bound and measure not in ("cpu_us", "rss_kib", "syscalls", "wire_bytes", "switches"):
+    if bound and client_decides(measure):
         text += "; the client was the limit"
         kind = "note"
         caveats.insert(0, "Which server could do more.")

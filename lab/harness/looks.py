@@ -68,8 +68,7 @@ class Looks:
         value = key[self._place]
         if self._servers and value != FLOOR and len(set(self._values) - {FLOOR}) == 1:
             return series_colour(rest), _MARKERS[rest % len(_MARKERS)], "-"
-        place = self._values.index(value)
-        marker = rest if len(self._rests) > 1 else place
+        marker = self._keys.index(key)
         return self.colour(key), _MARKERS[marker % len(_MARKERS)], _DASHES[rest % len(_DASHES)]
 
 

@@ -57,7 +57,6 @@ _NOT_SHOWN = {
     "syscalls": "Their cost; what io_uring does without a call; and a server that strace slows down "
                 "may do more in each than others.",
     "wire_bytes": "Headers of a real line: loopback moves up to 64 KiB under one.",
-    "goodput_mb_s": "What TCP does on such a line: the relay loses nothing and has no windows.",
 }
 _NOT_SHOWN_LATENCY = "What a network adds: both ends ran on one machine."
 

@@ -10,7 +10,8 @@ import jinja2
 import markupsafe
 
 from harness import (
-    cells, chapters, drawing, findings, looks, markdown, plots, seeds, spread, summary, tables,
+    answers, cells, chapters, comparisons, drawing, findings, looks, markdown, measures, plots,
+    seeds, spread, summary, tables,
 )
 from harness.results import UNITS
 
@@ -46,6 +47,7 @@ class _Section:
     """Template data of a chapter."""
 
     chapter: object
+    answers: list  # answers.Answer …
     figures: list
     parts: list
 
@@ -68,24 +70,27 @@ def write(results, folder, definitions):
         parts[experiment.name] = _part(experiment, histograms, identity,
                                        definitions.get(experiment.name))
     sections = _sections(results, parts)
+    compared = [pair for name, part in parts.items() if name in definitions
+                for pair in comparisons.all_of(part.experiment, definitions[name])]
     charts = _charts(results)
     _write_plots(folder / "plots", charts, sections)
     _write_runs(folder / "runs.csv", results)
     _write_cells(folder / "csv", parts.values())
     for name, template in _TEMPLATES.items():
-        page = _render(template, results, charts, sections)
+        page = _render(template, results, charts, sections, compared)
         (folder / name).write_text(page, encoding="utf-8")
     return folder / "report.html"
 
 
 def _sections(results, parts):
-    found = []
+    found, every = [], answers.all_of(results)
     for chapter, names in chapters.sections(list(parts)):
         extra = [_figure_of(results, name, figure, f"chapter-{chapter.id}-{number}")
                  for number, (name, figure) in enumerate(chapter.figures, 1)]
         shown = [figure for figure in extra if figure["kind"] != "nothing"]
         if shown or names:
-            found.append(_Section(chapter, shown, [parts[name] for name in names]))
+            said = [answer for answer in every if answer.chapter == chapter.id]
+            found.append(_Section(chapter, said, shown, [parts[name] for name in names]))
     return found
 
 
@@ -121,6 +126,10 @@ def _part(experiment, histograms, identity, definition):
     declared = definition.figures if definition else [_everything(experiment)]
     figures = [_figure(figure, experiment, histograms, f"{identity}-{number}")
                for number, figure in enumerate(declared, 1)]
+    said = set()
+    for figure in figures:  # a note is said once
+        figure["note"] = "" if figure["note"] in said else figure["note"]
+        said.add(figure["note"])
     found = _findings(definition, experiment)
     names = dict.fromkeys(name for name in map(_source_of, declared) if name)
     return _Part(
@@ -269,7 +278,7 @@ def _caveats(found):
     return [text for text in texts if not any(text != other and text in other for other in texts)]
 
 
-def _render(template, results, charts, sections):
+def _render(template, results, charts, sections, compared):
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent),
         autoescape=template == _TEMPLATES["report.html"],
@@ -277,19 +286,19 @@ def _render(template, results, charts, sections):
         undefined=jinja2.StrictUndefined)
     environment.filters["svg"] = markupsafe.Markup  # drawing.py escapes its output
     environment.filters["md"] = markdown.text
+    environment.filters["named"] = lambda measure: measures.heading(measure)[0]
     environment.filters["code"] = markdown.code
     environment.filters["code_cell"] = markdown.code_cell
     environment.globals["decided"] = lambda found: [one for one in found if one.kind != "note"]
     environment.globals["caveats"] = _caveats
     environment.globals["notes"] = lambda found: [one for one in found if one.kind == "note"]
     parts = {part.experiment.name: part for section in sections for part in section.parts}
-    every = [found for part in parts.values() for found in part.findings]
     return environment.get_template(template).render(
         results=results, charts=charts, sections=sections, parts=parts, badges=BADGES,
-        sentences=summary.sentences(results, every),
-        losses=[(part, found) for part in parts.values() for found in part.findings
-                if found.kind == "loss"],
-        counts=[(kind, sum(found.kind == kind for found in every)) for kind in findings.KINDS],
+        sentences=summary.sentences(answers.all_of(results), answers.score(compared)),
+        losses=[pair for pair in compared if pair.kind == "loss"],
+        counts=[(kind, sum(pair.kind == kind for pair in compared)) for kind in findings.KINDS
+                if kind != "note"],
         done=sum(part.done for part in parts.values()),
         planned=sum(part.experiment.planned for part in parts.values()),
         hash_digits=_HASH_DIGITS, rows_open=_ROWS_OPEN, notes_open=_NOTES_OPEN,

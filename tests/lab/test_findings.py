@@ -80,7 +80,7 @@ def test_the_best_of_several():
     found = findings.best_of(peers(), "cpu_us", what="h2c")
     assert found.text == ("Of 3, h2server is best in CPU per request (least): 7.40 µs (h2c); next "
                           "is nghttpd with 1.01 × (0.96–1.08), not beyond the spread.")
-    assert found.kind == "even"
+    assert found.kind == "note"
 
 
 def test_the_best_is_another():
@@ -89,7 +89,7 @@ def test_the_best_is_another():
         if run.factors["server"] == "h2server":
             run.measures["cpu_us"] *= 2
     found = findings.best_of(experiment, "cpu_us")
-    assert found.kind == "loss"
+    assert found.kind == "note"
     assert "h2server is in place 3 with 1.97 ×" in found.text
 
 

@@ -6,7 +6,7 @@ from harness.experiments.common import LARGE, SMALL, TABLE, floor, h2_load, load
 from harness.experiments.definition import Definition
 from harness.findings import best_of, compare_cells, ratio_to_floor
 from harness.loads import H2load
-from harness.plots import Bars, Lines, Table
+from harness.plots import Bars, Table
 
 _H1 = "-c100"
 
@@ -59,7 +59,6 @@ _FIRST = [("h2c", SMALL), ("h2c", LARGE), ("h2", SMALL), ("h2", LARGE), ("h1", _
 _NOTE = ("lighttpd allows 8 streams a connection, whatever the load asks for. Over TLS, handshakes "
          "are in the numbers: one a connection. Caddy is asked a quarter as often "
          "under -c1000 -m100, and over TLS not at all, as it closes connections then.")
-_SCALED = ["h2server", "nghttpd", "floor"]
 _OTHER_TASKS = "Other files, features that are turned off here, or other versions."
 
 
@@ -94,11 +93,6 @@ DEFINITION = Definition(
         Bars("CPU per request, one thread", "cpu_us", ("protocol", "load"), "server",
              {"threads": 1}),
         *_tables(),
-        Lines("Threads, h2c", "threads", "cpu_us", "server",
-              {"protocol": "h2c", "load": SMALL, "server": _SCALED}),
-        Table("Threads", ("protocol", "load", "server", "threads"), TABLE,
-              {"server": _SCALED, "protocol": ["h2", "h2c"]},
-              seed="article/scaling"),
     ],
     _findings,
 )
