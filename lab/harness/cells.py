@@ -17,8 +17,8 @@ SERVER_BOUND = 0.9  # a server_cpu per thread above it: the server was the limit
 
 
 def is_ours(server):
-    """Returns True for h2server and its variants: "h2server, a file"."""
-    return server.partition(",")[0] == OURS
+    """Returns True for h2server and its variants: "h2server, a file", "h2server (lab/load)"."""
+    return server.partition(" ")[0].removesuffix(",") == OURS
 
 
 @dataclasses.dataclass

@@ -17,6 +17,7 @@ from harness.loads import H2load
 from harness.plots import Bars, Table
 from harness.processes import Failure
 from harness.procedures import Outcome, Subject, under_load
+from harness.spread import number
 from harness.variants import edited
 
 _SIZES = [20_000, 1_000_000]
@@ -175,7 +176,7 @@ def _findings(experiment):
     found = []
     for size in _SIZES:
         one = {"server": "h2server", "bytes": size}
-        what = f"{size:,} B"
+        what = f"{number(size)} B"
         plain = {**one, "way": _PLAIN}
         found.append(compare_cells(
             experiment, "cpu_us", {**one, "way": _COPY, "coding": "gzip"}, plain, what,
@@ -211,7 +212,7 @@ DEFINITION = Definition(
     "request?",
     _cells,
     [
-        *(Bars(f"CPU per answer, a text of {size:,} B", "cpu_us", ("way", "coding"), "server",
+        *(Bars(f"CPU per answer, a text of {number(size)} B", "cpu_us", ("way", "coding"), "server",
                {"bytes": [size]}, order=_ORDER) for size in _SIZES),
         Table("Texts that are compressed at most once", ("bytes", "way", "coding", "server"),
               _COLUMNS, {"way": [_PLAIN, _READY, _COPY, _FIRST]}, order=_ORDER, note=_NOTE),

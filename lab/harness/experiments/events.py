@@ -8,6 +8,7 @@ from harness.findings import ratio_to_floor
 from harness.lab import Cell
 from harness.plots import Bars, Lines, Table
 from harness.procedures import Subject, event_streams
+from harness.spread import number
 
 _COUNTS = [100, 1_000, 10_000]
 _SENT = 20_000  # lines to clients that are enough for one run
@@ -31,7 +32,7 @@ def _cells(lab):
 
 def _findings(experiment):
     return [ratio_to_floor(experiment, "cpu_us", {"server": "h2server", "clients": count},
-                           f"one event to each of {count:,} clients",
+                           f"one event to each of {number(count)} clients",
                            "What keeping the list of clients costs in other languages than the "
                            "floor's, Python.")
             for count in _COUNTS]

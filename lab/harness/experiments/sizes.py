@@ -9,6 +9,7 @@ from harness.experiments.definition import Definition
 from harness.findings import compare_cells, crossing_of
 from harness.plots import Lines, Statements, Table
 from harness.loads import H2load
+from harness.spread import number
 
 
 BY_LOAD = "h2server (lab/load)"  # over HTTP/2, with the client of SPDY
@@ -78,13 +79,13 @@ def _findings(experiment):
         found.append(crossing_of(
             experiment, "cpu_us", "bytes", {"server": "nghttpd", "protocol": protocol},
             {"server": "nginx", "protocol": "h1"},
-            (f"nghttpd over {protocol}", "nginx over HTTP/1.1"), "the study's servers", unit=" B"))
+            (f"nghttpd over {protocol}", "nginx over HTTP/1.1"), "matsumoto-r's servers", unit=" B"))
     found += _spdy_findings(experiment)
     for size in (6000, 20_000, 1_000_000):
         for protocol, peer in _RIVALS:
             one = {"bytes": size, "protocol": protocol}
             found.append(compare_cells(experiment, "cpu_us", {**one, "server": "h2server"},
-                                       {**one, "server": peer}, f"{protocol}, {size:,} B"))
+                                       {**one, "server": peer}, f"{protocol}, {number(size)} B"))
     one = {"bytes": 20_000, "protocol": "h2c"}
     found.append(compare_cells(experiment, "syscalls", {**one, "server": "h2server"},
                                {**one, "server": "nghttpd"}, "h2c, 20 000 B"))
@@ -107,10 +108,10 @@ def _spdy_findings(experiment):
             one = {"bytes": size}
             found.append(compare_cells(
                 experiment, "cpu_us", {**one, "server": BY_LOAD, "protocol": h2}, {**one, **ours},
-                f"{size:,} B, both by lab/load", names=(f"HTTP/2 ({h2})", f"SPDY/3.1 ({spdy})")))
+                f"{number(size)} B, both by lab/load", names=(f"HTTP/2 ({h2})", f"SPDY/3.1 ({spdy})")))
             found.append(compare_cells(
                 experiment, "cpu_us", {**one, "server": BY_LOAD, "protocol": h2},
-                {**one, "server": "h2server", "protocol": h2}, f"{h2}, {size:,} B: the client",
+                {**one, "server": "h2server", "protocol": h2}, f"{h2}, {number(size)} B: the client",
                 names=("h2server under lab/load", "h2server under h2load")))
     return found
 
@@ -128,11 +129,11 @@ def _lines(protocol):
 
 DEFINITION = Definition(
     "sizes",
-    "How large the file is (the content-size study)",
+    "How large the file is",
     "How does the cost of a request grow with its file, over HTTP/1.1 and HTTP/2, in cleartext and "
-    "with TLS? The study saw nghttpd's HTTP/2 fall below nginx's HTTP/1.1 from 6 kB on, and "
-    "explained it by system calls. It measured SPDY/3.1 as well, which fell too; no server of today speaks that, so "
-    "a session of the lab does, on h2server's core.",
+    "with TLS? matsumoto-r saw nghttpd's HTTP/2 fall below nginx's HTTP/1.1 from 6 kB on, and "
+    "explained it by system calls. SPDY/3.1 fell, too; no server of today speaks it, so a session of "
+    "the lab does, on h2server's core.",
     _cells,
     [
         *(_lines(protocol) for protocol in PROTOCOLS),
@@ -147,7 +148,10 @@ DEFINITION = Definition(
         *(Table(f"{protocol}", ("bytes", "server"),
                 ["cpu_us", "rps", "p99_ms", "syscalls", "wire_bytes", "client_cpu"],
                 {"protocol": protocol}, note=_NOTE) for protocol in PROTOCOLS),
-        Statements("What the study says", "content size"),
+        Table("SPDY/3.1, and HTTP/2 under the same client", ("bytes", "protocol", "server"),
+              ["cpu_us", "rps", "p99_ms", "syscalls", "wire_bytes", "client_cpu"],
+              {"server": ["h2server", BY_LOAD], "protocol": [*SPDY_PROTOCOLS, *_H2]}, note=_NOTE),
+        Statements("What matsumoto-r says", "content size"),
     ],
     _findings,
 )
