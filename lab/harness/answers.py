@@ -160,7 +160,7 @@ def _size(experiment):
     if not places:
         return None
     cheaper, dearer = ([size for size, side in places.items() if side == wanted] for wanted in (-1, 1))
-    same = [size for size in curves[0] if size in curves[1] and size not in places]
+    same = sorted(size for size in curves[0] if size in curves[1] and size not in places)
     said = [f"{how} at {', '.join(map(spread.number, sizes))} bytes" for how, sizes in (
         ("less", cheaper), ("more", dearer), ("the same within the spread", same)) if sizes]
     return Answer(f"Beside HTTP/1.1, HTTP/2 in cleartext takes h2server {'; '.join(said)}.", "size", "sizes")

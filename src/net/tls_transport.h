@@ -54,8 +54,8 @@ class TlsTransport final : public Transport {
   [[nodiscard]] HandshakeFailure handshake_failure() const noexcept { return failure_; }
   // Returns true if the handshake resumed a session.
   [[nodiscard]] bool resumed() const noexcept { return session_ && session_->resumed(); }
-  // Returns the ALPN result: "h2", "http/1.1", or empty if the client offered nothing. After
-  // challenge_protocol, the client expects that the connection ends (RFC 8737, 3).
+  // Returns the ALPN result, a name of TlsOptions::protocols, or empty if the client offered
+  // nothing. After challenge_protocol, the client expects that the connection ends (RFC 8737, 3).
   [[nodiscard]] std::string_view protocol() const noexcept { return protocol_; }
 
   Read read(std::uint32_t timeout_ms) override { return read_plain(timeout_ms); }

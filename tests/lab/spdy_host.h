@@ -114,7 +114,8 @@ class SpdyHost {
   // Passes the bytes in steps and logs the events. Returns false if the session has failed.
   bool receive(std::string_view bytes, std::size_t step = SIZE_MAX) {
     while (!bytes.empty() && !session->failed()) {
-      const std::string piece(bytes.substr(0, step));  // own buffer: shows overreads
+      const std::string piece(
+          bytes.substr(0, step));  // a buffer of its own shows overreads to valgrind
       session->receive(piece, now_ms);
       note_events();
       bytes.remove_prefix(piece.size());

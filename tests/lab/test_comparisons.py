@@ -29,7 +29,8 @@ def test_a_factor_of_ours_alone_makes_a_pair_for_each_value():
 
 
 def test_neither_the_floor_nor_a_variant_of_ours_is_another_server():
-    names = ("h2server", "floor", "h2server, a file", "h2server (lab/load)")
+    names = ("h2server", "floor", "h2server, a file", "h2server (lab/load)",
+             "OpenSSL in memory", "minio")
     assert compared([({"server": name, "load": "a"}, 1.0) for name in names]) == []
 
 

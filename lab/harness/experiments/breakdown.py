@@ -1,5 +1,6 @@
 """Where the time of a request goes, beside the floor."""
 
+import math
 import time
 
 from harness import breakdown
@@ -13,6 +14,8 @@ from harness.meter import Meter
 from harness.procedures import Outcome, Started, Subject, check, load_once, measures_of
 
 _LOAD_S_MAX = 300
+_PROFILED_NS = 300_000_000  # enough samples: more than a thousand
+_LOADS_MAX = 10  # in which this should be reached
 _LOADS = (("h2c", SMALL), ("h2c", LARGE), ("h1", "-c100"), ("h2", SMALL))
 
 
@@ -35,8 +38,13 @@ def _broken_down(subject, load, pause_s):
             with Meter(started.pid) as metered:
                 reading, client_cpu, command = run(load)
             measures = measures_of(reading, metered.usage, client_cpu)
-            report = breakdown.profile(started.pid, lab.load_cpus, started.work,
-                                       lambda: run(load))
+            wanted = math.ceil(_PROFILED_NS / max(metered.usage.cpu_ns, 1))
+
+            def several():
+                for _ in range(min(wanted, _LOADS_MAX)):
+                    run(load)
+
+            report = breakdown.profile(started.pid, lab.load_cpus, started.work, several)
         measures.update(breakdown.measures_of(report, measures["cpu_us"]))
         return Outcome(reading.requests, measures, command, reading.histogram)
 

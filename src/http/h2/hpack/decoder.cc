@@ -171,8 +171,8 @@ bool Decoder::read_literal(FieldLine& line) {
     std::memcpy(room, line.name.data(), line.name.size());
     line.name = {room, line.name.size()};
   }
-  table_.insert(line.name, line.value, tag_of(line));
   ++version_;
+  table_.insert(line.name, line.value, tag_of(line));
   return true;
 }
 
@@ -221,8 +221,8 @@ bool Decoder::read_table_size() noexcept {
   std::uint32_t size = 0;
   if (cursor_ != updates_end_ || !decode_integer(cursor_, end_, 5, size)) return false;
   if (size > table_.limit_bytes()) return false;
-  table_.resize(size);
   ++version_;
+  table_.resize(size);
   updates_end_ = cursor_;
   return true;
 }
