@@ -56,7 +56,8 @@ CHAPTERS = (
     Chapter(
         "threads", "How many threads?",
         "The servers had one processor here, unless “How was it measured?” says otherwise: these "
-        "figures show what threads cost, not what they bring. With reuseport each worker thread has a listening socket of its own, and the kernel chooses by "
+        "figures show what threads cost, not what they bring. With reuseport each worker thread has a "
+        "listening socket of its own, and the kernel chooses by "
         "a hash of the client's address. With an acceptor one thread accepts and hands connections over "
         "in turn.",
         ("threads", "balance"), (("peers", _MORE_THREADS), ("peers", _THREADS_TABLE))),

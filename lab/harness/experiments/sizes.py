@@ -17,7 +17,7 @@ _H2 = ("h2c", "h2")
 
 
 def _amounts(lab, protocol, size):
-    """Returns (connections, streams, requests): 100 connections, and 100 streams, as in the study."""
+    """Returns (connections, streams, requests): 100 connections, and 100 streams, as matsumoto-r had."""
     bytes_all = lab.mode.pick(1_000_000_000, 250_000_000, 20_000_000)
     requests_max = lab.mode.pick(100_000, 20_000, 200)
     requests = max(min(requests_max, bytes_all // size), 20)
