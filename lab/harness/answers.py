@@ -41,8 +41,13 @@ def score(compared):
 
 
 def _cell(experiment, measure, **factors):
-    """Returns the cell with these factors; of several the best. None if none was measured."""
-    found = [cell for cell in cells.cells_of(experiment, factors) if cell.values(measure)]
+    """Returns the cell with these factors; of several the lowest. None if none was measured.
+
+    A round of zero counts as not measured: a short one of a server of many processes may take less
+    time than the kernel counts, and nothing can be divided by it.
+    """
+    found = [cell for cell in cells.cells_of(experiment, factors)
+             if cell.values(measure) and min(cell.values(measure)) > 0]
     return min(found, key=lambda cell: cell.median(measure), default=None)
 
 

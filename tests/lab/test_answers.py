@@ -1,9 +1,11 @@
 """Answers of the report, from canned cells."""
 
+import copy
+
 import pytest
 
 import canned
-from harness import answers, results
+from harness import answers, cells, results
 
 
 def answers_of(name, cells):
@@ -58,3 +60,32 @@ def test_threads():
                "threads": threads}, {"cpu_us": cost}) for threads, cost in ((1, 2.0), (8, 2.5))]
     (text,) = answers_of("threads", cells)
     assert "8 workers on the same processor take 1.25 × (1.25–1.25) the time of 1." in text
+
+
+@pytest.fixture(scope="module")
+def committed():
+    return results.load(canned.LAB.parent / "docs/lab")
+
+
+@pytest.mark.parametrize("value", [0.0, None])
+def test_each_answer_stands_without_any_cell(committed, value):
+    """A short round may take no time that the kernel counts, or none at all may have been measured."""
+    for experiment in committed.experiments:
+        one = results.Results("quick", "2026-01-02", experiments=[experiment])
+        for cell in cells.cells_of(experiment):
+            before = [run.measures for run in cell.runs]
+            for run in cell.runs:
+                run.measures = dict.fromkeys(run.measures, value)
+            for answer in answers.all_of(one):
+                assert "None" not in answer.text
+            for run, measures in zip(cell.runs, before, strict=True):
+                run.measures = measures
+
+
+@pytest.mark.parametrize("value", [0.0, None])
+def test_an_answer_needs_measures(committed, value):
+    nothing = copy.deepcopy(committed)
+    for experiment in nothing.experiments:
+        for run in experiment.runs:
+            run.measures = dict.fromkeys(run.measures, value)
+    assert {answer.chapter for answer in answers.all_of(nothing)} <= {"limits"}

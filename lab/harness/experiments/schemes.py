@@ -95,7 +95,9 @@ def _compare(experiment, one, scheme, other, what):
 def _a_sixth(experiment, scheme, clients):
     """Tests the rule of Lim et al. that a pool needs workers for a sixth of its connections."""
     where = {"scheme": scheme, "messages": 20, "clients": clients, "pool": "counted"}
-    cells = sorted(cells_of(experiment, where), key=lambda cell: cell.factors["workers"])
+    cells = sorted((cell for cell in cells_of(experiment, where)
+                    if min(cell.values("elapsed_s"), default=0) > 0),
+                   key=lambda cell: cell.factors["workers"])
     if len(cells) < 3:
         return None
     best = min(cells, key=lambda cell: cell.median("elapsed_s"))
