@@ -57,10 +57,10 @@ class Looks:
         return series_colour(self._values.index(value))
 
     def tint(self, key):
-        """Returns an opacity that tells cells of one colour apart."""
+        """Returns an opacity that tells cells of one colour apart; all alike if they are too many."""
         mine = [self._rest(one) for one in self._keys if one[self._place] == key[self._place]]
-        place = list(dict.fromkeys(mine)).index(self._rest(key))
-        return _TINTS[place % len(_TINTS)]
+        rests = list(dict.fromkeys(mine))
+        return _TINTS[rests.index(self._rest(key))] if len(rests) <= len(_TINTS) else _TINTS[0]
 
     def line(self, key):
         """Returns (colour, marker, dash). Lines of one server have a colour each."""

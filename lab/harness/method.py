@@ -1,13 +1,14 @@
 """lab/method: checks how the lab tells two servers apart, by servers of which the truth is known.
 
 The same program is compared with itself, under two paths, in many runs. Then B needs some percent
-more CPU a request than A: its handler computes longer, by a share of what A was measured to need in
-the runs before. Equal programs should be called equal in 19 of 20 runs, and a slowdown of 5 % should
-be found in 4 of 5.
+more CPU a request than A: its handler takes more steps of a loop. What a step costs is a share of a
+request's cost, found before by a B that takes twice as many steps as A. A share, not a time: the
+machine's speed changes by up to half from second to second, and takes the handler with it. Equal
+programs should be called equal in 19 of 20 runs, and a slowdown of 5 % should be found in 4 of 5.
 
-The handlers of both compute for 10 µs, so that the server is the limit and always has requests to
-read. Where the client is the limit, a slower server finds more requests each time it wakes up, which
-saves a part of what its handler costs: of 5 %, 1 to 4 % remained, and the truth is not known.
+The handlers of both take so many steps that the server is the limit and always has requests to read.
+Where the client is the limit, a slower server finds more requests each time it wakes up, which saves
+a part of what its handler costs: of 5 %, 1 to 4 % remained, and the truth is not known.
 
 Writes FOLDER/method.json with all pairs. Exit status: 1 if less than that was reached.
 """
@@ -29,7 +30,7 @@ from harness.procedures import Subject
 _PROTOCOLS = {"h2c": "h2", "h1": "h1"}
 EQUAL_SHARE, FOUND_SHARE = 19 / 20, 4 / 5
 _TEXT = "Hello, World!"
-_HANDLER_NS = 10_000
+_STEPS = 30_000  # of a handler: 8 to 20 µs, by the machine's speed
 _STARTS = 10  # half of those of lab/pair: 50 comparisons should take minutes
 _REQUESTS = 3000  # of a load, less than 0.1 s
 
@@ -64,30 +65,41 @@ def _program(lab, name):
     return shutil.copy2(lab.build / "lab/library", folder / "library")
 
 
-def _subject(lab, name, spoken, more_ns):
+def _subject(lab, name, spoken, steps):
     def command(binary, setting):
-        return [binary, "--port", setting.port, "--spin-ns", f"{_HANDLER_NS + more_ns:.1f}",
-                setting.root]
+        return [binary, "--port", setting.port, "--spin-steps", steps, setting.root]
 
     server = dataclasses.replace(servers.library(lab.build), binary=str(_program(lab, name)),
                                  command=command)
     return Subject(server, spoken, path="/text")
 
 
-def cost_of(trial):
-    """Returns the µs that a request of A takes, the median of all loads."""
-    return statistics.median(a for starts in trial.runs for start in starts for a, _ in start)
-
-
-def tried(lab, protocol, count, options, order, percent=0.0, cost_us=0.0):
-    """Returns the Trial of `count` comparisons."""
+def _measure(lab, protocol, more_steps, options, order):
+    """Returns what pairs.measure() does, of one comparison."""
     spoken = _PROTOCOLS[protocol]
-    subjects = (_subject(lab, "a", spoken, 0),
-                _subject(lab, "b", spoken, percent / 100 * cost_us * 1000))
+    subjects = _subject(lab, "a", spoken, _STEPS), _subject(lab, "b", spoken, _STEPS + more_steps)
     load = H2load(10, 10, options.requests or _REQUESTS)
+    return pairs.measure(lab, subjects, load, options.starts, order=order)
+
+
+def handler_share(starts):
+    """Returns the share of a request's cost that the handler's steps are. B takes twice as many."""
+    share = pairs.judge(starts).value - 1
+    if share <= 0:
+        sys.exit("lab/method: twice the steps took no longer; this machine can't be measured on")
+    return share
+
+
+def tried(lab, protocol, count, options, order, percent=0.0):
+    """Returns the Trial of `count` comparisons."""
+    more_steps = 0
+    if percent:
+        share = handler_share(_measure(lab, protocol, _STEPS, options, order))
+        more_steps = round(percent / 100 * _STEPS / share)
+        print(f"{protocol}: {_STEPS} steps are {share:.0%} of a request", file=sys.stderr)
     runs = []
     for number in range(count):
-        runs.append(pairs.measure(lab, subjects, load, options.starts, order=order))
+        runs.append(_measure(lab, protocol, more_steps, options, order))
         said = pairs.in_words(pairs.judge(runs[-1]))
         print(f"{protocol}, B slower by {percent:g} %, run {number + 1}: {said}", file=sys.stderr)
     return Trial(protocol, percent, runs)
@@ -139,8 +151,7 @@ def main():
         for protocol in options.protocol or _PROTOCOLS:
             trials.append(tried(lab, protocol, options.runs, options, order))
             if options.slow:
-                trials.append(tried(lab, protocol, options.slow, options, order, options.percent,
-                                    cost_of(trials[-1])))
+                trials.append(tried(lab, protocol, options.slow, options, order, options.percent))
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "method.json").write_text(json.dumps(data_of(trials, about), indent=1) + "\n")
     print("\n".join([*table(trials), "", summary(trials)]))

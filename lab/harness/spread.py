@@ -169,5 +169,7 @@ def times(found):
 
 
 def share(value):
-    """Formats a ratio with two decimals; more would exceed its accuracy."""
-    return f"{value:.2f}" if 0.0995 <= value < 9.995 else number(value)
+    """Formats a ratio with two decimals, a small one with two digits; more would exceed its accuracy."""
+    if 0 < value < 0.0995:
+        return f"{value:#.2g}"
+    return f"{value:.2f}" if 0 < value < 9.995 else number(value)

@@ -1,9 +1,9 @@
 // library: small handlers on the public library, so that the lab can measure what each kind costs.
 //
-//   library [--port PORT] [--spin-ns N] [--body FILE] ROOT
+//   library [--port PORT] [--spin-steps N] [--body FILE] ROOT
 //
 //   /file/…      a file from the cache
-//   /text        13 bytes, by a plain function, which first computes for N ns, 0 otherwise
+//   /text        13 bytes, by a plain function, which first takes N steps of a loop, 0 otherwise
 //   /encoded/…   the bytes of FILE, as text that compression() encodes for each request
 //   /json        a JSON object with two members, by a plain function
 //   /coroutine   13 bytes, by a coroutine that completes at once
@@ -17,11 +17,9 @@
 #include <h2server/h2server.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 
@@ -35,22 +33,6 @@ constexpr std::size_t body_bytes_max = 1024 * 1024;
 // Computes for that many steps, which the compiler can neither skip nor do at once.
 void spin(std::uint64_t steps) {
   for (std::uint64_t step = 0; step < steps; ++step) asm volatile("" : "+r"(step));
-}
-
-double thread_ns() {
-  std::timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
-
-// Returns how many steps of spin() take `ns` of processor time. Measured whatever `ns` is, so that
-// servers with and without a delay start alike.
-std::uint64_t steps_of(double ns) {
-  constexpr std::uint64_t steps = 50'000'000;
-  const double before = thread_ns();
-  spin(steps);
-  const double each_ns = (thread_ns() - before) / static_cast<double>(steps);
-  return static_cast<std::uint64_t>(std::llround(ns / each_ns));
 }
 
 std::string content_of(const std::string& path) {
@@ -118,16 +100,16 @@ int main(int argc, char** argv) {
   ServerOptions options{.host = "127.0.0.1", .port = 0, .cleartext = true};
   options.connections_per_address_max = 1'000'000;  // all clients have one
   CLI::App app("Small handlers on the public library");
-  double spin_ns = 0;
+  std::uint64_t spin_steps = 0;
   std::string body_file;
   app.add_option("--port", options.port);
-  app.add_option("--spin-ns", spin_ns)->check(CLI::Range(0.0, 1e6));
+  app.add_option("--spin-steps", spin_steps);
   app.add_option("--body", body_file)->check(CLI::ExistingFile);
   app.add_option("root", options.root)->required()->check(CLI::ExistingDirectory);
   CLI11_PARSE(app, argc, argv);
   Server server(options);
   EventStream stream;
-  add_routes(server, stream, steps_of(spin_ns));
+  add_routes(server, stream, spin_steps);
   if (!body_file.empty()) add_encoded(server, content_of(body_file));
   const auto done = server.run([&server] {
     fmt::print("library: listening on 127.0.0.1:{}\n", server.addresses().front().port);

@@ -128,10 +128,16 @@ def test_the_result_in_words_and_as_data():
     trials = [trial(0, [1.0] * 2), trial(5, [1.05] * 2)]
     assert "5 % slower, found in 2 of 2 (h1)" in method.summary(trials)
     assert method.table(trials)[3].startswith("| h1 | 5 % | 2 | 2 | +4.9 % |")
-    assert method.cost_of(trials[0]) == 10.0
     data = json.loads(json.dumps(method.data_of(trials, {})))
     assert data["trials"][1]["right"] == 2
     assert math.isclose(data["trials"][1]["verdicts"][0]["value"], 1.05, rel_tol=0.01)
+
+
+def test_the_share_of_the_handler():
+    twice = [[(10.0, 16.0 * (1 + place / 1000))] for place in range(-5, 6)]
+    assert method.handler_share(twice) == pytest.approx(0.6, abs=0.01)
+    with pytest.raises(SystemExit, match="can't be measured on"):
+        method.handler_share([[(10.0, 9.0)]] * 8)
 
 
 def few(command, *arguments):

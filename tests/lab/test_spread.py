@@ -127,6 +127,12 @@ def test_a_ratio_in_words():
     assert spread.times(spread.ratio([7.4], [10.4])) == "0.71 × (0.71–0.71)"
 
 
+@pytest.mark.parametrize(("value", "text"), [
+    (0.0787, "0.079"), (0.0995, "0.10"), (0.5, "0.50"), (9.99, "9.99"), (12.34, "12.3"), (0, "0")])
+def test_a_ratio_has_no_more_digits_than_it_is_worth(value, text):
+    assert spread.share(value) == text
+
+
 def test_a_thinned_curve_keeps_its_ends_and_its_steps():
     curve = [(1, 100.0), (2, 100.2), (3, 100.4), (4, 100.9), (5, 200.0), (6, 200.1), (7, 200.2)]
     assert spread.thinned(curve, 0.01) == [(1, 100.0), (4, 100.9), (5, 200.0), (7, 200.2)]
