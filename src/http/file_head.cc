@@ -84,9 +84,11 @@ FileHead::FileHead(const ObjectHead& object, std::int64_t now_s)
 }
 
 void FileHead::encode() {
+  namespace hpack = http::h2::hpack;
   h1 = fmt::format("HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Length: {}\r\n", size_);
-  std::vector<http::h2::hpack::HashedField> shared;
+  std::vector<hpack::HashedField> shared;
   std::vector<Field> own = {{"content-length", size_}};
+  std::uint64_t own_bytes = hpack::DynamicTable::entry_bytes("content-length", size_);
   std::size_t names_bytes = 0;
   for (const FileField& field : fields) names_bytes += field.name.size();
   names_.reserve(names_bytes);  // so that the views stay valid
@@ -95,14 +97,18 @@ void FileHead::encode() {
     const std::size_t at = names_.size();
     for (const char c : field.name) names_ += base::to_lower(c);
     const Field named{std::string_view(names_).substr(at), field.value};
-    if (field.value == etag || field.value == last_modified) {
+    // A store may have ETags of any length.
+    const std::uint64_t bytes = hpack::DynamicTable::entry_bytes(named.name, named.value);
+    const bool is_validator = named.name == "etag" || named.name == "last-modified";
+    if (is_validator && own_bytes + bytes <= hpack::Group::bytes_max) {
+      own_bytes += bytes;
       own.push_back(named);
     } else {
       shared.emplace_back(named);
     }
   }
   const std::uint64_t id = heads.fetch_add(1, std::memory_order_relaxed) + 1;
-  h2 = http::h2::PreparedHead(std::move(shared), http::h2::hpack::group_of(id, std::move(own)));
+  h2 = http::h2::PreparedHead(std::move(shared), hpack::group_of(id, std::move(own)));
 }
 
 namespace {

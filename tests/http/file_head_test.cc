@@ -103,6 +103,39 @@ TEST(FileHead, MayHaveAnyVersion) {
   EXPECT_EQ(head.h2.own.fields.size(), 3U);
 }
 
+// Those that don't fit a group of HPACK are sent one by one.
+TEST(FileHead, MayHaveAnyValidatorsOfAStore) {
+  const std::string long_tag = '"' + std::string(150, 'e') + '"';
+  const FileHead long_one({.size = 3, .etag = long_tag, .modified_s = modified_s}, modified_s);
+  EXPECT_EQ(text_of(long_one.h2.shared),
+            "content-type=;etag=" + long_tag + ";accept-ranges=bytes;");
+  EXPECT_EQ(text_of(long_one.h2.own.fields),
+            "content-length=3;last-modified=Sun, 06 Nov 1994 08:49:37 GMT;");
+  const std::string fitting(256 - 32 * 3 - 14 - 1 - 13 - 29 - 4, 'e');
+  EXPECT_EQ(FileHead({.size = 3, .etag = fitting, .modified_s = modified_s}, modified_s)
+                .h2.own.fields.size(),
+            3U);
+  EXPECT_EQ(FileHead({.size = 3, .etag = fitting + 'e', .modified_s = modified_s}, modified_s)
+                .h2.own.fields.size(),
+            2U);
+}
+
+// They are told by their names: an object may expire when it was modified, or have an empty field.
+TEST(FileHead, MayHaveFieldsThatAreLikeItsValidators) {
+  const std::vector<Response::Line> stored = {
+      {"Expires", "Sun, 06 Nov 1994 08:49:37 GMT"}, {"X-Tag", "\"t\""}, {"X-Empty", ""}};
+  const std::string tag = "\"d41d8cd98f00b204e9800998ecf8427e\"";
+  const FileHead head({.size = 3, .etag = tag, .modified_s = modified_s, .fields = stored},
+                      modified_s);
+  EXPECT_EQ(text_of(head.h2.own.fields),
+            "content-length=3;last-modified=Sun, 06 Nov 1994 08:49:37 GMT;etag=" + tag + ";");
+  const FileHead bare({.size = 3, .fields = stored}, modified_s);
+  EXPECT_EQ(text_of(bare.h2.own.fields), "content-length=3;");
+  EXPECT_EQ(text_of(bare.h2.shared),
+            "content-type=;accept-ranges=bytes;expires=Sun, 06 Nov 1994 08:49:37 GMT;"
+            "x-tag=\"t\";x-empty=;");
+}
+
 TEST(FileHead, DescribesAnObject) {
   const std::vector<Response::Line> stored = {
       {"Content-Encoding", "gzip"}, {"cache-control", "max-age=60"}, {"Expires", "0"}};

@@ -38,7 +38,8 @@ class RepeatedHead {
   // returns false.
   bool restore(const Context& context, std::string_view block, H2Exchange& exchange) const;
   // Call when `exchange` has the well-formed head that `block` means, and the block has not changed
-  // the table. Keeps it if this block was the last one, too: most blocks occur once.
+  // the table. Keeps it if this block was the last one, too: most blocks occur once. Not a head
+  // with a body or Expect, nor one that is too large: restore() sets no more than it keeps.
   void note(const Context& context, std::string_view block, const H2Exchange& exchange);
 
  private:
@@ -53,7 +54,7 @@ class RepeatedHead {
   std::array<char, block_bytes_max> block_{};
   std::size_t block_size_ = 0;  // 0: none
   std::uint8_t misses_ = 0;     // blocks in a row that did not repeat
-  std::uint8_t pause_ = 0;      // blocks to let pass
+  std::uint8_t pause_ = 0;      // 0 if none; the block that makes it 0 is looked at
   bool kept_ = false;           // all below is that block's
   Method method_ = Method::unknown;
   Priority priority_;
