@@ -171,6 +171,7 @@ def test_each_experiment_has_one_chapter():
 
 def test_it_says_what_is_missing(page):
     assert "Interrupted: 38 of 66 runs were done." in page.text
+    assert "A quick run leaves out cells of a full one" in page.text
     assert "Against its peers : 2 of 22 runs" in page.text
     assert "caddy : not installed" in page.text
     assert 'h2o, round 1 : exit status 1: "<broken> & gone"' in page.text
@@ -179,8 +180,11 @@ def test_it_says_what_is_missing(page):
 def test_a_whole_report_has_no_banner(tmp_path):
     measured = canned.whole()
     measured.interrupted = False
+    measured.mode = "full"
     measured.experiments = [canned.rates()]
-    assert "were done" not in page_of(measured, tmp_path, canned.definitions()).text
+    text = page_of(measured, tmp_path, canned.definitions()).text
+    assert "were done" not in text
+    assert "leaves out" not in text
 
 
 def test_the_table_has_median_range_floor_and_seed(page):
@@ -370,7 +374,7 @@ def test_the_links_of_the_markdown_page_have_targets(readme):
 
 def test_the_markdown_page_has_what_the_html_has(readme):
     text = re.sub(r"\\(.)", r"\1", readme)
-    for words in ("Interrupted: 38 of 66 runs were done", "▲ better: 1, ▼ worse: 0",
+    for words in ("Interrupted: 38 of 66 runs were done", "A quick run leaves out", "▲ better: 1, ▼ worse: 0",
                   "h2server needs 0.71 × (0.66–0.75) the CPU per request of nginx",
                   "*What this does not show:* Latency.", "| nghttpd † |", "h2-server, 2025: H2 Server",
                   "Which server needs the least?", "`lab/run peers --rounds 5`",

@@ -54,7 +54,7 @@ def _broken_down(subject, load, pause_s):
 def _cells(lab):
     why = breakdown.unable()
     cells = []
-    for protocol, name in _LOADS:
+    for protocol, name in lab.mode.pick(_LOADS, _LOADS[::2], _LOADS):
         load = h1_load(lab) if protocol == "h1" else h2_load(lab, name)
         for server in (ours(lab), floor(lab)):
             subject = Subject(server, *PROTOCOLS[protocol])

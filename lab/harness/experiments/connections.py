@@ -22,9 +22,10 @@ def _cells(lab):
     cells = []
     small = lab.file("1k.html", 1024)
     steps = lab.mode.pick([1, 2, 4, 8, 16, 32, 50, 100, 500, 5000], [50, 5000], [4])
+    targets = [("1 KB", small, 200), ("404", "/no-such-file", 404)]
     for concurrency in steps:
         for server in [*_servers(lab), floor(lab)]:
-            for target, path, status in (("1 KB", small, 200), ("404", "/no-such-file", 404)):
+            for target, path, status in lab.mode.pick(targets, targets[:1], targets):
                 cells.append(load_cell(
                     server, "h1", _churn(lab, concurrency, status),
                     {"target": target, "concurrency": concurrency, "tool": "load"},
@@ -56,7 +57,7 @@ def _as_they_did(lab, path):
 def _at_fixed_rates(lab, path):
     cells = []
     for rate in lab.mode.pick([10_000, 20_000, 30_000, 40_000, 50_000], [10_000, 40_000], [500]):
-        shape = {"rate": rate, "seconds": lab.mode.pick(2, 1, 0.3), "close": True,
+        shape = {"rate": rate, "seconds": lab.mode.pick(2, 0.5, 0.3), "close": True,
                  "connections": lab.mode.pick(100, 100, 4)}
         load = own_load(lab, "open", shape, rate=rate // 2, seconds=0.2)
         for server in [*_servers(lab), floor(lab)]:

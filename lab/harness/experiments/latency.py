@@ -23,7 +23,7 @@ def _cells(lab):
         peers = {"h1": ["nginx", "h2o"], "h2c": ["nghttpd", "h2o"]}[protocol]
         names = lab.mode.pick(peers, peers[:1], [])
         for rate in _rates(lab, protocol):
-            shape = {"rate": rate, "seconds": lab.mode.pick(1, 0.7, 0.3), "streams": streams,
+            shape = {"rate": rate, "seconds": lab.mode.pick(1, 0.5, 0.3), "streams": streams,
                      "connections": lab.mode.pick(_CONNECTIONS, _CONNECTIONS, 4)}
             load = own_load(lab, "open", shape, rate=500, seconds=0.2)
             for engine in ("epoll", "io_uring"):

@@ -39,7 +39,7 @@ def _cell(lab, server, factors, clients, messages, threads=1):
 def _cells(lab):
     cells = []
     for clients in lab.mode.pick([50, 100, 150], [50, 150], [4]):
-        for messages in (2, 20):
+        for messages in lab.mode.pick((2, 20), (20,), (2, 20)):
             for scheme in _NAMES:
                 cells.append(_cell(lab, ours(lab, scheme, "blocking"),
                                    {"scheme": _NAMES[scheme], "pool": "enough"},

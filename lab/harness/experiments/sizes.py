@@ -18,7 +18,7 @@ _H2 = ("h2c", "h2")
 
 def _amounts(lab, protocol, size):
     """Returns (connections, streams, requests): 100 connections, and 100 streams, as matsumoto-r had."""
-    bytes_all = lab.mode.pick(1_000_000_000, 250_000_000, 20_000_000)
+    bytes_all = lab.mode.pick(1_000_000_000, 100_000_000, 20_000_000)
     requests_max = lab.mode.pick(100_000, 20_000, 200)
     requests = max(min(requests_max, bytes_all // size), 20)
     connections = min(100, requests // 2, lab.mode.pick(100, 100, 4))
@@ -42,7 +42,7 @@ def _cells(lab):
     by_load = dataclasses.replace(ours(lab), name=BY_LOAD)
     sizes = lab.mode.pick([21, 6000, 20_000, 100_000, 1_000_000, 10_000_000],
                           [21, 20_000, 1_000_000], [21, 100_000])
-    protocols = lab.mode.pick(list(PROTOCOLS), ["h1", "h2c", "h2"], ["h1", "h2"])
+    protocols = lab.mode.pick(list(PROTOCOLS), ["h1", "h2c"], ["h1", "h2"])
     own = lab.mode.pick([*((spdy, name) for name in SPDY_PROTOCOLS),
                          *((by_load, name) for name in _H2)],
                         [(spdy, "spdy"), (by_load, "h2c")],
