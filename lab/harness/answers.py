@@ -40,15 +40,20 @@ def score(compared):
         f"better in {wins} and worse in {losses}; in {evens} the difference is within the spread.", "losses")
 
 
-def _cell(experiment, measure, **factors):
-    """Returns the cell with these factors; of several the lowest. None if none was measured.
+def _measured(experiment, measure, factors):
+    """Returns the cells with these factors that were measured.
 
-    A round of zero counts as not measured: a short one of a server of many processes may take less
-    time than the kernel counts, and nothing can be divided by it.
+    Not those with a round of zero or less: the time of processes that end with their connections is
+    counted in ticks of 10 ms, and a short round may have none.
     """
-    found = [cell for cell in cells.cells_of(experiment, factors)
-             if cell.values(measure) and min(cell.values(measure)) > 0]
-    return min(found, key=lambda cell: cell.median(measure), default=None)
+    return [cell for cell in cells.cells_of(experiment, factors)
+            if min(cell.values(measure), default=0) > 0]
+
+
+def _cell(experiment, measure, **factors):
+    """Returns the cell with these factors; of several the lowest. None if none was measured."""
+    return min(_measured(experiment, measure, factors), key=lambda cell: cell.median(measure),
+               default=None)
 
 
 def _times(one, other):
@@ -158,8 +163,8 @@ def _engine(experiment):
 
 
 def _size(experiment):
-    curves = [{cell.factors["bytes"]: cell.spread("cpu_us") for cell in cells.cells_of(
-        experiment, {"server": "h2server", "protocol": protocol}) if cell.values("cpu_us")}
+    curves = [{cell.factors["bytes"]: cell.spread("cpu_us") for cell in _measured(
+        experiment, "cpu_us", {"server": "h2server", "protocol": protocol})}
         for protocol in ("h2c", "h1")]
     places = dict(spread.sides(*curves))
     if not places:
@@ -204,7 +209,7 @@ def _limit(experiment):
         for server, engine in (("h2server", "io_uring"), ("h2server", "epoll"),
                                *((name, None) for name in _RIVALS)):
             where = {"server": server, "protocol": protocol} | ({"engine": engine} if engine else {})
-            found = [cell for cell in cells.cells_of(experiment, where) if cell.values("p99_ms")]
+            found = _measured(experiment, "p99_ms", where)
             knee = spread.knee([(cell.factors["rate"], cell.spread("p99_ms"), cell.median("rps"))
                                 for cell in found])
             rates = [cell.factors["rate"] for cell in found if knee is None or cell.factors["rate"] < knee]

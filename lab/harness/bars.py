@@ -124,8 +124,9 @@ def _layout(figure, experiment, has_value, canvas, highest):
 
 def _scales(picked, group_by, highest):
     """Returns {group: value of a full bar}: one for all, unless they are too far apart."""
-    tops = {key: _top([highest(cell) for cell in members]) or 1.0
+    tops = {key: _top([highest(cell) for cell in members])
             for key, members in cells.grouped(picked, group_by).items()}
+    tops = {key: top if top > 0 else 1.0 for key, top in tops.items()}  # memory may have shrunk
     if max(tops.values()) < _APART * min(tops.values()):
         return dict.fromkeys(tops, max(tops.values()))
     return tops
@@ -171,7 +172,7 @@ def _bar(axes, row, value, look, unit):
         axes.errorbar(median, row.y, xerr=[[median - low], [high - median]], fmt="none",
                       ecolor=looks.INK, elinewidth=1, capsize=2, capthick=1)
     mark = " †" if row.cell.client_bound else ""
-    _number(axes, high, row.y, value.median, unit + mark)
+    _number(axes, max(high, 0.0), row.y, value.median, unit + mark)
 
 
 def _number(axes, x, y, value, unit):

@@ -208,12 +208,12 @@ def measure_once(lab, found, experiment, cell, number):
     """Measures one run. Returns why all or a part of it failed, or None."""
     try:
         outcome = cell.procedure(lab, number)
+        measures = {name: float(f"{value:.6g}") for name, value in outcome.measures.items()}
     except Exception as error:  # any error: it must not abort hours of other measurements
         why = str(error) if isinstance(error, Failure) else repr(error)
         experiment.failed.append({"what": f"{cell.name}, round {number + 1}",
                                   "factors": cell.factors, "why": why})
         return why
-    measures = {name: float(f"{value:.6g}") for name, value in outcome.measures.items()}
     run = results.Run(
         cell.name, cell.factors, number, outcome.command, outcome.requests, measures
     )

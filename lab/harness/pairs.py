@@ -7,7 +7,7 @@ What a process gets at its start (addresses, pages) stays with it, so the server
 several times, and only starts count as independent.
 
 A start's ratio is the median of its pairs, B over A. Of equal programs single pairs differ by 5 to
-14 % (standard deviation), the medians of nine by 1 to 3 %. The exact signed-rank test (Wilcoxon, 1945)
+14 % (standard deviation), the medians of nine by 0.7 to 3 %. The exact signed-rank test (Wilcoxon, 1945)
 over the starts decides: A and B differ if equal servers would give such ratios less often than once
 in 100 comparisons. The interval has all changes that the test would not refuse.
 """
@@ -74,11 +74,12 @@ def judge(starts):
                    for one, other in itertools.combinations_with_replacement(logs, 2))
     ways = _sums(range(1, len(logs) + 1))
     tails = itertools.accumulate(2 * count / sum(ways) for count in ways)
-    left_out = sum(1 for p in tails if p < ALPHA)
-    if left_out == 0:
+    refused = sum(1 for p in tails if p < ALPHA)  # rank sums: 0, 1 … refused - 1
+    if refused == 0:
         raise ValueError(f"{len(logs)} starts are too few")
-    return Verdict(math.exp(statistics.median(means)), math.exp(means[left_out]),
-                   math.exp(means[-1 - left_out]), signed_rank_p(logs))
+    # As many means are below a change as its rank sum is (Hodges and Lehmann, 1963).
+    return Verdict(math.exp(statistics.median(means)), math.exp(means[refused - 1]),
+                   math.exp(means[-refused]), signed_rank_p(logs))
 
 
 def _cpu_us(lab, load, started):
@@ -87,7 +88,7 @@ def _cpu_us(lab, load, started):
     return metered.usage.cpu_ns / 1000 / reading.requests
 
 
-def measure(lab, subjects, load, starts=STARTS, pairs=PAIRS, order=random):
+def measure(lab, subjects, load, starts, pairs, order=random):
     """Returns [[(µs a request of A, of B) …] …], one list of pairs for each start.
 
     `subjects` are A and B. `order` shuffles each pair.
@@ -127,6 +128,7 @@ def options_of(parser, starts=STARTS):
     add("--build", type=pathlib.Path, default=servers.ROOT / "build/release", metavar="DIR")
     add("--starts", type=int, default=starts, metavar="N",
         help=f"of both servers in a comparison ({starts}; at least 8)")
+    add("--pairs", type=int, default=PAIRS, metavar="N", help=f"of loads for each start ({PAIRS})")
     add("--requests", type=int, default=0, metavar="N", help="of each load; for trying it out")
     add("--server-cpus", default=near, metavar="LIST")
     add("--load-cpus", default=far, metavar="LIST")
@@ -153,7 +155,8 @@ def main():
             spoken, tls = PROTOCOLS[protocol]
             subjects = [Subject(servers.with_binary(ours(lab), program), spoken, tls)
                         for program in (options.a, options.b)]
-            starts = measure(lab, subjects, load_of(protocol, options.requests), options.starts)
+            starts = measure(lab, subjects, load_of(protocol, options.requests), options.starts,
+                             options.pairs)
             print(f"{protocol}: CPU a request, B over A: {in_words(judge(starts))}", flush=True)
 
 

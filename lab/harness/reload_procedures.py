@@ -18,6 +18,7 @@ from harness.procedures import PERCENTILES, Outcome, Started, check, load_once
 
 _LOAD_S_MAX = 60
 _SUCCESSOR_S_MAX = 10
+_LOG_S_MAX = 5
 RELOAD, UPGRADE = signal.SIGHUP, signal.SIGUSR2
 
 
@@ -68,6 +69,12 @@ class _Changes:
         self._thread.join()
 
     def _send(self):
+        try:
+            self._send_all()
+        except (OSError, ValueError) as error:  # the server or its pid file is gone
+            self.problem = repr(error)
+
+    def _send_all(self):
         for moment in self._moments if self._change else ():
             if self._over.wait(max(self._begin + moment - time.monotonic(), 0)):
                 self.problem = f"the load ended before the change at {moment} s"
@@ -135,6 +142,10 @@ def changed_under_load(subject, load, change, moments, pid_file="", log=None):
 
 
 def _check_log(path, text, count):
-    found = path.read_text(errors="replace").count(text)
+    deadline = time.monotonic() + _LOG_S_MAX
+    while (found := path.read_text(errors="replace").count(text)) < count:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.01)
     if found != count:
         raise Failure(f"its log has {found} times {text!r}, not {count} times")

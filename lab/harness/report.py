@@ -301,6 +301,8 @@ def _render(template, results, charts, sections, compared):
                 if kind != "note"],
         done=sum(part.done for part in parts.values()),
         planned=sum(part.experiment.planned for part in parts.values()),
+        quick=any((experiment.environment.get("run") or results.mode).startswith("quick")
+                  for experiment in results.experiments),
         hash_digits=_HASH_DIGITS, rows_open=_ROWS_OPEN, notes_open=_NOTES_OPEN,
         themes={"light": looks.variables(0), "dark": looks.variables(1)},
         rounds_min=spread.ROUNDS_MIN,

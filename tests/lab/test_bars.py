@@ -65,6 +65,23 @@ def test_a_bar_far_longer_than_the_others_is_cut():
     assert "a bar with a gap is cut" in text_of(svg) and "50.0 µs" in text_of(svg)
 
 
+def test_memory_may_have_shrunk():
+    for values in ({"h2server": -5.0}, {"h2server": -5.0, "nginx": 0.0}):
+        assert "-5.00 µs" in text_of(svg_of(plots.Bars("t", "cpu_us", "protocol"), cells_of(values)))
+
+
+def test_bars_of_one_server_are_alike_if_they_are_many():
+    def opacities(count):
+        runs = [run for number in range(count)
+                for run in cells_of({"h2server": 1.0}, protocol="h1", scheme=f"scheme {number}")]
+        runs += cells_of({"floor": 1.0}, protocol="h1")
+        svg = svg_of(plots.Bars("t", "cpu_us", "protocol", ("server", "scheme")), runs)
+        return re.findall(r"fill: var\(--plot-blue[^;\"]*(?:; opacity: ([\d.]+))?", svg)
+
+    assert opacities(3) == ["", "0.62", "0.4"]
+    assert opacities(6) == [""] * 6
+
+
 def test_a_missing_cell_says_why_in_its_row():
     missing = {"server": "h2o", "protocol": "h1"}
     other = {"server": "h2o", "protocol": "h2"}

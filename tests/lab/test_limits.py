@@ -121,12 +121,29 @@ def test_a_log_must_have_a_line_for_each_request(tmp_path, monkeypatch):
         inspect(started, reading)
 
 
-def test_each_change_must_be_in_the_log(tmp_path):
+def test_each_change_must_be_in_the_log(tmp_path, monkeypatch):
+    monkeypatch.setattr(reload_procedures, "_LOG_S_MAX", 0.1)
     log = tmp_path / "server.log"
     log.write_text("read anew\nread anew\n")
     reload_procedures._check_log(log, "read anew", 2)
     with pytest.raises(Failure, match="2 times 'read anew', not 3"):
         reload_procedures._check_log(log, "read anew", 3)
+    with pytest.raises(Failure, match="2 times 'read anew', not 1"):
+        reload_procedures._check_log(log, "read anew", 1)
+    threading.Timer(0.05, log.write_text, ["read anew\n" * 3]).start()  # it may be written later
+    monkeypatch.setattr(reload_procedures, "_LOG_S_MAX", 10)
+    reload_procedures._check_log(log, "read anew", 3)
+
+
+@pytest.mark.parametrize("content", [None, "", "no number"])
+def test_a_change_that_cannot_be_made_is_a_problem(tmp_path, content):
+    pid_file = tmp_path / "pid"
+    if content is not None:
+        pid_file.write_text(content)
+    changes = reload_procedures._Changes(pid_file, signal.SIGHUP, (0,))
+    with changes:
+        changes._thread.join(10)
+    assert "Error" in changes.problem
 
 
 def test_a_keeper_ends_what_its_child_left(tmp_path):

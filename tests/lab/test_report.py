@@ -185,6 +185,8 @@ def test_a_whole_report_has_no_banner(tmp_path):
     text = page_of(measured, tmp_path, canned.definitions()).text
     assert "were done" not in text
     assert "leaves out" not in text
+    measured.experiments[0].environment = {"run": "quick, 5 rounds"}  # joined with a later full run
+    assert "leaves out" in page_of(measured, tmp_path, canned.definitions()).text
 
 
 def test_the_table_has_median_range_floor_and_seed(page):

@@ -25,10 +25,10 @@ def _peers(protocol):
     return ["nginx", "nghttpd", "h2o"] if protocol == "h2" else ["nginx", "h2o"]
 
 
-def _load(lab, connections, streams, requests):
+def _load(lab, size, connections, streams, requests):
     full, quick = requests
     return H2load(lab.mode.pick(connections, connections, min(connections, 4)), streams,
-                  lab.mode.pick(full, quick, min(full, 40)))
+                  lab.mode.pick(full, quick, 40 if size < _HUGE else 4))
 
 
 def _cells(lab):
@@ -36,7 +36,7 @@ def _cells(lab):
     for protocol, size, connections, streams, requests in _LOADS:
         if lab.mode.name == "quick" and requests[1] is None:
             continue
-        load = _load(lab, connections, streams, requests)
+        load = _load(lab, size, connections, streams, requests)
         path = lab.file(f"{size}.bin", size)
         peers = [lab.peers[name] for name in _peers(protocol)]
         for server in (ours(lab), *peers, floor(lab)):

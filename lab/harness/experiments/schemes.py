@@ -92,18 +92,22 @@ def _compare(experiment, one, scheme, other, what):
                          (scheme, other))
 
 
+def _differs(cell, other):
+    found = ratio(cell.values("elapsed_s"), other.values("elapsed_s"))
+    return found is not None and found.differs
+
+
 def _a_sixth(experiment, scheme, clients):
     """Tests the rule of Lim et al. that a pool needs workers for a sixth of its connections."""
     where = {"scheme": scheme, "messages": 20, "clients": clients, "pool": "counted"}
-    cells = sorted((cell for cell in cells_of(experiment, where)
-                    if min(cell.values("elapsed_s"), default=0) > 0),
+    cells = sorted((cell for cell in cells_of(experiment, where) if cell.values("elapsed_s")),
                    key=lambda cell: cell.factors["workers"])
     if len(cells) < 3:
         return None
     best = min(cells, key=lambda cell: cell.median("elapsed_s"))
     alike = [cell for cell in cells
              if cell is best
-             or not ratio(cell.values("elapsed_s"), best.values("elapsed_s")).differs]
+             or not _differs(cell, best)]
     sizes, enough = (", ".join(str(cell.factors["workers"]) for cell in some)
                      for some in (cells, alike))
     return Finding(

@@ -18,7 +18,7 @@ _H2 = ("h2c", "h2")
 
 def _amounts(lab, protocol, size):
     """Returns (connections, streams, requests): 100 connections, and 100 streams, as matsumoto-r had."""
-    bytes_all = lab.mode.pick(1_000_000_000, 100_000_000, 20_000_000)
+    bytes_all = lab.mode.pick(1_000_000_000, 200_000_000, 20_000_000)
     requests_max = lab.mode.pick(100_000, 20_000, 200)
     requests = max(min(requests_max, bytes_all // size), 20)
     connections = min(100, requests // 2, lab.mode.pick(100, 100, 4))

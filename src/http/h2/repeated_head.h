@@ -39,7 +39,7 @@ class RepeatedHead {
   bool restore(const Context& context, std::string_view block, H2Exchange& exchange) const;
   // Call when `exchange` has the well-formed head that `block` means, and the block has not changed
   // the table. Keeps it if this block was the last one, too: most blocks occur once. Not a head
-  // with a body or Expect, nor one that is too large: restore() sets no more than it keeps.
+  // with Content-Length or Expect, nor one that is too large: restore() does not set what they set.
   void note(const Context& context, std::string_view block, const H2Exchange& exchange);
 
  private:
