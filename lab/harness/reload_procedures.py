@@ -143,9 +143,8 @@ def changed_under_load(subject, load, change, moments, pid_file="", log=None):
 
 def _check_log(path, text, count):
     deadline = time.monotonic() + _LOG_S_MAX
-    while (found := path.read_text(errors="replace").count(text)) < count:
-        if time.monotonic() > deadline:
-            break
+    while ((found := path.read_text(errors="replace").count(text)) < count
+           and time.monotonic() < deadline):
         time.sleep(0.01)
     if found != count:
         raise Failure(f"its log has {found} times {text!r}, not {count} times")

@@ -47,8 +47,8 @@ def _findings(experiment):
             for protocol in PROTOCOLS for peer in ("nginx", "h2o")]
 
 
-_NOTE = ("One PUT of 1 GB (200 MB when quick), to a file in memory. nginx and H2O compute no digest; h2server computes "
-         "SHA-256 unless told not to. nginx stores the body in a file, which it renames; H2O puts it "
+_NOTE = ("One PUT of 1 GB (200 MB when quick), to a file in memory. nginx and H2O compute no digest; "
+         "h2server computes SHA-256 unless told not to. nginx stores the body in a file, which it renames; H2O puts it "
          "into a file, too, and throws it away. The floor reads and stores nothing.")
 
 DEFINITION = Definition(

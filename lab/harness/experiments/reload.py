@@ -77,9 +77,9 @@ def _findings(experiment):
 _NOTE = ("HTTP/1.1 in cleartext, 64 connections, requests at fixed times for 2 s (0.7 s when quick): "
          f"{_RATES[_KEEP]:,} a second, or {_RATES[_EACH]:,} with a connection for each. In that time the "
          "configuration is read anew twice (SIGHUP), or the program is replaced twice by "
-         "itself (SIGUSR2); once when quick. h2server lets go of a busy connection after a minute, so those that are "
-         "kept open stay with the earlier workers here. failed: requests of the run without the right "
-         "answer. CPU: of all processes of the server, exact to 10 ms. The limit is the row in which "
+         "itself (SIGUSR2); once when quick. h2server lets go of a busy connection after a minute, so "
+         "those that are kept open stay with the earlier workers here. failed: requests of the run "
+         "without the right answer. CPU: of all processes of the server, exact to 10 ms. The limit is the row in which "
          "nothing is replaced.")
 
 DEFINITION = Definition(
