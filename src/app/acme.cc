@@ -30,7 +30,7 @@ double random_part() {
   return static_cast<double>(base::random_number() >> 11) / numbers;
 }
 
-const char* name_of(AcmeChallenges::Kind kind) {
+const char* challenge_name(AcmeChallenges::Kind kind) {
   return kind == AcmeChallenges::Kind::http ? "http-01" : "tls-alpn-01";
 }
 
@@ -38,7 +38,7 @@ std::string shown(std::int64_t time_s) {
   return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(time_s)));
 }
 
-std::string name_of(const std::optional<IssuedCertificate>& issued) {
+std::string challenge_name(const std::optional<IssuedCertificate>& issued) {
   return issued && issued->id ? renewal_name(*issued->id) : std::string();
 }
 
@@ -124,10 +124,10 @@ void Acme::run() {
 
 void Acme::step(Plan& plan) {
   const auto issued = find_issued(plan.site->files, plan.site->hosts);
-  if (name_of(issued) != plan.certificate) {
+  if (challenge_name(issued) != plan.certificate) {
     const bool by_another = !plan.certificate.empty();  // process: it has the same state directory
     plan = {.site = plan.site,
-            .certificate = name_of(issued),
+            .certificate = challenge_name(issued),
             .obtained_s = plan.obtained_s,
             .failures = plan.failures};
     if (by_another) options_.changed();
@@ -178,7 +178,7 @@ void Acme::renew(Plan& plan, const std::optional<IssuedCertificate>& issued) {
     if (!begun) put_off(plan, issued, {begun.error()});
     if (!begun || !*begun) return;
   }
-  const Result<void, AcmeFailure> obtained = obtain(*plan.site, name_of(issued));
+  const Result<void, AcmeFailure> obtained = obtain(*plan.site, challenge_name(issued));
   if (replicas_) {
     // If the store does not take the new pair now, it does at another exchange.
     if (obtained) static_cast<void>(exchange(plan));
@@ -206,7 +206,7 @@ Result<void, AcmeFailure> Acme::obtain(const AcmeSite& site, const std::string& 
   const Result<std::string, AcmeFailure> chain =
       order_certificate(*session_,
                         {.hosts = site.hosts,
-                         .challenge = name_of(options_.challenge),
+                         .challenge = challenge_name(options_.challenge),
                          .csr = net::make_certificate_request(key, site.hosts),
                          .replaces = replaces},
                         hooks());

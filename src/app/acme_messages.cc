@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/json_members.h"
 #include "base/text.h"
 
 namespace h2server::app {
@@ -17,17 +18,8 @@ constexpr std::string_view problem_prefix = "urn:ietf:params:acme:error:";
 constexpr std::size_t detail_bytes_max = 500;
 
 // Never throws: what is no JSON is no object.
-Json parse(std::string_view text) { return Json::parse(text, nullptr, /*allow_exceptions=*/false); }
-
-const Json* member_of(const Json& object, const char* name) {
-  if (!object.is_object()) return nullptr;
-  const auto at = object.find(name);
-  return at == object.end() ? nullptr : &*at;
-}
-
-std::string text_of(const Json& object, const char* name) {
-  const Json* const value = member_of(object, name);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+Json parse_json(std::string_view text) {
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
 const Json& list_of(const Json& object, const char* name) {
@@ -103,7 +95,7 @@ std::string printable(std::string text) {
 }
 
 Result<AcmeDirectory, std::string> parse_directory(std::string_view text) {
-  const Json json = parse(text);
+  const Json json = parse_json(text);
   const Json* const meta = member_of(json, "meta");
   AcmeDirectory directory{
       .new_nonce = text_of(json, "newNonce"),
@@ -123,7 +115,7 @@ Result<AcmeDirectory, std::string> parse_directory(std::string_view text) {
 }
 
 Result<AcmeOrder, std::string> parse_order(std::string_view text) {
-  const Json json = parse(text);
+  const Json json = parse_json(text);
   AcmeOrder order{.status = status_of(json),
                   .authorizations = texts_of(json, "authorizations"),
                   .finalize = text_of(json, "finalize"),
@@ -136,7 +128,7 @@ Result<AcmeOrder, std::string> parse_order(std::string_view text) {
 }
 
 Result<AcmeAuthorization, std::string> parse_authorization(std::string_view text) {
-  const Json json = parse(text);
+  const Json json = parse_json(text);
   const Json* const identifier = member_of(json, "identifier");
   AcmeAuthorization authorization{
       .status = status_of(json),
@@ -156,14 +148,14 @@ Result<AcmeAuthorization, std::string> parse_authorization(std::string_view text
 }
 
 Result<AcmeAccount, std::string> parse_account(std::string_view text) {
-  const Json json = parse(text);
+  const Json json = parse_json(text);
   const AcmeAccount account{.status = status_of(json), .contacts = texts_of(json, "contact")};
   if (account.status == AcmeStatus::unknown) return std::unexpected("this is no account");
   return account;
 }
 
 Result<RenewalWindow, std::string> parse_renewal_info(std::string_view text) {
-  const Json json = parse(text);
+  const Json json = parse_json(text);
   const Json* const window = member_of(json, "suggestedWindow");
   const auto start = window != nullptr ? parse_timestamp(text_of(*window, "start")) : std::nullopt;
   const auto end = window != nullptr ? parse_timestamp(text_of(*window, "end")) : std::nullopt;
@@ -174,7 +166,7 @@ Result<RenewalWindow, std::string> parse_renewal_info(std::string_view text) {
 }
 
 AcmeProblem parse_problem(std::string_view body, int status) {
-  AcmeProblem problem = problem_of(parse(body));
+  AcmeProblem problem = problem_of(parse_json(body));
   if (problem.detail.empty()) problem.detail = fmt::format("it answers {}", status);
   return problem;
 }

@@ -15,10 +15,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds first_wait{150};  // doubles, unless Retry-After says when
-constexpr milliseconds wait_max{10'000};
+constexpr milliseconds order_wait_max{10'000};
 // RFC 9110, 10.2.3, has no bounds: 0 would be no pause, and years are more than milliseconds count.
 constexpr std::chrono::seconds retry_after_min{1};
-constexpr std::chrono::seconds retry_after_max = std::chrono::hours(24);
+constexpr std::chrono::seconds acme_retry_after_max = std::chrono::hours(24);
 
 std::string reason_of(const std::optional<AcmeProblem>& problem) {
   if (!problem) return "the authority does not say why";
@@ -235,8 +235,8 @@ Order::Answer<void> Order::await(const std::string& url) {
 // Waits as long as the last response asks.
 Order::Answer<void> Order::pause() {
   const milliseconds time =
-      retry_after_ ? std::clamp(*retry_after_, retry_after_min, retry_after_max) : wait_;
-  wait_ = std::min(wait_ * 2, wait_max);
+      retry_after_ ? std::clamp(*retry_after_, retry_after_min, acme_retry_after_max) : wait_;
+  wait_ = std::min(wait_ * 2, order_wait_max);
   retry_after_.reset();
   if (session_.now() + time > end_) {
     return std::unexpected(takes_too_long(std::chrono::duration_cast<std::chrono::seconds>(time)));

@@ -42,7 +42,7 @@ bool finish_key(const AcmeFiles& files) {
 }
 
 // A file that can't be read now (EACCES, EMFILE, EIO) may be whole: the operator decides.
-Result<void, std::string> check_readable(const std::string& file) {
+Result<void, std::string> check_kept_file(const std::string& file) {
   const Result<std::string, int> text = file::read_whole_file(file, file_bytes_max);
   if (text || text.error() == ENOENT) return {};
   return cannot_read(file, text.error());
@@ -90,7 +90,7 @@ Result<void, std::string> prepare_acme_files(const AcmeFiles& files) {
   {
     const base::Fd lock = net::lock_folder_of(files.key);
     for (const std::string& file : {files.certificate, files.key, net::unfinished(files.key)}) {
-      Result<void, std::string> readable = check_readable(file);
+      Result<void, std::string> readable = check_kept_file(file);
       if (!readable) return readable;
     }
     if (fits(files.certificate, files.key) || finish_key(files)) return {};

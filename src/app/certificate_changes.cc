@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool fits(const CertificateFiles& files) {
+bool is_pair(const CertificateFiles& files) {
   const auto fit = net::inspect_key(files.certificate_file, files.key_file);
   return fit && (*fit == net::KeyFit::fits || *fit == net::KeyFit::encrypted);
 }
@@ -40,7 +40,7 @@ CertificateChanges::Stamps CertificateChanges::stamps() const {
   return all;
 }
 
-bool CertificateChanges::all_fit() const { return std::ranges::all_of(files_, fits); }
+bool CertificateChanges::all_fit() const { return std::ranges::all_of(files_, is_pair); }
 
 CertificateChanges::Verdict CertificateChanges::look(std::int64_t now_ms) {
   Stamps now = stamps();

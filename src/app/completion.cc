@@ -10,7 +10,7 @@ namespace h2server::app {
 namespace {
 
 // Returns `text` as one word of a shell: in single quotes, inside which only they are special.
-std::string quoted(std::string_view text) {
+std::string shell_word(std::string_view text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";
@@ -60,7 +60,7 @@ std::string bash_reply(const OptionText& option) {
       return R"(mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null)";
     case ValueKind::choice:
       return fmt::format(R"(mapfile -t COMPREPLY < <(compgen -W {} -- "$word"))",
-                         quoted(fmt::format("{}", fmt::join(option.choices, " "))));
+                         shell_word(fmt::format("{}", fmt::join(option.choices, " "))));
     case ValueKind::none:
     case ValueKind::other:
       break;
@@ -87,7 +87,7 @@ std::string bash_script(const ProgramText& program) {
     return
   fi
 )",
-        command.name, quoted(words_of(command.argument)));
+        command.name, shell_word(words_of(command.argument)));
   }
   // bash splits --port=80 into three words.
   return fmt::format(R"(# bash completion of {0}; load it with: source <({0} completion bash)
@@ -107,7 +107,8 @@ _{0}() {{
 }}
 complete -F _{0} {0}
 )",
-                     program.name, values, arguments, quoted(names), quoted(command_names()));
+                     program.name, values, arguments, shell_word(names),
+                     shell_word(command_names()));
 }
 
 // --- zsh --------------------------------------------------------------------------------------
@@ -133,13 +134,13 @@ std::string zsh_specs(const OptionText& option) {
       option.kind == ValueKind::none
           ? std::string()
           : fmt::format(":{}:{}", escaped(option.value, ":\\"), zsh_action(option));
-  if (option.positional) return fmt::format("    {} \\\n", quoted(":" + value));
+  if (option.positional) return fmt::format("    {} \\\n", shell_word(":" + value));
   std::string specs;
   for (const std::string& name : option.names) {
     const char* const form = value.empty() ? "" : name.starts_with("--") ? "=" : "+";
-    specs += fmt::format("    {} \\\n",
-                         quoted(fmt::format("({}){}{}[{}]{}", fmt::join(option.names, " "), name,
-                                            form, escaped(option.description, "[]\\"), value)));
+    specs += fmt::format(
+        "    {} \\\n", shell_word(fmt::format("({}){}{}[{}]{}", fmt::join(option.names, " "), name,
+                                              form, escaped(option.description, "[]\\"), value)));
   }
   return specs;
 }
@@ -150,7 +151,7 @@ std::string zsh_script(const ProgramText& program) {
   std::string described;
   std::string arguments;
   for (const Command& command : commands()) {
-    described += " " + quoted(fmt::format("{}:{}", command.name, command.description));
+    described += " " + shell_word(fmt::format("{}:{}", command.name, command.description));
     if (command.argument.empty()) continue;
     arguments += fmt::format(
         "  if (( CURRENT == 3 )) && [[ $words[2] == {} ]]; then compadd {}; return; fi\n",

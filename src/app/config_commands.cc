@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "app/doctor_text.h"
 #include "app/options.h"
 #include "app/start_checks.h"
 #include "config/effective.h"
@@ -14,22 +15,14 @@
 
 namespace h2server::app {
 
-namespace {
-
-constexpr int wrong_use = 2;  // exit status
-
-std::string counted(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
-}  // namespace
+namespace {}  // namespace
 
 int run_check(int argc, char** argv) {
   const Result<config::Configuration, Stop> configuration = parse_options(argc, argv);
   if (!configuration) return report(configuration.error());
   config::Problems problems;
   check_start(*configuration, problems);
-  if (!problems.none()) return report({wrong_use, problems.text()});
+  if (!problems.none()) return report({exit_wrong_use, problems.text()});
   return report({0, fmt::format("ok: {}, {}\n", counted(configuration->sites.size(), "site"),
                                 counted(configuration->listeners.size(), "listener"))});
 }
@@ -38,8 +31,9 @@ int run_config(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
   if (what == "--reference" && argc == 2) return report({0, config::reference_markdown()});
   if (what != "--effective") {
-    return report({wrong_use, "say what to print: h2server config --effective, with the options of "
-                              "the server, or h2server config --reference"});
+    return report({exit_wrong_use,
+                   "say what to print: h2server config --effective, with the options of "
+                   "the server, or h2server config --reference"});
   }
   const Result<config::Configuration, Stop> configuration = parse_options(argc - 1, argv + 1);
   if (!configuration) return report(configuration.error());

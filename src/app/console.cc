@@ -25,7 +25,7 @@ constexpr std::size_t target_bytes_max = 200;
 
 // Returns text without what a terminal would obey: its controls, and bytes that are not ASCII,
 // since targets are (RFC 9110, 4.1).
-std::string harmless(std::string_view text) {
+std::string shown_target(std::string_view text) {
   std::string shown(text.substr(0, target_bytes_max));
   for (char& c : shown) {
     if (c < ' ' || c > '~') c = '?';
@@ -47,12 +47,12 @@ std::string clock_time(std::int64_t unix_seconds) {
   return fmt::format("{:02}:{:02}:{:02}", parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-std::string line_of(const Request& request, const Response& response, bool colour) {
+std::string request_line(const Request& request, const Response& response, bool colour) {
   const std::string_view begin = colour ? colour_of(response.status()) : "";
   const std::string_view end = colour ? "\x1b[0m" : "";
   return fmt::format("  {}  {}{}{}  {} {}  {}\n", clock_time(request.received_s()), begin,
                      response.status(), end, request.head().method_name,
-                     harmless(request.head().target), request.connection().client().host);
+                     shown_target(request.head().target), request.connection().client().host);
 }
 
 // In the background, reading or changing the terminal would stop the whole program.
@@ -106,7 +106,7 @@ void Console::note(const Request& request, const Response& response) {
     return;
   }
   ++budget.printed;
-  print(line_of(request, response, options_.colour));
+  print(request_line(request, response, options_.colour));
 }
 
 // A terminal that is stopped (Ctrl-S) holds up this class's thread only.

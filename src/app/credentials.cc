@@ -18,6 +18,7 @@
 
 #include "app/acme_setup.h"
 #include "app/state_directory.h"
+#include "app/stop.h"
 #include "app/trust.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -30,11 +31,9 @@ namespace h2server::app {
 
 namespace {
 
-constexpr int failed = 1;  // exit statuses
-constexpr int wrong_use = 2;
 constexpr int renewal_days = 30;
 
-bool exists(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
+bool is_there(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
 
 // Returns true if the file holds a certificate that expires within that many days.
 bool expires_within(const std::string& certificate_file, int days) {
@@ -45,8 +44,8 @@ bool expires_within(const std::string& certificate_file, int days) {
 // Makes a pair if neither file exists.
 Result<void, std::string> make_missing(const CertificatePair& pair) {
   const std::string& certificate = pair.certificate_file;
-  const bool has_certificate = exists(certificate);
-  const bool has_key = exists(pair.key_file);
+  const bool has_certificate = is_there(certificate);
+  const bool has_key = is_there(pair.key_file);
   if (!has_certificate && !has_key) return net::make_self_signed(certificate, pair.key_file);
   if (!has_certificate) net::finish_self_signed(certificate, pair.key_file);
   return {};
@@ -76,7 +75,7 @@ bool is_usable(const CertificatePair& pair) {
 // Removes a pair of our own that is damaged or expires soon: nobody else has a use for it.
 void remove_useless(const CertificatePair& pair) {
   const base::Fd lock = net::lock_folder_of(pair.key_file);  // another server may be renewing it
-  const bool some = exists(pair.certificate_file) || exists(pair.key_file);
+  const bool some = is_there(pair.certificate_file) || is_there(pair.key_file);
   if (!some || is_usable(pair)) return;
   for (const std::string& file : {pair.certificate_file, pair.key_file}) {
     if (::unlink(file.c_str()) == 0 || errno == ENOENT) continue;
@@ -134,8 +133,8 @@ Result<void, Stop> check_readable(const CertificateFiles& pair) {
        {std::tuple(pair.certificate_file, "certificate", "--cert"),
         std::tuple(pair.key_file, "private key", "--key")}) {
     if (::access(file.c_str(), R_OK) == 0) continue;
-    return std::unexpected(
-        Stop{wrong_use, fmt::format("can't read the {} {} ({}); name it with {}, make both with "
+    return std::unexpected(Stop{
+        exit_wrong_use, fmt::format("can't read the {} {} ({}); name it with {}, make both with "
                                     "--self-signed, or serve without TLS with --h2c",
                                     what, file, std::strerror(errno), option)});
   }
@@ -162,7 +161,7 @@ class Preparation {
   Result<CertificatePair, Stop> pair_of(const config::Site& site) {
     if (site.acme) {
       Result<AcmeFiles, std::string> files = prepare_acme_site(configuration_, site);
-      if (!files) return std::unexpected(Stop{failed, std::move(files.error())});
+      if (!files) return std::unexpected(Stop{exit_failed, std::move(files.error())});
       return CertificatePair{std::move(files->certificate), std::move(files->key)};
     }
     switch (site.certificate) {
@@ -179,7 +178,7 @@ class Preparation {
       case config::CertificateSource::self_signed: {
         const CertificatePair pair{site.certificate_file, site.key_file};
         const Result<void, std::string> made = prepare_self_signed(pair);
-        if (!made) return std::unexpected(Stop{failed, made.error()});
+        if (!made) return std::unexpected(Stop{exit_failed, made.error()});
         return pair;
       }
       case config::CertificateSource::files:
@@ -196,7 +195,7 @@ class Preparation {
     if (known) return *known;
     CertificatePair pair;
     const Result<void, std::string> made = make(pair);
-    if (!made) return std::unexpected(Stop{failed, made.error()});
+    if (!made) return std::unexpected(Stop{exit_failed, made.error()});
     known = pair;
     return pair;
   }

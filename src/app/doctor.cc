@@ -14,7 +14,6 @@
 #include "app/doctor_checks.h"
 #include "app/doctor_text.h"
 #include "app/terminal.h"
-#include "base/utf8.h"
 #include "file/open_beneath.h"
 #include "io/uring.h"
 #include "net/port_trial.h"
@@ -85,20 +84,8 @@ constexpr std::string_view plain = "\x1b[0m";
 constexpr std::size_t mark_columns = 7;
 constexpr std::size_t gap_columns = 2;
 
-// Returns `text` without what controls a terminal: C0, DEL, and C1, which is C2 80 to C2 9F.
-std::string printable(const std::string& text) {
-  std::string clean = base::to_valid_utf8(text);
-  for (std::size_t at = 0; at < clean.size(); ++at) {
-    const auto byte = static_cast<unsigned char>(clean[at]);
-    if (byte < 0x20 || byte == 0x7f) clean[at] = '?';
-    if (byte != 0xc2 || static_cast<unsigned char>(clean[at + 1]) >= 0xa0) continue;
-    clean.replace(at, 2, "?");
-  }
-  return clean;
-}
-
 // The columns of a text in which each character takes one.
-std::size_t columns_of(std::string_view text) {
+std::size_t text_columns(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
@@ -112,7 +99,7 @@ std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
     std::string& line = lines.back();
     if (line.empty()) {
       line = word;
-    } else if (columns_of(line) + 1 + columns_of(word) <= columns) {
+    } else if (text_columns(line) + 1 + text_columns(word) <= columns) {
       line.append(1, ' ').append(word);
     } else {
       lines.emplace_back(word);
@@ -122,7 +109,7 @@ std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
 }
 
 std::string padded(std::string_view text, std::size_t columns) {
-  return std::string(text) + std::string(columns - std::min(columns, columns_of(text)), ' ');
+  return std::string(text) + std::string(columns - std::min(columns, text_columns(text)), ' ');
 }
 
 // Returns the lines of one finding: its mark, its title and its sentence, below it the remedy.
@@ -209,7 +196,7 @@ std::vector<Finding> diagnose(const DoctorInput& input) {
 std::string doctor_screen(const std::vector<Finding>& findings, ScreenStyle style) {
   std::size_t title_columns = 0;
   for (const Finding& finding : findings) {
-    title_columns = std::max(title_columns, columns_of(printable(finding.title)));
+    title_columns = std::max(title_columns, text_columns(printable(finding.title)));
   }
   std::string text = "h2server " H2SERVER_VERSION " doctor\n\n";
   for (const Finding& finding : findings) text += rows(finding, title_columns, style);

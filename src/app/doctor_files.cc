@@ -24,9 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t day_s = 24 * 3600;
 // Certificates of 90 days are usually renewed 30 days before their end.
-constexpr std::int64_t renewal_days = 14;
+constexpr std::int64_t overdue_days = 14;
 constexpr std::size_t names_shown_max = 3;
 constexpr std::uint64_t inodes_good = 1000;
 
@@ -90,7 +89,7 @@ std::string names_text(const std::vector<std::string>& names) {
 
 Finding judge(const net::CertificateFacts& facts, std::int64_t now_s) {
   const char* const title = "certificate";
-  const std::int64_t days = (facts.end_s - now_s) / day_s;
+  const std::int64_t days = (facts.end_s - now_s) / (24 * 3600);
   if (facts.end_s <= now_s) {
     return {Level::problem, title,
             fmt::format("expired on {}; clients refuse it", date_of(facts.end_s)),
@@ -108,7 +107,7 @@ Finding judge(const net::CertificateFacts& facts, std::int64_t now_s) {
   const std::string text =
       fmt::format("{}; valid until {}, {} left", names_text(facts.names), date_of(facts.end_s),
                   counted(static_cast<std::uint64_t>(days), "day"));
-  if (days < renewal_days) return {Level::note, title, text, "renew it before it expires"};
+  if (days < overdue_days) return {Level::note, title, text, "renew it before it expires"};
   if (facts.self_signed) {
     return {Level::note, title, text + "; self-signed, so browsers ask before they go on",
             "for the public, use one of an authority, such as Let's Encrypt"};

@@ -8,11 +8,12 @@
 #include <array>
 #include <cerrno>
 
+#include "app/terminal.h"
+
 namespace h2server::app {
 
 namespace {
 
-constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr std::array other_signals{SIGTSTP, SIGCONT, SIGWINCH};
 
 // The alternate screen without a cursor, where long lines do not wrap; and back.

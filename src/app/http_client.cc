@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "app/curl_fields.h"
 #include "app/received_fields.h"
 
 namespace h2server::app {
@@ -19,21 +20,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-struct FreeFields {
-  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
-};
-using Fields = std::unique_ptr<curl_slist, FreeFields>;
-
 Fields make_fields(const HttpRequest& request) {
   Fields fields;
-  const auto add = [&fields](const char* field) {
-    curl_slist* const longer = curl_slist_append(fields.get(), field);
-    if (longer == nullptr) throw std::bad_alloc();
-    static_cast<void>(fields.release());
-    fields.reset(longer);
-  };
-  for (const std::string& field : request.fields) add(field.c_str());
-  add("Expect:");  // libcurl would wait for "100 Continue" before a large body
+  for (const std::string& field : request.fields) add_field(fields, field.c_str());
+  add_field(fields, "Expect:");  // libcurl would wait for "100 Continue" before a large body
   return fields;
 }
 

@@ -14,7 +14,6 @@
 namespace h2server::app {
 
 using content::s3::AssumedRole;
-using content::s3::Credentials;
 using content::s3::CredentialsRef;
 using std::chrono::seconds;
 
@@ -87,7 +86,7 @@ IdentityCredentials::Clock::time_point IdentityCredentials::keep(AssumedRole rol
     return note_failure(
         "the credentials have expired already; is the clock of this machine right?");
   }
-  credentials_ = std::make_shared<const Credentials>(std::move(role.credentials));
+  credentials_ = std::make_shared<const content::s3::Credentials>(std::move(role.credentials));
   valid_until_ = Clock::now() + left;
   again_ = seconds(0);
   problem_ = "they have expired";

@@ -21,12 +21,10 @@ namespace h2server::app {
 
 namespace {
 
-constexpr int wrong_use = 2;  // exit statuses
-constexpr int failed = 1;
 constexpr std::string_view area = "/files/";
 constexpr std::chrono::hours valid_max{24 * 3660};  // ten years
 
-constexpr const char* help_text =
+constexpr const char* link_help =
     "h2server link [--expires TIME] [--upload] PATH|URL\n"
     "Prints a link that needs no token, until it expires. PATH is a file's at the server, such as\n"
     "/files/a.pdf; one without a slash at its start is below /files.\n\n"
@@ -124,12 +122,12 @@ Result<std::string, std::string> make_link(const LinkOptions& options,
 
 int run_link(int argc, char** argv) {
   const auto options = parse_link_options({argv + 1, argv + argc});
-  if (!options) return report({wrong_use, options.error()});
-  if (options->help) return report({0, help_text});
+  if (!options) return report({exit_wrong_use, options.error()});
+  if (options->help) return report({0, link_help});
   const auto key = open_link_key();
-  if (!key) return report({failed, key.error()});
+  if (!key) return report({exit_failed, key.error()});
   const auto link = make_link(*options, content::LinkSigner(*key), base::unix_seconds());
-  if (!link) return report({wrong_use, link.error()});
+  if (!link) return report({exit_wrong_use, link.error()});
   return report({0, *link + '\n'});
 }
 

@@ -19,12 +19,12 @@ namespace h2server::app {
 
 namespace {
 
-using Key = content::LinkSigner::Key;
+using LinkKey = content::LinkSigner::Key;
 
-constexpr std::size_t file_bytes_max = 4096;
+constexpr std::size_t key_file_bytes_max = 4096;
 
-Key make_key() {
-  Key key{};
+LinkKey make_key() {
+  LinkKey key{};
   for (std::size_t i = 0; i < key.size(); i += sizeof(std::uint64_t)) {
     const std::uint64_t number = base::random_number();
     std::memcpy(&key[i], &number, sizeof(number));
@@ -33,7 +33,7 @@ Key make_key() {
 }
 
 // Returns false unless `text` is the digits of a key and a line end.
-bool read_key(std::string_view text, Key& key) {
+bool read_key(std::string_view text, LinkKey& key) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   if (text.size() != 2 * key.size()) return false;
   for (std::size_t i = 0; i < key.size(); ++i) {
@@ -47,11 +47,11 @@ bool read_key(std::string_view text, Key& key) {
 
 }  // namespace
 
-Result<Key, std::string> open_link_key_in(const std::string& directory) {
+Result<LinkKey, std::string> open_link_key_in(const std::string& directory) {
   const std::string file = directory + "/link.key";
   const base::Fd locked = net::lock_folder_of(file);
-  const Result<std::string, int> text = file::read_whole_file(file, file_bytes_max);
-  Key key{};
+  const Result<std::string, int> text = file::read_whole_file(file, key_file_bytes_max);
+  LinkKey key{};
   if (text) {
     if (read_key(*text, key)) return key;
     return std::unexpected(fmt::format(
@@ -68,7 +68,7 @@ Result<Key, std::string> open_link_key_in(const std::string& directory) {
       fmt::format("can't keep the key of links in {}: {}", file, std::strerror(error)));
 }
 
-Result<Key, std::string> open_link_key() {
+Result<LinkKey, std::string> open_link_key() {
   const Result<std::string, std::string> directory = state_directory();
   if (!directory) return std::unexpected(directory.error());
   return open_link_key_in(*directory);

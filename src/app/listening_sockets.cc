@@ -23,9 +23,9 @@ namespace h2server::app {
 
 namespace {
 
-using Opened = Result<std::vector<net::Listener>, std::string>;
+using OpenListeners = Result<std::vector<net::Listener>, std::string>;
 
-std::string name_of(const ListenerOptions& listener) {
+std::string socket_name(const ListenerOptions& listener) {
   if (!listener.unix_path.empty()) return "unix:" + listener.unix_path;
   const bool ipv6 = listener.host.contains(':');
   return fmt::format("{}{}{}:{}", ipv6 ? "[" : "", listener.host.empty() ? "*" : listener.host,
@@ -51,10 +51,10 @@ bool shares_port(const net::Listener& listener) {
 
 // Opens so many sockets for each address; of a path there is only one. With `beside_own`, also if
 // other sockets of this program that share their port are in the way.
-Opened open_sockets(ListenerOptions listener, unsigned sockets, bool beside_own) {
+OpenListeners open_sockets(ListenerOptions listener, unsigned sockets, bool beside_own) {
   const bool several = sockets > 0 && listener.unix_path.empty();
   if (!several) {
-    Opened one = server::open_listeners(listener, /*reuse_port=*/false);
+    OpenListeners one = server::open_listeners(listener, /*reuse_port=*/false);
     if (one || !beside_own) return one;
   } else {
     const Result<void, std::string> free = server::check_free(listener);
@@ -62,7 +62,7 @@ Opened open_sockets(ListenerOptions listener, unsigned sockets, bool beside_own)
   }
   std::vector<net::Listener> all;
   for (unsigned i = 0; i < std::max(sockets, 1U); ++i) {
-    Opened more = server::open_listeners(listener, /*reuse_port=*/true);
+    OpenListeners more = server::open_listeners(listener, /*reuse_port=*/true);
     if (!more) return more;
     listener.port = more->front().address.port;
     std::ranges::move(*more, std::back_inserter(all));
@@ -134,7 +134,7 @@ ListeningSockets::Group* ListeningSockets::find(const ListenerOptions& listener)
   const auto found = std::ranges::find_if(groups_, [&](const Group& group) {
     if (group.wanted) return false;
     return group.name.empty() ? serves(group.sockets.front().address, listener)
-                              : group.name == name_of(listener);
+                              : group.name == socket_name(listener);
   });
   return found != groups_.end() ? &*found : nullptr;
 }
@@ -163,14 +163,14 @@ Result<ListeningSockets::Group*, std::string> ListeningSockets::open_group(
     const ListenerOptions& listener, unsigned sockets, Groups& opened) {
   const Group* const own = leaving(listener);
   const bool beside_own = own != nullptr && shares_port(own->sockets.front());
-  Opened fresh = open_sockets(listener, sockets, beside_own);
+  OpenListeners fresh = open_sockets(listener, sockets, beside_own);
   if (!fresh && own != nullptr && !beside_own) {
     return std::unexpected(fmt::format("{} (this server itself listens on {} until the new "
                                        "configuration serves: restart it for this change)",
                                        fresh.error(), own->name));
   }
   if (!fresh) return std::unexpected(std::move(fresh.error()));
-  return &opened.emplace_back(Group{.name = name_of(listener),
+  return &opened.emplace_back(Group{.name = socket_name(listener),
                                     .sockets = *std::move(fresh),
                                     .wanted = true,
                                     .opened = true,
@@ -190,7 +190,7 @@ Result<ListeningSockets::Group*, std::string> ListeningSockets::open_next_free(
     tried = next.port = choose_port(listener.host, listener.port);
     made = open_group(next, sockets, opened);
   } while (!made && choose_port(listener.host, listener.port) != tried);
-  if (made) (*made)->name = name_of(listener);
+  if (made) (*made)->name = socket_name(listener);
   return made;
 }
 

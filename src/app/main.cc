@@ -19,8 +19,6 @@ namespace h2server::app {
 
 namespace {
 
-constexpr int wrong_use = 2;  // exit status
-
 // h2server doctor OPTIONS: the options are those of the server to be. Looks at its first site and
 // its first listener.
 int run_doctor(int argc, char** argv) {
@@ -48,12 +46,12 @@ int run_doctor(int argc, char** argv) {
 
 int print_completion(int argc, char** argv) {
   const auto script = completion_script(program_text(), argc == 2 ? argv[1] : "");
-  return report(script ? Stop{0, *script} : Stop{wrong_use, script.error()});
+  return report(script ? Stop{0, *script} : Stop{exit_wrong_use, script.error()});
 }
 
 int print_man_page(int argc) {
   return report(argc == 1 ? Stop{0, man_page(program_text())}
-                          : Stop{wrong_use, "h2server man takes no options"});
+                          : Stop{exit_wrong_use, "h2server man takes no options"});
 }
 
 // The arguments begin with the command's name.

@@ -28,7 +28,6 @@ using config::Site;
 
 namespace {
 
-constexpr int wrong_use = 2;                            // exit status
 constexpr const char* usual_key = "./cert/server.key";  // worth a look even if it is not in use
 
 fs::path full_path(const std::string& path) {
@@ -43,7 +42,7 @@ bool is_within(const fs::path& inner, const fs::path& outer) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-bool exists(const std::string& path) {
+bool path_exists(const std::string& path) {
   std::error_code failure;
   return fs::exists(path, failure);
 }
@@ -61,7 +60,7 @@ class Secrets {
   Secrets(const Configuration& configuration, std::span<const std::string> files) {
     const bool tls = !std::ranges::all_of(configuration.listeners, &config::Listener::cleartext);
     for (const Site& site : configuration.sites) add_site(site, tls);
-    if (exists(usual_key)) add_key(usual_key, tls);
+    if (path_exists(usual_key)) add_key(usual_key, tls);
     for (const std::string& file : configuration.server.ticket_key_files) {
       add({"the ticket key", file, "move it"});
     }
@@ -115,7 +114,7 @@ void Secrets::add_site(const Site& site, bool tls) {
 
 void Secrets::add_state(bool used) {
   const auto state = state_directory_name();
-  if (!state || (!exists(*state) && !used)) return;
+  if (!state || (!path_exists(*state) && !used)) return;
   add({"the private keys in", *state, "", true});
   // They may be links to another place.
   for (const char* const key : {"self-signed/server.key", "ca/server.key", "ca/ca.key"}) {
@@ -294,10 +293,11 @@ bool lies_below(const std::string& file, const std::string& directory) {
 }
 
 Stop overlapping(const std::string& root, const std::string& upload_directory) {
-  return {wrong_use, fmt::format("the root {} and the upload directory {} overlap, so that uploads "
-                                 "would be served as pages of the site; name another with "
-                                 "--upload-dir",
-                                 root, upload_directory)};
+  return {exit_wrong_use,
+          fmt::format("the root {} and the upload directory {} overlap, so that uploads "
+                      "would be served as pages of the site; name another with "
+                      "--upload-dir",
+                      root, upload_directory)};
 }
 
 void check_places(const Configuration& configuration, std::span<const std::string> files,

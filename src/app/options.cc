@@ -28,7 +28,6 @@ constexpr const char* footer =
     "GET /files/NAME and POST /files (multipart/form-data).\n"
     "A configuration file uses the long option names: threads = 4";
 constexpr std::string_view root_key = "root";  // its value may stand without "--root"
-constexpr int wrong_use = 2;                   // exit status
 
 using config::Option;
 
@@ -111,8 +110,8 @@ Result<void, Stop> parse(CLI::App& app, int argc, char** argv) {
   } catch (const CLI::CallForVersion& version) {
     return std::unexpected(Stop{0, std::string(version.what()) + "\n"});
   } catch (const CLI::Error& error) {
-    return std::unexpected(
-        Stop{wrong_use, fmt::format("{}{}; see h2server --help", error.what(), suggestion(app))});
+    return std::unexpected(Stop{
+        exit_wrong_use, fmt::format("{}{}; see h2server --help", error.what(), suggestion(app))});
   }
   for (const std::string& scheme : values_of(app, "scheme")) {
     if (scheme == "help") return std::unexpected(Stop{0, scheme_table()});
@@ -120,7 +119,7 @@ Result<void, Stop> parse(CLI::App& app, int argc, char** argv) {
   return {};
 }
 
-OptionText text_of(const Option& option) {
+OptionText option_text_of(const Option& option) {
   OptionText text;
   if (option.letter != '\0') text.names.push_back(fmt::format("-{}", option.letter));
   text.names.push_back(fmt::format("--{}", option.key));
@@ -138,26 +137,13 @@ OptionText text_of(const Option& option) {
 
 }  // namespace
 
-int report(const Stop& reason) {
-  if (reason.status == 0) {
-    std::fputs(reason.text.c_str(), stdout);
-    return 0;
-  }
-  for (std::string_view rest = reason.text; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    base::log_error("{}", line);
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-  }
-  return reason.status;
-}
-
 ProgramText program_text() {
   ProgramText text{.name = "h2server", .description = purpose, .footer = footer, .options = {}};
   text.options.push_back(
       {.names = {"-h", "--help"}, .description = "Print this help message and exit"});
   for (const Option& option : config::options()) {
     if (!option.on_command_line) continue;
-    OptionText one = text_of(option);
+    OptionText one = option_text_of(option);
     if (option.key == root_key) {
       OptionText positional = one;
       positional.names = {std::string(root_key)};
@@ -185,7 +171,7 @@ Result<config::Configuration, Stop> parse_options(int argc, char** argv, Places 
   if (problems.none() && places == Places::must_fit) {
     check_places(configuration, file.all_files, problems);
   }
-  if (!problems.none()) return std::unexpected(Stop{wrong_use, problems.text()});
+  if (!problems.none()) return std::unexpected(Stop{exit_wrong_use, problems.text()});
   return configuration;
 }
 

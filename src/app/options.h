@@ -5,19 +5,11 @@
 #include <string>
 
 #include "app/program_text.h"
+#include "app/stop.h"
 #include "config/configuration.h"
 #include "h2server/result.h"
 
 namespace h2server::app {
-
-// Why the process ends before it serves.
-struct Stop {
-  int status = 0;    // exit status
-  std::string text;  // for standard output if status is 0, otherwise lines for standard error
-};
-
-// Writes the text, and returns the status.
-int report(const Stop& reason);
 
 // Describes the options, for completion scripts and the manual page.
 ProgramText program_text();

@@ -13,13 +13,13 @@
 #include <optional>
 #include <string_view>
 
+#include "app/terminal.h"
 #include "base/fd.h"
 
 namespace h2server::app {
 
 namespace {
 
-constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr std::size_t passphrase_bytes_max = 1024;  // OpenSSL takes no more
 
 volatile std::sig_atomic_t came = 0;  // one of ending_signals, or 0

@@ -20,9 +20,9 @@ namespace h2server::app {
 
 namespace {
 
-constexpr std::size_t bytes_max = 32;
+constexpr std::size_t pid_bytes_max = 32;
 
-std::unexpected<std::string> unusable(const std::string& path, int error) {
+std::unexpected<std::string> unusable_pid_file(const std::string& path, int error) {
   return std::unexpected(fmt::format("can't use the pid file {}: {}", path, std::strerror(error)));
 }
 
@@ -30,9 +30,9 @@ std::unexpected<std::string> unusable(const std::string& path, int error) {
 
 Result<PidFile::Content, std::string> PidFile::read(const std::string& path) {
   struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return unusable(path, errno);
-  const Result<std::string, int> text = file::read_whole_file(path, bytes_max);
-  if (!text) return unusable(path, text.error());
+  if (::stat(path.c_str(), &status) != 0) return unusable_pid_file(path, errno);
+  const Result<std::string, int> text = file::read_whole_file(path, pid_bytes_max);
+  if (!text) return unusable_pid_file(path, text.error());
   Content content{.inode = status.st_ino};
   const char* const end = text->data() + text->size();
   const auto [rest, failure] = std::from_chars(text->data(), end, content.process);
@@ -59,7 +59,7 @@ Result<void, std::string> PidFile::write(const std::string& path) {
     constexpr mode_t readable = 0644;
     int error = net::write_unfinished(written, fmt::format("{}\n", ::getpid()), readable);
     if (error == 0) error = net::publish_over(written);
-    if (error != 0) return unusable(path, error);
+    if (error != 0) return unusable_pid_file(path, error);
   }
   // The same file may have two paths.
   if (!path_.empty() && !std::filesystem::equivalent(path_, written, ignored)) remove();

@@ -25,10 +25,7 @@ namespace h2server::app {
 
 namespace {
 
-constexpr int wrong_use = 2;  // exit statuses
-constexpr int failed = 1;
-
-constexpr const char* help_text =
+constexpr const char* put_help =
     "h2server put [OPTIONS] FILE... URL\n"
     "Uploads files to an h2server, or to another server that speaks tus 1.0.0 or takes PUT. URL "
     "is\n"
@@ -65,14 +62,6 @@ int finish(int status) {
 
 std::string base_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
-}
-
-// Without what a terminal would take for a command.
-std::string printable(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return text;
 }
 
 PutProgress::Shape shape_for(const PutOptions& options) {
@@ -238,15 +227,15 @@ Result<PutOptions, std::string> parse_put_options(const std::vector<std::string>
 
 int run_put(int argc, char** argv) {
   auto options = parse_put_options({argv + 1, argv + argc});
-  if (!options) return report({wrong_use, options.error()});
-  if (options->help) return report({0, help_text});
+  if (!options) return report({exit_wrong_use, options.error()});
+  if (options->help) return report({0, put_help});
   const auto target = PutTarget::parse(options->url);
-  if (!target) return report({wrong_use, target.error()});
+  if (!target) return report({exit_wrong_use, target.error()});
   const char* const token = std::getenv("H2SERVER_TOKEN");
   if (options->token.empty() && target->token.empty() && token != nullptr) options->token = token;
   if (!options->client.ca_file.empty() && ::access(options->client.ca_file.c_str(), R_OK) != 0) {
-    return report({wrong_use, fmt::format("can't read --cacert {}: {}", options->client.ca_file,
-                                          std::strerror(errno))});
+    return report({exit_wrong_use, fmt::format("can't read --cacert {}: {}",
+                                               options->client.ca_file, std::strerror(errno))});
   }
   take_signals();
   UploadClient client(options->client);
@@ -255,7 +244,7 @@ int run_put(int argc, char** argv) {
     if (ended_by != 0) break;
     all_stored &= put_file(client, *target, *options, file);
   }
-  return finish(all_stored ? 0 : failed);
+  return finish(all_stored ? 0 : exit_failed);
 }
 
 }  // namespace h2server::app

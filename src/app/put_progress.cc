@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds bar_pause{100};
 constexpr std::chrono::seconds line_pause{10};
 constexpr std::chrono::milliseconds measured_for{500};
 
-std::string bytes_text(std::uint64_t bytes) {
+std::string human_size(std::uint64_t bytes) {
   std::string text;
   content::append_size(text, bytes);
   return text;
@@ -54,7 +54,7 @@ std::string progress_line(const PutFigures& figures, std::size_t columns) {
   const unsigned percent = percent_of(figures);
   std::string right = fmt::format(" {:3} %", percent);
   if (figures.bytes_per_s >= 1) {
-    right += fmt::format("  {}/s", bytes_text(static_cast<std::uint64_t>(figures.bytes_per_s)));
+    right += fmt::format("  {}/s", human_size(static_cast<std::uint64_t>(figures.bytes_per_s)));
   }
   if (const std::string rest = rest_of(figures); !rest.empty()) right += "  " + rest;
   const std::string name(shortened(figures.name, std::max<std::size_t>(columns / 3, 8)));
@@ -94,7 +94,7 @@ void PutProgress::update(std::uint64_t sent) {
     if (now - shown_ < line_pause) return;
     shown_ = now;
     const PutFigures figures{name_, sent, size_, bytes_per_s_};
-    fmt::print(stderr, "{}: {} % of {}\n", name_, percent_of(figures), bytes_text(size_));
+    fmt::print(stderr, "{}: {} % of {}\n", name_, percent_of(figures), human_size(size_));
     return;
   }
   if (!first && now - shown_ < bar_pause) return;

@@ -16,7 +16,7 @@ namespace h2server::app {
 
 namespace {
 
-constexpr std::string_view area = "/files";
+constexpr std::string_view uploads_path = "/files";
 constexpr std::string_view resumable = "/uploads";
 
 std::string decoded(std::string_view path) {
@@ -55,18 +55,18 @@ Result<PutTarget, std::string> PutTarget::parse(const std::string& url) {
   std::string path = parts->path;
   while (path.ends_with('/')) path.pop_back();
   const std::string at_root = target.origin + std::string(resumable);
-  if (path.empty() || path == resumable || content::is_at_or_below(path, area)) {
+  if (path.empty() || path == resumable || content::is_at_or_below(path, uploads_path)) {
     target.creators.push_back(at_root);
     if (path != resumable) target.creators.push_back(target.origin + parts->path);
-    if (!content::is_at_or_below(path, area)) path = area;
-    std::string_view below = std::string_view(path).substr(area.size());
+    if (!content::is_at_or_below(path, uploads_path)) path = uploads_path;
+    std::string_view below = std::string_view(path).substr(uploads_path.size());
     if (below.starts_with('/')) below.remove_prefix(1);
     target.name_prefix = decoded(below);
     if (!below.empty()) target.name_prefix += '/';
   } else if (path.ends_with(resumable)) {
     target.creators.push_back(target.origin + parts->path);
     path.resize(path.size() - resumable.size());
-    path += area;
+    path += uploads_path;
   } else {
     target.creators.push_back(target.origin + path + std::string(resumable));
     target.creators.push_back(target.origin + parts->path);

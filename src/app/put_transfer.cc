@@ -20,7 +20,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::chrono::seconds retry_after_max{300};  // a server must not silence it for a day
+constexpr std::chrono::seconds put_retry_after_max{300};  // a server must not silence it for a day
 
 // The first line of what a server says, without what a terminal would take for a command.
 std::string said(const ClientResponse& response) {
@@ -33,7 +33,7 @@ std::string said(const ClientResponse& response) {
   return line;
 }
 
-std::string describe(const ClientResponse& response) {
+std::string describe_response(const ClientResponse& response) {
   const std::string text = said(response);
   const std::string answer =
       fmt::format("the server answers {}{}{}", response.status, text.empty() ? "" : ": ", text);
@@ -166,7 +166,7 @@ PutTransfer::Next PutTransfer::send() {
   if (!response) return failed(Step::ask, response.error());
   if (response->status == 404 || response->status == 410) return Step::ask;
   if (response->status == 409) {
-    conflict_ = describe(*response);
+    conflict_ = describe_response(*response);
     return Step::ask;
   }
   if (!is_success(response->status)) return refused(Step::ask, *response);
@@ -255,10 +255,10 @@ PutTransfer::Next PutTransfer::failed(Step again, const ClientFailure& failure) 
 }
 
 PutTransfer::Next PutTransfer::refused(Step again, const ClientResponse& response) {
-  if (!may_pass(response.status)) return std::unexpected(describe(response));
+  if (!may_pass(response.status)) return std::unexpected(describe_response(response));
   const auto wait = base::parse_decimal(response.field("retry-after")).value_or(0);
-  const auto most = static_cast<std::uint64_t>(retry_after_max.count());
-  return retry(again, describe(response),
+  const auto most = static_cast<std::uint64_t>(put_retry_after_max.count());
+  return retry(again, describe_response(response),
                std::chrono::seconds(static_cast<std::int64_t>(std::min(wait, most))));
 }
 

@@ -21,7 +21,7 @@ bool is_program(const std::string& path) {
          ::access(path.c_str(), X_OK) == 0;
 }
 
-std::string quoted(const std::string& word) {
+std::string shell_quoted(const std::string& word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+@%";
   if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
@@ -98,7 +98,7 @@ Result<int, int> run_program(const std::vector<std::string>& arguments, Output o
 std::string command_line(const std::vector<std::string>& arguments) {
   std::string line;
   for (const std::string& argument : arguments)
-    line += (line.empty() ? "" : " ") + quoted(argument);
+    line += (line.empty() ? "" : " ") + shell_quoted(argument);
   return line;
 }
 

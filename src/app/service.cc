@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "app/start_screen.h"
+#include "app/stop.h"
 #include "app/terminal.h"
 #include "base/assert.h"
 #include "base/clock.h"
@@ -31,8 +32,6 @@ namespace h2server::app {
 
 namespace {
 
-constexpr int wrong_use = 2;  // exit statuses
-constexpr int failed = 1;
 // Beside the drain limit: what was cancelled unwinds, and what does not is left behind.
 constexpr std::chrono::milliseconds stop_margin{5000};
 
@@ -61,7 +60,7 @@ bool can_be_read_again(const std::string& file) {
 }
 
 Stop cant_wait(int error) {
-  return {failed, fmt::format("can't wait for signals: {}", std::strerror(error))};
+  return {exit_failed, fmt::format("can't wait for signals: {}", std::strerror(error))};
 }
 
 }  // namespace
@@ -80,14 +79,14 @@ int Service::run() {
   base::flush_log();
   // Threads that were left behind may still run, so nothing that they use is destroyed.
   if (left_behind_) {
-    std::_Exit(report({failed, "stopped; what had not ended was left behind"}));
+    std::_Exit(report({exit_failed, "stopped; what had not ended was left behind"}));
   }
   return status_;
 }
 
 Result<void, Stop> Service::begin() {
   Result<Inheritance, std::string> inherited = take_inheritance();
-  if (!inherited) return std::unexpected(Stop{wrong_use, inherited.error()});
+  if (!inherited) return std::unexpected(Stop{exit_wrong_use, inherited.error()});
   inherited_ = *std::move(inherited);
   server::raise_descriptor_limit();
   net::keep_tls_record_buffers();
@@ -97,8 +96,8 @@ Result<void, Stop> Service::begin() {
   if (!configuration) return std::unexpected(configuration.error());
   const std::string& error_log = configuration->log.error_log;
   if (const int error = base::log_to_file(error_log); error != 0) {
-    return std::unexpected(Stop{wrong_use, fmt::format("can't open the error log {}: {}", error_log,
-                                                       std::strerror(error))});
+    return std::unexpected(Stop{exit_wrong_use, fmt::format("can't open the error log {}: {}",
+                                                            error_log, std::strerror(error))});
   }
   const Result<void, Stop> adopted = adopt_sockets();
   if (!adopted) return adopted;
@@ -122,12 +121,12 @@ Result<void, Stop> Service::begin() {
 Result<void, Stop> Service::adopt_sockets() {
   std::vector<ListeningSockets::Inherited> all = inherited_.listeners;
   const Result<std::vector<PassedSocket>, std::string> passed = passed_sockets();
-  if (!passed) return std::unexpected(Stop{failed, passed.error()});
+  if (!passed) return std::unexpected(Stop{exit_failed, passed.error()});
   for (const PassedSocket& one : *passed) {
     all.push_back({.name = "", .descriptors = {one.descriptor}, .managed = true});
   }
   const Result<void, std::string> adopted = sockets_.adopt(all);
-  if (!adopted) return std::unexpected(Stop{failed, adopted.error()});
+  if (!adopted) return std::unexpected(Stop{exit_failed, adopted.error()});
   return {};
 }
 
@@ -149,7 +148,7 @@ Result<std::unique_ptr<Generation>, Stop> Service::make_generation(
   if (first && one_process)
     console_ = Console::open({.colour = shows_colour(), .uploads = uploads});
   Result<std::vector<ListenerOptions>, std::string> listeners = sockets_.open(configuration);
-  if (!listeners) return std::unexpected(Stop{failed, listeners.error()});
+  if (!listeners) return std::unexpected(Stop{exit_failed, listeners.error()});
   auto made = std::make_unique<Generation>(
       std::move(configuration), *std::move(credentials), *std::move(listeners),
       Generation::Surroundings{
@@ -237,7 +236,7 @@ void Service::handle(int signal) {
     case SIGCHLD:
       if (current_ == nullptr || !current_->failed()) return;
       base::log_error("connections can't be accepted any more");
-      status_ = failed;
+      status_ = exit_failed;
       break;
     case SIGINT:
     case SIGTERM:

@@ -14,23 +14,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "app/numbers.h"
+#include "app/terminal.h"
 #include "base/clock.h"
 #include "base/log.h"
 
 namespace h2server::app {
 
 namespace {
-
-template <class Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return !text.empty() && error == std::errc() && end == text.data() + text.size();
-}
-
-std::string_view variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value != nullptr ? std::string_view(value) : std::string_view();
-}
 
 // Returns true if it names this process, or if nothing was passed to a certain one.
 bool is_for_this_process(std::string_view process) {

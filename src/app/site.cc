@@ -22,6 +22,7 @@
 
 #include "app/acme_setup.h"
 #include "app/mime_types.h"
+#include "app/stop.h"
 #include "app/upload_site.h"
 #include "base/host_map.h"
 #include "content/static_files.h"
@@ -42,8 +43,6 @@
 namespace h2server::app {
 
 namespace {
-
-constexpr int wrong_use = 2;  // exit statuses
 
 // --- middleware -------------------------------------------------------------------------------
 
@@ -271,8 +270,8 @@ struct Adding {
 
 Stop unusable(std::string_view what, const std::string& directory, int error,
               std::string_view option) {
-  return {wrong_use, fmt::format("can't {} {}: {}; name another with {}", what, directory,
-                                 std::strerror(error), option)};
+  return {exit_wrong_use, fmt::format("can't {} {}: {}; name another with {}", what, directory,
+                                      std::strerror(error), option)};
 }
 
 UploadParts upload_parts(Adding& adding) {
@@ -290,8 +289,8 @@ Result<void, Stop> add_uploads_of(const config::Site& site, const file::Folder* 
 Result<OpenedStore, Stop> open_store(const config::StoreSettings& settings, Stores& stores) {
   Result<std::shared_ptr<Store>, std::string> store = stores.open(settings);
   if (!store) {
-    return std::unexpected(
-        Stop{wrong_use, fmt::format("can't use --store {}: {}", settings.place, store.error())});
+    return std::unexpected(Stop{
+        exit_wrong_use, fmt::format("can't use --store {}: {}", settings.place, store.error())});
   }
   OpenedStore opened{.store = *std::move(store), .copies = {}};
   if (settings.cache_directory.empty()) return opened;
@@ -347,7 +346,7 @@ class ErrorPages {
   Result<void, Stop> add(const config::Site& site) {
     if (site.error_pages.empty()) return {};
     auto pages = read_error_pages(site.error_pages);
-    if (!pages) return std::unexpected(Stop{wrong_use, std::move(pages.error())});
+    if (!pages) return std::unexpected(Stop{exit_wrong_use, std::move(pages.error())});
     const ErrorHandler handler = error_pages(*std::move(pages));
     if (site.hosts.empty()) usual_ = handler;
     for (const std::string& host : site.hosts) by_host_.set(host, handler);
@@ -420,7 +419,7 @@ Result<std::vector<ShownToken>, Stop> add_sites(const SiteParts& parts, Server& 
     if (!added) return std::unexpected(added.error());
     return std::move(adding.tokens);
   } catch (const std::exception& error) {
-    return std::unexpected(Stop{wrong_use, error.what()});
+    return std::unexpected(Stop{exit_wrong_use, error.what()});
   }
 }
 

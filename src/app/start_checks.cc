@@ -82,7 +82,7 @@ void check_site(const Configuration& alone, Problems& problems) {
   if (!wrong_pages.empty()) add(site, {"error-pages"}, wrong_pages, problems);
 }
 
-void check_uploads(const Site& site, Problems& problems) {
+void check_upload_places(const Site& site, Problems& problems) {
   if (!site.upload_token_file.empty()) {
     const auto right = check_upload_tokens(site.upload_token_file);
     if (!right) add(site, {"upload-token"}, right.error(), problems);
@@ -177,7 +177,7 @@ void check_certificates(const Configuration& configuration, Problems& problems) 
 void check_start(const Configuration& configuration, Problems& problems) {
   server::raise_descriptor_limit();  // each root takes some
   check_sites(configuration, problems);
-  for (const Site& site : configuration.sites) check_uploads(site, problems);
+  for (const Site& site : configuration.sites) check_upload_places(site, problems);
   check_certificates(configuration, problems);
 }
 

@@ -45,7 +45,7 @@ void add_urls(const config::Listener& listener, const Address& address,
   }
 }
 
-std::string name_of(const config::Listener& listener) {
+std::string listener_name(const config::Listener& listener) {
   if (!listener.unix_path.empty()) return "unix:" + listener.unix_path;
   return fmt::format("{}:{}", listener.host.empty() ? "*" : listener.host, listener.port);
 }
@@ -65,8 +65,8 @@ void add_rows(const config::Configuration& configuration, std::string& screen) {
     const std::string_view how = one.redirect    ? "leads to https"
                                  : one.cleartext ? "no encryption"
                                                  : "TLS";
-    row("listener",
-        fmt::format("{} ({}{})", name_of(one), how, one.proxy_protocol ? ", PROXY protocol" : ""));
+    row("listener", fmt::format("{} ({}{})", listener_name(one), how,
+                                one.proxy_protocol ? ", PROXY protocol" : ""));
   }
   rest("listener", configuration.listeners.size());
   for (const config::Site& site :

@@ -17,7 +17,7 @@ namespace h2server::app {
 namespace {
 
 // Returns an absolute path, or an empty string. The specification ignores relative ones.
-std::string path_in(const char* variable) {
+std::string directory_in(const char* variable) {
   const char* const value = std::getenv(variable);
   return value != nullptr && value[0] == '/' ? value : "";
 }
@@ -36,12 +36,12 @@ std::string home_of_entry() {
 }  // namespace
 
 std::string home_directory() {
-  std::string home = path_in("HOME");
+  std::string home = directory_in("HOME");
   return home.empty() ? home_of_entry() : home;
 }
 
 Result<std::string, std::string> state_directory_name() {
-  const std::string state = path_in("XDG_STATE_HOME");
+  const std::string state = directory_in("XDG_STATE_HOME");
   if (!state.empty()) return state + "/h2server";
   const std::string home = home_directory();
   if (!home.empty()) return home + "/.local/state/h2server";

@@ -14,7 +14,8 @@ namespace {
 
 using enum observe::OpenMetricsWriter::Type;
 
-void add_cache(observe::OpenMetricsWriter& writer, const content::DiskCounts::Directory& kept) {
+void add_cache_metrics(observe::OpenMetricsWriter& writer,
+                       const content::DiskCounts::Directory& kept) {
   const content::DiskCounts& counts = content::DiskCounts::of_process();
   writer.family("h2server_store_cache_requests", counter, "",
                 "Responses from copies of objects, and objects that had no copy.");
@@ -53,7 +54,7 @@ std::string with_store_metrics(std::string metrics) {
                 "Requests to stores that were sent twice, since the first answer took long.");
   writer.sample({{"won", "true"}}, counts.hedges(true));
   writer.sample({{"won", "false"}}, counts.hedges(false));
-  if (kept) add_cache(writer, *kept);
+  if (kept) add_cache_metrics(writer, *kept);
   metrics.resize(metrics.size() - end.size());
   return metrics + writer.finish();
 }

@@ -55,7 +55,7 @@ Result<Location, std::string> location_of(const config::StoreSettings& settings)
       {.place = settings.place, .endpoint = endpoint, .region = region, .style = settings.style});
 }
 
-std::string identity_of(const Location& location) {
+std::string store_identity(const Location& location) {
   return location.base_url + location.prefix + " " + location.region;
 }
 
@@ -85,7 +85,7 @@ Result<std::shared_ptr<Store>, std::string> Stores::open(const config::StoreSett
   }
   Result<Location, std::string> location = location_of(settings);
   if (!location) return std::unexpected(std::move(location.error()));
-  const std::string key = fmt::format("{} {}", identity_of(*location), settings.hedge.count());
+  const std::string key = fmt::format("{} {}", store_identity(*location), settings.hedge.count());
   const auto known = stores_.find(key);
   if (known != stores_.end()) return std::make_shared<content::CountedStore>(known->second);
   Result<CredentialsOptions, std::string> credentials = find_credentials(location->region);
@@ -108,7 +108,7 @@ Result<content::DiskPlace, int> Stores::open_copies(const config::StoreSettings&
     if (!opened) return std::unexpected(opened.error());
     known = *std::move(opened);
   }
-  return content::DiskPlace{.cache = known, .store = identity_of(*location_of(settings))};
+  return content::DiskPlace{.cache = known, .store = store_identity(*location_of(settings))};
 }
 
 void Stores::stop() noexcept {

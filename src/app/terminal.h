@@ -1,10 +1,24 @@
 // What the terminal of the user shows.
 #pragma once
 
+#include <array>
+#include <csignal>
+#include <string>
+#include <string_view>
+
 namespace h2server::app {
+
+// Returns a variable of the environment; empty if it is not set.
+std::string_view variable(const char* name);
 
 // Returns false if the environment asks for text without colours: NO_COLOR (no-color.org) is not
 // empty, or TERM is missing or "dumb".
 bool shows_colour();
+
+// Returns `text` without what controls a terminal: C0, DEL and C1. Each becomes a question mark.
+std::string printable(std::string_view text);
+
+// What ends a program at a terminal. Who has changed the terminal's state restores it first.
+inline constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 }  // namespace h2server::app

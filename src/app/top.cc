@@ -19,6 +19,7 @@
 
 #include "app/full_screen.h"
 #include "app/http_client.h"
+#include "app/stop.h"
 #include "app/terminal.h"
 #include "app/top_keys.h"
 #include "app/top_screen.h"
@@ -31,14 +32,12 @@ namespace h2server::app {
 
 namespace {
 
-constexpr int wrong_use = 2;  // exit statuses
-constexpr int failed = 1;
 constexpr std::chrono::seconds period{1};
 constexpr std::size_t columns_min = 40;
 constexpr std::size_t status_bytes_max = 16 * 1024 * 1024;
 constexpr std::string_view unix_prefix = "unix:";
 
-constexpr const char* help_text =
+constexpr const char* top_help =
     "h2server top [--admin ADDRESS:PORT|unix:PATH] [--token TOKEN] [--once]\n"
     "Shows live what a server with --admin does.\n\n"
     "  --admin ADDRESS:PORT|unix:PATH  the server's admin listener [127.0.0.1:9000]\n"
@@ -257,10 +256,10 @@ int print_once(const TopStatus& status, bool terminal) {
   const int error = errno;
   // Whoever reads a pipe may have seen enough.
   if (error != EPIPE) base::log_error("standard output: {}", std::strerror(error));
-  return failed;
+  return exit_failed;
 }
 
-Result<void, std::string> check(const TopOptions& options) {
+Result<void, std::string> check_top(const TopOptions& options) {
   if (!is_unix_path(options.admin) && !is_address(options.admin)) {
     return std::unexpected(fmt::format(
         "--admin {}: expected ADDRESS:PORT, such as 127.0.0.1:9000, or unix:PATH", options.admin));
@@ -292,7 +291,7 @@ Result<TopOptions, std::string> parse_top_options(const std::vector<std::string>
     (name == "--admin" ? options.admin : options.token) =
         equals == std::string::npos ? arguments[at] : argument.substr(equals + 1);
   }
-  const Result<void, std::string> checked = check(options);
+  const Result<void, std::string> checked = check_top(options);
   if (!checked) return std::unexpected(checked.error());
   return options;
 }
@@ -301,10 +300,10 @@ int top(int argc, char** argv) {
   const auto options = parse_top_options({argv + 1, argv + argc});
   if (!options) {
     base::log_error("{}", options.error());
-    return wrong_use;
+    return exit_wrong_use;
   }
   if (options->help) {
-    std::fputs(help_text, stdout);
+    std::fputs(top_help, stdout);
     return 0;
   }
   ::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write()
@@ -312,7 +311,7 @@ int top(int argc, char** argv) {
   Result<TopStatus, std::string> first = source.read();
   if (!first) {
     base::log_error("{}", first.error());
-    return failed;
+    return exit_failed;
   }
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
   if (options->once || !terminal) return print_once(*first, terminal);

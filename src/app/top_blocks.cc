@@ -54,7 +54,7 @@ Block titled(std::string_view title, BlockStyle style) {
 
 // Adds a line for each element, at most list_max.
 template <class T, class Put>
-void add_list(Block& block, const std::vector<T>& list, Put put) {
+void add_list_rows(Block& block, const std::vector<T>& list, Put put) {
   if (list.empty()) block.add_text(missing, Tone::quiet);
   const bool all = list.size() <= list_max;
   const std::size_t shown = all ? list.size() : list_max - 1;
@@ -172,7 +172,7 @@ Block workers_block(const TopStatus& status, BlockStyle style) {
   const std::size_t bar_columns = head.room() > 24 ? head.room() - 20 : 4;
   head.put_left("", bar_columns).put_right("streams", 8, Tone::quiet);
   block.add(head.put_right("requests", 12, Tone::quiet));
-  add_list(block, status.workers, [&](Line& line, const TopWorker& worker) {
+  add_list_rows(block, status.workers, [&](Line& line, const TopWorker& worker) {
     line.put_right(number_text(worker.number), 3);
     line.put_right(number_text(worker.connections), 12).put("  ");
     const std::string filled = bar(worker.connections.value_or(0), most, bar_columns);
@@ -189,7 +189,7 @@ Block sites_block(const TopStatus& status, BlockStyle style) {
   Line head = block.line();
   head.put_left("name", name, Tone::quiet).put_right("requests", 12, Tone::quiet);
   block.add(head.put_right("errors", 9, Tone::quiet).put_right("sent", 10, Tone::quiet));
-  add_list(block, status.sites, [name](Line& line, const TopSite& site) {
+  add_list_rows(block, status.sites, [name](Line& line, const TopSite& site) {
     line.put_left(site.name.empty() ? "(any other host)" : harmless(site.name), name);
     line.put_right(number_text(site.requests), 12);
     line.put_right(number_text(site.errors), 9,
@@ -201,7 +201,7 @@ Block sites_block(const TopStatus& status, BlockStyle style) {
 
 Block paths_block(const TopStatus& status, BlockStyle style) {
   Block block = titled("Top paths", style);
-  add_list(block, status.paths, [](Line& line, const TopPath& path) {
+  add_list_rows(block, status.paths, [](Line& line, const TopPath& path) {
     line.put_right(number_text(path.count), 12)
         .put("  ")
         .put_left(harmless(path.path), line.room());

@@ -16,7 +16,7 @@ namespace h2server::app {
 
 namespace {
 
-constexpr std::size_t list_max = 4;  // uploads, certificates
+constexpr std::size_t fact_list_max = 4;  // uploads, certificates
 constexpr std::size_t name_columns = 14;
 
 void add_fact(Block& block, std::string_view name, std::string_view value,
@@ -41,9 +41,10 @@ void add_cache(Block& block, const TopCache& cache) {
   add_fact(block, "snapshots", part_text(cache.snapshot_bytes, cache.snapshot_bytes_max));
 }
 
-void add_uploads(Block& block, const std::vector<TopUpload>& uploads) {
+void add_upload_facts(Block& block, const std::vector<TopUpload>& uploads) {
   add_fact(block, "uploads", number_text(uploads.size()));
-  for (const TopUpload& upload : std::span(uploads).first(std::min(list_max, uploads.size()))) {
+  for (const TopUpload& upload :
+       std::span(uploads).first(std::min(fact_list_max, uploads.size()))) {
     Line line = block.line();
     const std::string moved = part_text(upload.received, upload.size);
     const std::size_t room = line.room() - std::min(line.room(), columns_of(moved) + 4);
@@ -67,7 +68,7 @@ void add_certificates(Block& block, std::vector<TopCertificate> certificates) {
     return std::tuple(certificate.days_left.value_or(INT64_MAX),
                       std::string_view(certificate.names));
   });
-  certificates.resize(std::min(list_max, certificates.size()));
+  certificates.resize(std::min(fact_list_max, certificates.size()));
   for (const TopCertificate& certificate : certificates) {
     Line line = block.line();
     const auto [text, tone] = certificate.days_left ? judged(*certificate.days_left)
@@ -141,7 +142,7 @@ std::string cell_of(const TopConnection& connection, ConnectionOrder order) {
 
 // Adds the cells, as many as there is room for; `text` returns that of a column.
 template <class Text>
-Line row_of(const Block& block, Text text) {
+Line table_row(const Block& block, Text text) {
   std::size_t others = 0;
   for (const auto& column : std::span(connection_columns).subspan(1)) others += column.columns;
   Line line = block.line();
@@ -164,7 +165,7 @@ Block facts_block(const TopStatus& status, BlockStyle style) {
   Block block(style.colour, style.columns);
   block.add_text("Cache, uploads, certificates", Tone::title);
   add_cache(block, status.cache);
-  add_uploads(block, status.uploads);
+  add_upload_facts(block, status.uploads);
   add_certificates(block, status.certificates);
   add_fact(block, "access log",
            fmt::format("{} lines, {} dropped", number_text(status.log_lines),
@@ -192,11 +193,11 @@ Block connections_block(const TopStatus& status, ConnectionOrder order, std::siz
               Tone::quiet);
   }
   block.add(title);
-  block.add(row_of(block, [order](const ConnectionColumn& column) {
+  block.add(table_row(block, [order](const ConnectionColumn& column) {
     return std::pair(std::string(column.name), column.order == order ? Tone::title : Tone::quiet);
   }));
   for (std::size_t i = first; i < end; ++i) {
-    block.add(row_of(block, [&](const ConnectionColumn& column) {
+    block.add(table_row(block, [&](const ConnectionColumn& column) {
       return std::pair(cell_of(*sorted[i], column.order), Tone::plain);
     }));
   }

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "app/json_members.h"
+
 namespace h2server::app {
 
 namespace {
@@ -12,12 +14,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t history_max = 120;  // seconds
-
-// Returns null if there is no such member.
-const Json* member_of(const Json& object, const char* name) {
-  const auto at = object.find(name);
-  return at == object.end() ? nullptr : &*at;
-}
 
 // A number that is not negative; fractions are cut off.
 Number to_number(const Json& value) {
@@ -34,14 +30,9 @@ Number number_of(const Json& object, const char* name) {
   return value == nullptr ? std::nullopt : to_number(*value);
 }
 
-std::string text_of(const Json& object, const char* name) {
-  const Json* const value = member_of(object, name);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
-}
-
 // Calls `read` with each object of a list; what else is in it is left out.
 template <class Read>
-auto list_of(const Json& object, const char* name, Read read) {
+auto objects_of(const Json& object, const char* name, Read read) {
   std::vector<decltype(read(object))> list;
   const Json* const value = member_of(object, name);
   if (value == nullptr || !value->is_array()) return list;
@@ -118,31 +109,31 @@ TopCache read_cache(const Json& json) {
 
 void read_lists(TopStatus& status, const Json& json) {
   status.bounds_us = numbers_of(json, "latency_bounds_us");
-  status.history = list_of(json, "history", read_second);
-  status.sites = list_of(json, "sites", [](const Json& site) {
+  status.history = objects_of(json, "history", read_second);
+  status.sites = objects_of(json, "sites", [](const Json& site) {
     return TopSite{.name = text_of(site, "name"),
                    .requests = number_of(site, "requests"),
                    .errors = number_of(site, "errors"),
                    .response_bytes = number_of(site, "response_bytes")};
   });
-  status.paths = list_of(json, "paths", [](const Json& path) {
+  status.paths = objects_of(json, "paths", [](const Json& path) {
     return TopPath{.path = text_of(path, "path"), .count = number_of(path, "count")};
   });
-  status.workers = list_of(json, "workers", [](const Json& worker) {
+  status.workers = objects_of(json, "workers", [](const Json& worker) {
     return TopWorker{.number = number_of(worker, "number"),
                      .connections = number_of(worker, "connections"),
                      .streams = number_of(worker, "streams"),
                      .requests = number_of(worker, "requests"),
                      .waiting = number_of(worker, "waiting")};
   });
-  status.connection_list = list_of(json, "connections", read_connection);
-  status.uploads = list_of(json, "uploads", [](const Json& upload) {
+  status.connection_list = objects_of(json, "connections", read_connection);
+  status.uploads = objects_of(json, "uploads", [](const Json& upload) {
     return TopUpload{.path = text_of(upload, "site") + text_of(upload, "path"),
                      .received = number_of(upload, "received"),
                      .size = number_of(upload, "size"),
                      .age_s = number_of(upload, "age_s")};
   });
-  status.certificates = list_of(json, "certificates", read_certificate);
+  status.certificates = objects_of(json, "certificates", read_certificate);
 }
 
 }  // namespace

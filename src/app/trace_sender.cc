@@ -18,7 +18,7 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds log_pause{10};
 constexpr std::chrono::seconds retry_after_max{60};  // a collector must not silence it for a day
-constexpr std::size_t answer_bytes_max = 64 * 1024;
+constexpr std::size_t collector_bytes_max = 64 * 1024;
 
 // Those that the OTLP specification lists under "Retryable Response Codes".
 bool is_retryable(int status) {
@@ -110,7 +110,7 @@ void TraceSender::send(std::span<const observe::Span> batch) {
                             .fields = {"Content-Type: application/x-protobuf"},
                             .body = observe::encode_export(batch, options_.resource),
                             .time_max = options_.time_max,
-                            .response_bytes_max = answer_bytes_max};
+                            .response_bytes_max = collector_bytes_max};
   milliseconds backoff = options_.first_retry;
   for (unsigned tries = 1;; ++tries, backoff *= 2) {
     milliseconds wait = backoff;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "app/state_directory.h"
+#include "app/stop.h"
 #include "app/trust_guide.h"
 #include "app/trust_report.h"
 #include "app/trust_stores.h"
@@ -18,9 +19,6 @@
 namespace h2server::app {
 
 namespace {
-
-constexpr int wrong_use = 2;  // exit statuses
-constexpr int failed = 1;
 
 constexpr const char* usage = R"(h2server trust [--print | --remove]
 
@@ -37,7 +35,7 @@ int refuse(const std::string& reason, int status) {
   return status;
 }
 
-void describe(const TrustedFile& ca, const std::string& fingerprint, TrustReport& report) {
+void describe_ca(const TrustedFile& ca, const std::string& fingerprint, TrustReport& report) {
   report.say("{}", ca.name);
   report.say("  certificate  {}", ca.file);
   report.say("  SHA-256      {}", fingerprint);
@@ -45,14 +43,14 @@ void describe(const TrustedFile& ca, const std::string& fingerprint, TrustReport
 
 int install() {
   const Result<std::string, std::string> directory = prepare_authority_directory();
-  if (!directory) return refuse(directory.error(), failed);
+  if (!directory) return refuse(directory.error(), exit_failed);
   const auto authority = net::open_local_authority(*directory);
-  if (!authority) return refuse(authority.error(), failed);
+  if (!authority) return refuse(authority.error(), exit_failed);
   const auto certificate = net::read_authority(authority->ca_file);
-  if (!certificate) return refuse("can't read " + authority->ca_file, failed);
+  if (!certificate) return refuse("can't read " + authority->ca_file, exit_failed);
   const TrustedFile ca{certificate->name, authority->ca_file, certificate->pem};
   TrustReport report;
-  describe(ca, certificate->fingerprint, report);
+  describe_ca(ca, certificate->fingerprint, report);
   if (authority->made_now) report.say("  made now");
   if (::geteuid() == 0 && std::getenv("SUDO_USER") != nullptr) {
     report.say("This is the CA of root, as used by a server that root starts. For your own, run "
@@ -62,7 +60,7 @@ int install() {
   const std::string home = home_directory();
   if (!home.empty()) install_in_browsers(ca, home, report);
   report.say("Other systems and devices: h2server trust --print");
-  return report.failed() ? failed : 0;
+  return report.failed() ? exit_failed : 0;
 }
 
 // Returns the CA's file and name. Without the file, the name is that of one which is made now.
@@ -77,7 +75,7 @@ Result<TrustedFile, std::string> known_authority() {
 
 int print() {
   const Result<TrustedFile, std::string> ca = known_authority();
-  if (!ca) return refuse(ca.error(), failed);
+  if (!ca) return refuse(ca.error(), exit_failed);
   if (ca->pem.empty()) {
     fmt::print("There is no local CA yet. `h2server trust` makes {}.\n\n", ca->file);
   }
@@ -87,14 +85,14 @@ int print() {
 
 int remove() {
   const Result<TrustedFile, std::string> ca = known_authority();
-  if (!ca) return refuse(ca.error(), failed);
+  if (!ca) return refuse(ca.error(), exit_failed);
   TrustReport report;
   report.say("{}", ca->name);
   remove_from_system(*ca, "", report);
   const std::string home = home_directory();
   if (!home.empty()) remove_from_browsers(*ca, home, report);
   if (!ca->pem.empty()) report.say("The CA itself is still in {}", ca->file);
-  return report.failed() ? failed : 0;
+  return report.failed() ? exit_failed : 0;
 }
 
 }  // namespace
@@ -119,7 +117,7 @@ int trust(int argc, char** argv) {
     fmt::print("{}", usage);
     return 0;
   }
-  return refuse("h2server trust takes one of --print, --remove and --help", wrong_use);
+  return refuse("h2server trust takes one of --print, --remove and --help", exit_wrong_use);
 }
 
 }  // namespace h2server::app

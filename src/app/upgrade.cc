@@ -22,6 +22,7 @@
 #include <system_error>
 #include <utility>
 
+#include "app/numbers.h"
 #include "app/options.h"
 #include "app/pid_file.h"
 #include "base/clock.h"
@@ -34,14 +35,6 @@ namespace {
 
 constexpr const char* listeners_variable = "H2SERVER_LISTENERS";
 constexpr const char* ready_variable = "H2SERVER_READY";
-constexpr int wrong_use = 2;  // exit statuses
-constexpr int failed = 1;
-
-template <class Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 bool inherit(int descriptor) {
   const int flags = ::fcntl(descriptor, F_GETFD);
@@ -49,13 +42,13 @@ bool inherit(int descriptor) {
 }
 
 // "5,6m *:8443"
-std::string line_of(const ListeningSockets::Inherited& one) {
+std::string inherited_line(const ListeningSockets::Inherited& one) {
   return fmt::format("{}{} {}\n", fmt::join(one.descriptors, ","), one.managed ? "m" : "",
                      one.name);
 }
 
 // Returns false for what no predecessor writes.
-bool read_line(std::string_view line, ListeningSockets::Inherited& one) {
+bool read_inherited(std::string_view line, ListeningSockets::Inherited& one) {
   const std::size_t space = line.find(' ');
   if (space == std::string_view::npos) return false;
   one.name = line.substr(space + 1);
@@ -145,8 +138,8 @@ bool blocks_upgrade_signal(pid_t process) {
 // The process was signalled. Returns what became of that once its pid file tells.
 Stop wait_for_successor(const std::string& file, const PidFile::Content& before) {
   const auto unknown = [&](std::string_view why) {
-    return Stop{failed, fmt::format("it is unknown whether a successor of {} serves: {}",
-                                    before.process, why)};
+    return Stop{exit_failed, fmt::format("it is unknown whether a successor of {} serves: {}",
+                                         before.process, why)};
   };
   constexpr std::int64_t wait_ms = 70'000;  // longer than the program waits for its successor
   constexpr int pause_ms = 20;
@@ -158,8 +151,8 @@ Stop wait_for_successor(const std::string& file, const PidFile::Content& before)
     if (!now) return unknown(now.error());  // also if the new configuration names another file
     // Written anew by the successor, or by the program that goes on since that failed.
     if (now->inode != before.inode && now->process == before.process) {
-      return {failed, fmt::format("{} goes on: its successor did not start, its log says why",
-                                  before.process)};
+      return {exit_failed, fmt::format("{} goes on: its successor did not start, its log says why",
+                                       before.process)};
     }
     if (now->inode != before.inode) {
       return {0, fmt::format("{} serves in place of {}, which ends with its last request\n",
@@ -195,7 +188,7 @@ Result<Successor, std::string> start_successor(
   spawning.pass(told.get());
   std::string lines;
   for (const ListeningSockets::Inherited& one : all) {
-    lines += line_of(one);
+    lines += inherited_line(one);
     for (const int descriptor : one.descriptors) spawning.pass(descriptor);
   }
   std::vector<std::string> environment = own_environment();
@@ -234,7 +227,7 @@ Result<Inheritance, std::string> take_inheritance() {
   for (std::string_view rest = lines; right && !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    right = read_line(line, taken.listeners.emplace_back());
+    right = read_inherited(line, taken.listeners.emplace_back());
   }
   ::unsetenv(listeners_variable);
   ::unsetenv(ready_variable);
@@ -246,20 +239,21 @@ Result<Inheritance, std::string> take_inheritance() {
 
 int run_upgrade(int argc, char** argv) {
   if (argc != 2) {
-    return report({wrong_use, "h2server upgrade takes the file that --pid-file names"});
+    return report({exit_wrong_use, "h2server upgrade takes the file that --pid-file names"});
   }
   const std::string file = argv[1];
   const Result<PidFile::Content, std::string> before = PidFile::read(file);
-  if (!before) return report({failed, before.error()});
+  if (!before) return report({exit_failed, before.error()});
   const pid_t process = before->process;
   if (::kill(process, 0) == 0 && !blocks_upgrade_signal(process)) {
-    return report({failed, fmt::format("the process {} of {} is no server that can be upgraded: "
-                                       "SIGUSR2 would end it, so it was not sent",
-                                       process, file)});
+    return report(
+        {exit_failed, fmt::format("the process {} of {} is no server that can be upgraded: "
+                                  "SIGUSR2 would end it, so it was not sent",
+                                  process, file)});
   }
   if (::kill(process, SIGUSR2) != 0) {
-    return report({failed, fmt::format("can't signal the process {} of {}: {}", process, file,
-                                       std::strerror(errno))});
+    return report({exit_failed, fmt::format("can't signal the process {} of {}: {}", process, file,
+                                            std::strerror(errno))});
   }
   return report(wait_for_successor(file, *before));
 }

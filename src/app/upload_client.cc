@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "app/curl_fields.h"
 #include "app/received_fields.h"
 
 namespace h2server::app {
@@ -23,24 +24,14 @@ constexpr long connect_s_max = 15;
 // A server may write a large file to its disk before it answers.
 constexpr long idle_s_max = 120;
 
-struct FreeFields {
-  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
-};
-using Fields = std::unique_ptr<curl_slist, FreeFields>;
-
 struct FreeUrl {
   void operator()(CURLU* url) const noexcept { curl_url_cleanup(url); }
 };
 using Url = std::unique_ptr<CURLU, FreeUrl>;
 
-Fields make_fields(const std::vector<std::string>& lines) {
+Fields make_list(const std::vector<std::string>& lines) {
   Fields fields;
-  for (const std::string& line : lines) {
-    curl_slist* const longer = curl_slist_append(fields.get(), line.c_str());
-    if (longer == nullptr) throw std::bad_alloc();
-    static_cast<void>(fields.release());
-    fields.reset(longer);
-  }
+  for (const std::string& line : lines) add_field(fields, line.c_str());
   return fields;
 }
 
@@ -87,7 +78,7 @@ std::size_t take_body(char* data, std::size_t size, std::size_t count, void* use
   return size * count;
 }
 
-std::size_t take_head(char* data, std::size_t size, std::size_t count, void* user) noexcept {
+std::size_t take_head_line(char* data, std::size_t size, std::size_t count, void* user) noexcept {
   take_line({data, size * count}, static_cast<Exchange*>(user)->response.fields);
   return size * count;
 }
@@ -149,7 +140,7 @@ void UploadClient::Handle::prepare(const ClientOptions& options, const Fields& f
   curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, idle_s_max);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &take_body);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, &exchange);
-  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &take_head);
+  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &take_head_line);
   curl_easy_setopt(easy, CURLOPT_HEADERDATA, &exchange);
   curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, &show_progress);
@@ -205,7 +196,7 @@ UploadClient::UploadClient(ClientOptions options)
 UploadClient::~UploadClient() = default;
 
 Result<ClientResponse, ClientFailure> UploadClient::send(const ClientRequest& request) {
-  const Fields fields = make_fields(request.fields);
+  const Fields fields = make_list(request.fields);
   Exchange exchange{.request = request};
   handle_->prepare(options_, fields, exchange);
   const CURLcode done = curl_easy_perform(handle_->easy);
@@ -231,7 +222,7 @@ std::string part_of(const Url& url, CURLUPart part) {
   return copy;
 }
 
-Url parse(const std::string& url) {
+Url parse_url(const std::string& url) {
   Url handle(curl_url());
   if (handle == nullptr) throw std::bad_alloc();
   if (curl_url_set(handle.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) return nullptr;
@@ -247,7 +238,7 @@ bool is_ours(const Url& url) {
 }  // namespace
 
 std::optional<UrlParts> split_url(const std::string& url) {
-  const Url parsed = parse(url);
+  const Url parsed = parse_url(url);
   if (parsed == nullptr || !is_ours(parsed)) return std::nullopt;
   UrlParts parts{
       .origin = part_of(parsed, CURLUPART_SCHEME) + "://" + part_of(parsed, CURLUPART_HOST),
@@ -260,7 +251,7 @@ std::optional<UrlParts> split_url(const std::string& url) {
 }
 
 std::optional<std::string> resolve_url(const std::string& base, const std::string& reference) {
-  const Url parsed = parse(base);
+  const Url parsed = parse_url(base);
   if (parsed == nullptr ||
       curl_url_set(parsed.get(), CURLUPART_URL, reference.c_str(), 0) != CURLUE_OK ||
       !is_ours(parsed)) {

@@ -23,8 +23,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::chrono::seconds log_pause{10};
-constexpr std::size_t answer_bytes_max = 64 * 1024;
+constexpr std::chrono::seconds hook_log_pause{10};
+constexpr std::size_t hook_answer_bytes_max = 64 * 1024;
 
 bool is_url(std::string_view target) {
   return target.starts_with("http://") || target.starts_with("https://");
@@ -37,7 +37,7 @@ std::string json_of(const content::UploadEvent& event) {
 }
 
 // For messages: without the secrets that a URL may have.
-std::string shown(const std::string& target, bool is_url) {
+std::string target_text(const std::string& target, bool is_url) {
   if (!is_url) return target;
   const observe::PublicUrl url = observe::without_user_info(target);
   return fmt::format("{}{}", url.scheme, url.rest.substr(0, url.rest.find('?')));
@@ -71,7 +71,7 @@ Result<void, std::string> UploadHook::start() {
   Result<std::thread, std::string> thread = start_thread([this] { run(); });
   if (!thread) {
     return std::unexpected(
-        fmt::format("upload hook {}: {}", shown(options_.target, is_url_), thread.error()));
+        fmt::format("upload hook {}: {}", target_text(options_.target, is_url_), thread.error()));
   }
   thread_ = *std::move(thread);
   return {};
@@ -142,8 +142,8 @@ void UploadHook::report(const content::UploadEvent& event) {
     backoff *= 2;
   }
   failed_.fetch_add(1, std::memory_order_relaxed);
-  base::log_warning("upload hook {}: {}: {} ({} tr{})", shown(options_.target, is_url_), event.name,
-                    reason, tries, tries == 1 ? "y" : "ies");
+  base::log_warning("upload hook {}: {}: {} ({} tr{})", target_text(options_.target, is_url_),
+                    event.name, reason, tries, tries == 1 ? "y" : "ies");
 }
 
 UploadHook::Outcome UploadHook::try_once(const content::UploadEvent& event, std::string& reason) {
@@ -155,7 +155,7 @@ UploadHook::Outcome UploadHook::post(const content::UploadEvent& event, std::str
                                        .fields = {"Content-Type: application/json"},
                                        .body = json_of(event),
                                        .time_max = options_.time_max,
-                                       .response_bytes_max = answer_bytes_max});
+                                       .response_bytes_max = hook_answer_bytes_max});
   if (response && response->status >= 200 && response->status < 300) return Outcome::done;
   reason = response ? fmt::format("it answers {}", response->status) : response.error();
   return Outcome::retry;
@@ -196,11 +196,11 @@ void UploadHook::count_dropped() {
   {
     const std::lock_guard lock(mutex_);
     const bool first = dropped_logged_ == Clock::time_point::min();
-    if (!first && now - dropped_logged_ < log_pause) return;
+    if (!first && now - dropped_logged_ < hook_log_pause) return;
     dropped_logged_ = now;
   }
   base::log_warning("upload hook {}: not told of an upload, as {} wait already ({} so far)",
-                    shown(options_.target, is_url_), options_.queued_max, dropped);
+                    target_text(options_.target, is_url_), options_.queued_max, dropped);
 }
 
 }  // namespace h2server::app

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "app/stop.h"
 #include "content/local_uploads.h"
 #include "content/overlap.h"
 #include "content/raw_upload.h"
@@ -28,9 +29,6 @@
 namespace h2server::app {
 
 namespace {
-
-constexpr int wrong_use = 2;  // exit statuses
-constexpr int failed = 1;
 
 content::AccessMode mode_of(config::UploadAccess access) {
   switch (access) {
@@ -90,8 +88,8 @@ Result<Opened, Stop> open_directory(const config::Site& site, const file::Folder
   std::filesystem::create_directories(path, failure);
   auto folder = file::Folder::open(path, folder_options(types));
   if (!folder || ::access(path.c_str(), W_OK | X_OK) != 0) {
-    return std::unexpected(
-        Stop{wrong_use, fmt::format("can't write to the upload directory {}: {}; name another with "
+    return std::unexpected(Stop{
+        exit_wrong_use, fmt::format("can't write to the upload directory {}: {}; name another with "
                                     "--upload-dir",
                                     path, std::strerror(folder ? errno : folder.error()))});
   }
@@ -100,8 +98,8 @@ Result<Opened, Stop> open_directory(const config::Site& site, const file::Folder
   }
   auto directory = content::UploadDirectory::open((*folder)->fd());
   if (!directory) {
-    return std::unexpected(Stop{failed, fmt::format("can't open the upload directory {}: {}", path,
-                                                    std::strerror(directory.error()))});
+    return std::unexpected(Stop{exit_failed, fmt::format("can't open the upload directory {}: {}",
+                                                         path, std::strerror(directory.error()))});
   }
   return Opened{*std::move(folder), *std::move(directory)};
 }

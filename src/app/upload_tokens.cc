@@ -11,6 +11,7 @@
 
 #include "app/link_key.h"
 #include "app/state_directory.h"
+#include "app/stop.h"
 #include "base/keyed_hash.h"
 #include "base/log.h"
 #include "base/random.h"
@@ -28,10 +29,8 @@ namespace h2server::app {
 
 namespace {
 
-constexpr int wrong_use = 2;  // exit statuses
-constexpr int failed = 1;
 constexpr std::string_view digest_prefix = "{SHA256}";
-constexpr std::size_t file_bytes_max = 1 << 20;
+constexpr std::size_t token_file_bytes_max = 1 << 20;
 constexpr std::uint32_t failures_max = 10;  // as PasswordFileOptions has it
 
 std::string_view mode_name(content::AccessMode mode) {
@@ -46,7 +45,7 @@ std::string_view mode_name(content::AccessMode mode) {
   return "full";
 }
 
-std::optional<content::AccessMode> mode_of(std::string_view name) {
+std::optional<content::AccessMode> mode_named(std::string_view name) {
   using enum content::AccessMode;
   for (const auto mode : {drop, read, full}) {
     if (mode_name(mode) == name) return mode;
@@ -80,7 +79,7 @@ Result<content::UploadToken, std::string> parse_line(std::string_view line,
     return std::unexpected("not NAME:{SHA256}DIGITS, with 64 hexadecimal digits");
   }
   if (const std::string_view mode = take_part(line); !mode.empty()) {
-    const auto known = mode_of(mode);
+    const auto known = mode_named(mode);
     if (!known) return std::unexpected(fmt::format("unknown mode {}: drop, read or full", mode));
     token.mode = *known;
   }
@@ -114,17 +113,18 @@ std::string line_of(const std::string& token) {
   return fmt::format("first:{}{}\n", digest_prefix, content::hex_digits(net::sha256(token)));
 }
 
-Stop unusable(const std::string& file, int error) {
-  return {failed, fmt::format("can't use the upload tokens in {}: {}", file, std::strerror(error))};
+Stop unusable_tokens(const std::string& file, int error) {
+  return {exit_failed,
+          fmt::format("can't use the upload tokens in {}: {}", file, std::strerror(error))};
 }
 
 // Returns the text of the file. Without one, makes a token, sets `shown` to it, and returns what
 // will be the text.
 Result<std::string, Stop> read_or_make(const std::string& file, const std::string& known,
                                        std::string& shown) {
-  Result<std::string, int> text = file::read_whole_file(file, file_bytes_max);
+  Result<std::string, int> text = file::read_whole_file(file, token_file_bytes_max);
   if (text) return *std::move(text);
-  if (text.error() != ENOENT) return std::unexpected(unusable(file, text.error()));
+  if (text.error() != ENOENT) return std::unexpected(unusable_tokens(file, text.error()));
   shown = known.empty() ? make_upload_token() : known;
   return line_of(shown);
 }
@@ -181,9 +181,9 @@ Result<std::vector<content::UploadToken>, std::string> parse_upload_tokens(
 }
 
 Result<void, std::string> check_upload_tokens(const std::string& file) {
-  const Result<std::string, int> text = file::read_whole_file(file, file_bytes_max);
+  const Result<std::string, int> text = file::read_whole_file(file, token_file_bytes_max);
   if (!text && text.error() == ENOENT) return {};
-  if (!text) return std::unexpected(unusable(file, text.error()).text);
+  if (!text) return std::unexpected(unusable_tokens(file, text.error()).text);
   const auto tokens = parse_upload_tokens(*text, {});
   if (!tokens) return std::unexpected(fmt::format("{}:{}", file, tokens.error()));
   return {};
@@ -205,7 +205,8 @@ Result<UploadTokens, Stop> UploadTokens::open(const UploadTokenOptions& options)
     if (!text) return std::unexpected(text.error());
     auto tokens = parse_upload_tokens(*text, options);
     if (!tokens) {
-      return std::unexpected(Stop{wrong_use, fmt::format("{}:{}", options.file, tokens.error())});
+      return std::unexpected(
+          Stop{exit_wrong_use, fmt::format("{}:{}", options.file, tokens.error())});
     }
     access.tokens = *std::move(tokens);
   }
@@ -213,8 +214,8 @@ Result<UploadTokens, Stop> UploadTokens::open(const UploadTokenOptions& options)
   if (std::ranges::any_of(access.tokens, has_quota)) {
     auto usage = open_usage(!options.file.empty());
     if (!usage) {
-      return std::unexpected(Stop{
-          failed, fmt::format("can't count what is uploaded: {}", std::strerror(usage.error()))});
+      return std::unexpected(Stop{exit_failed, fmt::format("can't count what is uploaded: {}",
+                                                           std::strerror(usage.error()))});
     }
     access.usage = std::make_shared<content::UploadUsage>(*std::move(usage));
   }
@@ -232,7 +233,7 @@ Result<void, std::string> keep_digest(const ShownToken& token) {
       token.file, "# NAME:{SHA256}DIGITS[:drop|read|full[:QUOTA]]\n" + line_of(token.token), 0600);
   if (error == 0) error = net::publish(token.file);
   if (error == 0) return {};
-  return std::unexpected(unusable(token.file, error).text);
+  return std::unexpected(unusable_tokens(token.file, error).text);
 }
 
 std::string url_with_token(std::string_view url, std::string_view token) {

@@ -14,6 +14,9 @@ std::int64_t monotonic_ms() noexcept;
 std::int64_t monotonic_us() noexcept;
 std::int64_t unix_us() noexcept;
 
+// Returns nanoseconds since a fixed point.
+std::int64_t monotonic_ns() noexcept;
+
 // Returns seconds since 1970-01-01 UTC.
 std::int64_t unix_seconds() noexcept;
 

@@ -36,6 +36,15 @@ constexpr Utf8Unit first_utf8_unit(std::string_view text) noexcept {
   return {size, true};
 }
 
+constexpr bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const Utf8Unit unit = first_utf8_unit(text);
+    if (!unit.valid) return false;
+    text.remove_prefix(unit.size);
+  }
+  return true;
+}
+
 // Returns `text` with U+FFFD in place of what is not UTF-8.
 inline std::string to_valid_utf8(std::string_view text) {
   std::string valid;

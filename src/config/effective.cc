@@ -13,7 +13,7 @@ namespace h2server::config {
 namespace {
 
 // A basic string of TOML, in which no variable is replaced.
-std::string quoted(std::string_view text) {
+std::string toml_string(std::string_view text) {
   std::string result = "\"";
   for (const char c : escape_variables(text)) {
     const auto byte = static_cast<unsigned char>(c);
@@ -39,7 +39,7 @@ std::string written(const Option& option, std::string_view value) {
     case ValueType::directory:
       break;
   }
-  return quoted(value);
+  return toml_string(value);
 }
 
 std::string list_of(const Option& option, const std::vector<std::string>& values) {
@@ -78,7 +78,7 @@ std::string effective_toml(const Configuration& configuration) {
   // A port that was not given is left out, so that the next free one may take its place.
   if (!program.port_given) {
     Listener& listener = program.listeners.front();
-    if (!listener.host.empty()) text += fmt::format("host = {}\n", quoted(listener.host));
+    if (!listener.host.empty()) text += fmt::format("host = {}\n", toml_string(listener.host));
     text += fmt::format("h2c = {}\n", listener.cleartext);
   } else {
     for (Listener& listener : program.listeners) {

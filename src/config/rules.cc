@@ -24,8 +24,6 @@ namespace {
 
 constexpr int usual_status = 302;  // a browser does not keep it, so a mistake can be mended
 
-std::unexpected<std::string> wrong(std::string text) { return std::unexpected(std::move(text)); }
-
 // Splits at blanks.
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;

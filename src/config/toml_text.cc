@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t problems_max = 20;
 
-TomlValue value_of(const toml::node& node) {
+TomlValue toml_value(const toml::node& node) {
   using Kind = TomlValue::Kind;
   if (const auto* const text = node.as_string()) return {Kind::text, text->get()};
   if (const auto* const on = node.as_boolean())
@@ -40,10 +40,10 @@ TomlEntry entry_of(std::string_view key, std::uint32_t line, const toml::node& n
   const toml::array* const array = node.as_array();
   entry.is_list = array != nullptr;
   if (array == nullptr) {
-    entry.values.push_back(value_of(node));
+    entry.values.push_back(toml_value(node));
     return entry;
   }
-  for (const toml::node& element : *array) entry.values.push_back(value_of(element));
+  for (const toml::node& element : *array) entry.values.push_back(toml_value(element));
   return entry;
 }
 

@@ -19,8 +19,6 @@ namespace {
 
 constexpr std::uint32_t burst_max = 1'000'000;
 
-std::unexpected<std::string> wrong(std::string text) { return std::unexpected(std::move(text)); }
-
 // Returns the number that the whole text is, or nullopt.
 std::optional<double> decimal_of(std::string_view text) {
   double value = 0;

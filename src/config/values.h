@@ -13,6 +13,11 @@
 
 namespace h2server::config {
 
+// A line about a value, for the operator.
+inline std::unexpected<std::string> wrong(std::string text) {
+  return std::unexpected(std::move(text));
+}
+
 template <class T>
 using Read = Result<T, std::string>;
 

@@ -15,8 +15,8 @@ constexpr std::array<std::string_view, StoreCounts::operations> operation_names 
 constexpr std::array<std::string_view, StoreCounts::outcomes> outcome_names = {
     "success", "absent", "not_modified", "precondition", "unsatisfiable", "denied",
     "busy",    "late",   "stopped",      "failed",       "corrupt"};
-constexpr std::size_t failed = static_cast<std::size_t>(StoreError::Kind::failed) + 1;
-static_assert(failed + 2 == StoreCounts::outcomes);
+constexpr std::size_t failed_outcome = static_cast<std::size_t>(StoreError::Kind::failed) + 1;
+static_assert(failed_outcome + 2 == StoreCounts::outcomes);
 
 // A call, which counts also if it throws.
 class Call {
@@ -28,7 +28,7 @@ class Call {
   Call& operator=(const Call&) = delete;
   ~Call() { counts_.end(operation_, outcome); }
 
-  std::size_t outcome = failed;
+  std::size_t outcome = failed_outcome;
 
  private:
   StoreCounts& counts_;

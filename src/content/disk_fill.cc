@@ -11,14 +11,15 @@
 #include "content/local_objects.h"
 #include "file/calls.h"
 #include "file/content.h"
+#include "file/whole_file.h"
 #include "io/engine.h"
 
 namespace h2server::content {
 
 namespace {
 
-constexpr std::size_t room_bytes = 256 * 1024;  // a call on a thread costs less than its bytes
-static_assert(disk_block_bytes % room_bytes == 0);
+constexpr std::size_t fill_bytes = 256 * 1024;  // a call on a thread costs less than its bytes
+static_assert(disk_block_bytes % fill_bytes == 0);
 
 }  // namespace
 
@@ -29,7 +30,7 @@ DiskFill::DiskFill(std::shared_ptr<DiskCache> cache, std::string name, ObjectInf
       names_(std::move(names)),
       head_({.info = std::move(info)}),
       temporary_(std::make_unique<TemporaryNames>(cache_->directory_.get())),
-      room_(std::make_unique_for_overwrite<char[]>(room_bytes)) {}
+      room_(std::make_unique_for_overwrite<char[]>(fill_bytes)) {}
 
 std::unique_ptr<DiskFill> DiskFill::begin(std::shared_ptr<DiskCache> cache, std::string name,
                                           ObjectInfo info) {
@@ -58,14 +59,14 @@ Result<void, int> DiskFill::create() {
 }
 
 std::string_view DiskFill::take(std::string_view bytes) {
-  const std::size_t count = std::min(bytes.size(), room_bytes - held_);
+  const std::size_t count = std::min(bytes.size(), fill_bytes - held_);
   std::ranges::copy(bytes.substr(0, count), room_.get() + held_);
   held_ += count;
   return bytes.substr(count);
 }
 
 bool DiskFill::is_due() const noexcept {
-  return held_ == room_bytes || written_ + held_ >= head_.info.size;
+  return held_ == fill_bytes || written_ + held_ >= head_.info.size;
 }
 
 DiskFill::State DiskFill::write() {
@@ -81,7 +82,7 @@ DiskFill::State DiskFill::write() {
 // Pieces of the size of the room, but for the last one, so a block ends with one of them.
 Result<void, int> DiskFill::write_room() {
   const std::string_view bytes(room_.get(), held_);
-  Result<void, int> done = write_all(file_.get(), bytes);
+  Result<void, int> done = file::write_all(file_.get(), bytes);
   if (!done) return done;
   digest_.update(bytes);
   written_ += held_;
@@ -101,7 +102,7 @@ Result<void, int> DiskFill::commit() {
   if (!beside) return std::unexpected(beside.error());
   files_.push_back(beside->name);
   if (::fchmod(beside->file.get(), 0600) != 0) return std::unexpected(errno);
-  Result<void, int> done = write_all(beside->file.get(), to_text(head_));
+  Result<void, int> done = file::write_all(beside->file.get(), to_text(head_));
   if (!done) return done;
   // The date of the object, which is a part of the version.
   const timespec modified{.tv_sec = head_.info.modified_s, .tv_nsec = 0};

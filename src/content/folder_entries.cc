@@ -16,8 +16,8 @@ namespace h2server::content {
 namespace {
 
 // Returns what the entry is, or nullopt if it is not to be listed.
-std::optional<struct stat> look_at(int root, const std::string& path, int folder, const char* name,
-                                   bool follow) {
+std::optional<struct stat> look_at_entry(int root, const std::string& path, int folder,
+                                         const char* name, bool follow) {
   struct stat status{};
   if (::fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
   if (!S_ISLNK(status.st_mode)) return status;
@@ -89,7 +89,8 @@ Result<FolderEntries, int> read_folder(int root, const std::string& path, int fo
     const std::string_view name = entry;
     if (name == "." || name == ".." || (name.starts_with('.') && !options.hidden)) return true;
     if (!options.skip.empty() && name.starts_with(options.skip)) return true;
-    const std::optional<struct stat> status = look_at(root, path, folder, entry, options.follow);
+    const std::optional<struct stat> status =
+        look_at_entry(root, path, folder, entry, options.follow);
     if (!status) return true;
     const bool is_folder = S_ISDIR(status->st_mode);
     if (is_folder ? !options.folders : !S_ISREG(status->st_mode)) return true;

@@ -17,6 +17,7 @@
 #include "content/commit_file.h"
 #include "content/directory_entries.h"
 #include "content/object_key.h"
+#include "content/store_refusals.h"
 #include "content/upload_file.h"
 #include "file/open_beneath.h"
 #include "http/file_head.h"
@@ -29,11 +30,7 @@ using Kind = StoreError::Kind;
 
 constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
-std::unexpected<StoreError> refused(Kind kind, std::string_view reason = {}) {
-  return std::unexpected(StoreError{.kind = kind, .reason = std::string(reason)});
-}
-
-Result<base::Fd, int> make_folder(int directory, const std::string& name) {
+Result<base::Fd, int> make_object_folder(int directory, const std::string& name) {
   if (::mkdirat(directory, name.c_str(), 0700) != 0 && errno != EEXIST) {
     return std::unexpected(errno);
   }
@@ -43,22 +40,22 @@ Result<base::Fd, int> make_folder(int directory, const std::string& name) {
 }
 
 // Of an object, or of a folder, which has none.
-struct Entry {
+struct FolderItem {
   std::string name;  // a folder's has a "/" at the end
   std::uint64_t size = 0;
   std::int64_t modified_s = 0;
 };
 
 // Returns nullopt for what is neither.
-std::optional<Entry> entry_of(int directory, const std::string& name) {
+std::optional<FolderItem> entry_of(int directory, const std::string& name) {
   const auto opened = file::open_beneath_now(directory, name, O_PATH);
   struct stat status{};
   if (!opened || ::fstat(opened->get(), &status) != 0) return std::nullopt;
-  if (S_ISDIR(status.st_mode)) return Entry{.name = name + '/'};
+  if (S_ISDIR(status.st_mode)) return FolderItem{.name = name + '/'};
   if (!S_ISREG(status.st_mode)) return std::nullopt;
-  return Entry{.name = name,
-               .size = static_cast<std::uint64_t>(status.st_size),
-               .modified_s = status.st_mtim.tv_sec};
+  return FolderItem{.name = name,
+                    .size = static_cast<std::uint64_t>(status.st_size),
+                    .modified_s = status.st_mtim.tv_sec};
 }
 
 StoreResult<void> check_for_reading(const ObjectInfo& info, const StoreConditions& conditions) {
@@ -130,22 +127,12 @@ StoreError write_failure(int code) {
   return error;
 }
 
-Result<void, int> write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return std::unexpected(errno);  // ENOSPC, EDQUOT, EFBIG, EIO
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return {};
-}
-
 Result<std::unique_ptr<LocalObjects>, int> LocalObjects::open(const std::string& directory) {
   base::Fd folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) return std::unexpected(errno);
-  auto own = make_folder(folder.get(), std::string(own_folder));
+  auto own = make_object_folder(folder.get(), std::string(own_folder));
   if (!own) return std::unexpected(own.error());
-  auto received = make_folder(own->get(), "received");
+  auto received = make_object_folder(own->get(), "received");
   if (!received) return std::unexpected(received.error());
   const Result<void, int> removed = remove_abandoned(received->get());
   if (!removed) return std::unexpected(removed.error());
@@ -180,19 +167,19 @@ StoreResult<ListPage> LocalObjects::list(const ListOptions& options) const {
   const StoreError error = folder ? StoreError() : read_failure(folder.error());
   if (!folder && error.kind == Kind::absent) return page;
   if (!folder) return std::unexpected(error);
-  std::vector<Entry> entries;
+  std::vector<FolderItem> entries;
   const Result<void, int> read = for_each_entry(folder->get(), [&](const char* name) {
     if (!is_local_key(options.prefix + name)) return true;
-    std::optional<Entry> entry = entry_of(folder->get(), name);
+    std::optional<FolderItem> entry = entry_of(folder->get(), name);
     if (entry && entry->name > options.after) entries.push_back(*std::move(entry));
     return true;
   });
   if (!read) return std::unexpected(read_failure(read.error()));
-  std::ranges::sort(entries, {}, &Entry::name);
+  std::ranges::sort(entries, {}, &FolderItem::name);
   const std::size_t count = std::min(entries.size(), std::max<std::size_t>(options.entries_max, 1));
   if (count < entries.size()) page.next = entries[count - 1].name;
   entries.resize(count);
-  for (Entry& entry : entries) {
+  for (FolderItem& entry : entries) {
     if (entry.name.ends_with('/')) {
       page.folders.push_back(entry.name.substr(0, entry.name.size() - 1));
     } else {

@@ -69,6 +69,5 @@ ObjectInfo object_info(const file::FileVersion& version);
 // `code` is an errno value of a call that reads, or of one that writes.
 StoreError read_failure(int code);
 StoreError write_failure(int code);
-Result<void, int> write_all(int file, std::string_view bytes);
 
 }  // namespace h2server::content

@@ -17,7 +17,9 @@
 #include "content/commit_file.h"
 #include "content/directory_entries.h"
 #include "content/object_key.h"
+#include "content/store_refusals.h"
 #include "file/content.h"
+#include "file/whole_file.h"
 
 namespace h2server::content {
 
@@ -26,19 +28,15 @@ namespace {
 using Kind = StoreError::Kind;
 
 constexpr std::string_view ended = "ended_";  // of folders that are being removed
-constexpr std::size_t id_size = 32;
+constexpr std::size_t part_id_size = 32;
 constexpr std::size_t copied_bytes_max = 1024 * 1024;  // at once, if the kernel can't copy
-
-std::unexpected<StoreError> refused(Kind kind, std::string_view reason = {}) {
-  return std::unexpected(StoreError{.kind = kind, .reason = std::string(reason)});
-}
 
 bool is_id(std::string_view text) noexcept {
   constexpr auto is_digit = [](char c) { return base::is_digit(c) || (c >= 'a' && c <= 'f'); };
-  return text.size() == id_size && std::ranges::all_of(text, is_digit);
+  return text.size() == part_id_size && std::ranges::all_of(text, is_digit);
 }
 
-std::string name_of(unsigned number) { return fmt::format("{:05}", number); }
+std::string part_name(unsigned number) { return fmt::format("{:05}", number); }
 
 // Returns 0 for other files.
 unsigned number_of(std::string_view name) noexcept {
@@ -53,7 +51,7 @@ struct Part {
 
 std::optional<Part> open_part(int folder, unsigned number) {
   Part part{.file = base::Fd(
-                ::openat(folder, name_of(number).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC))};
+                ::openat(folder, part_name(number).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC))};
   if (!part.file.valid()) return std::nullopt;
   const auto version = file::version_of(part.file.get());
   if (!version) return std::nullopt;
@@ -79,7 +77,7 @@ Result<void, int> append_file(int from, int to) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return std::unexpected(errno);  // EIO
     const auto size = static_cast<std::size_t>(count);
-    const Result<void, int> written = write_all(to, std::string_view(buffer).substr(0, size));
+    const Result<void, int> written = file::write_all(to, std::string_view(buffer).substr(0, size));
     if (!written) return written;
   }
 }
@@ -147,7 +145,7 @@ StoreResult<PartsId> LocalParts::begin(const std::string& key) const {
   const base::Fd file(::openat(directory_.get(), path.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) return std::unexpected(write_failure(errno));
-  Result<void, int> written = write_all(file.get(), key);
+  Result<void, int> written = file::write_all(file.get(), key);
   if (written) written = sync_file(file.get());
   if (written) written = sync_directory(directory_.get());
   if (!written) return std::unexpected(write_failure(written.error()));
@@ -184,9 +182,9 @@ StoreResult<StoredPart> LocalParts::put(const PartsId& parts, unsigned number,
       ::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid() && errno == ENOENT) return refused(Kind::absent);  // they have just ended
   if (!file.valid()) return std::unexpected(write_failure(errno));
-  Result<void, int> written = write_all(file.get(), bytes);
+  Result<void, int> written = file::write_all(file.get(), bytes);
   if (written) {
-    written = commit_file(file.get(), folder, name, folder, name_of(number), Existing::replace,
+    written = commit_file(file.get(), folder, name, folder, part_name(number), Existing::replace,
                           Durability::file_and_directory);
   }
   if (!written) {

@@ -16,6 +16,7 @@
 #include "content/local_objects.h"
 #include "content/local_parts.h"
 #include "file/calls.h"
+#include "file/whole_file.h"
 #include "h2server/store.h"
 #include "http/ranges.h"
 #include "io/engine.h"
@@ -121,7 +122,7 @@ class LocalStore final : public Store {
                                     PutOptions options) override {
     auto work = [&] {
       return objects_->put(key, options, [&](int file) -> StoreResult<void> {
-        const Result<void, int> written = content::write_all(file, bytes);
+        const Result<void, int> written = file::write_all(file, bytes);
         if (!written) return std::unexpected(content::write_failure(written.error()));
         return {};
       });

@@ -7,7 +7,7 @@
 
 namespace h2server {
 
-using Event = content::MultipartParser::Event;
+using ParserEvent = content::MultipartParser::Event;
 
 struct MultipartReader::State {
   Request& request;
@@ -23,14 +23,14 @@ struct MultipartReader::State {
     return std::unexpected(*failure);
   }
   // Returns the next event, which is neither need_more nor malformed. Not called after a failure.
-  Task<Result<Event>> next_event();
-  Result<Event> take(Event event);
+  Task<Result<ParserEvent>> next_event();
+  Result<ParserEvent> take(ParserEvent event);
 };
 
-Task<Result<Event>> MultipartReader::State::next_event() {
+Task<Result<ParserEvent>> MultipartReader::State::next_event() {
   for (;;) {
-    const Event event = parser->next();
-    if (event != Event::need_more) co_return take(event);
+    const ParserEvent event = parser->next();
+    if (event != ParserEvent::need_more) co_return take(event);
     const Result<std::string_view> piece = co_await request.read();
     if (!piece) co_return fail(piece.error().code, piece.error().what);
     if (piece->empty()) co_return fail(EPROTO, "the body ends before its closing boundary");
@@ -38,23 +38,23 @@ Task<Result<Event>> MultipartReader::State::next_event() {
   }
 }
 
-Result<Event> MultipartReader::State::take(Event event) {
+Result<ParserEvent> MultipartReader::State::take(ParserEvent event) {
   switch (event) {
-    case Event::need_more:
-    case Event::data:
+    case ParserEvent::need_more:
+    case ParserEvent::data:
       break;
-    case Event::part_begin:
+    case ParserEvent::part_begin:
       if (parts == limits.parts_max) return fail(EMSGSIZE, "too many parts");
       ++parts;
       in_part = true;
       break;
-    case Event::part_end:
+    case ParserEvent::part_end:
       in_part = false;
       break;
-    case Event::finished:
+    case ParserEvent::finished:
       finished = true;
       break;
-    case Event::malformed:
+    case ParserEvent::malformed:
       return fail(parser->exceeds_limit() ? EMSGSIZE : EPROTO, parser->problem());
   }
   return event;
@@ -75,8 +75,8 @@ MultipartReader::~MultipartReader() = default;
 
 Task<Result<std::optional<FormPart>>> MultipartReader::next_part() {
   while (!state_->failure && !state_->finished) {
-    const Result<Event> event = co_await state_->next_event();
-    if (event == Event::part_begin) co_return std::optional<FormPart>(state_->parser->part());
+    const Result<ParserEvent> event = co_await state_->next_event();
+    if (event == ParserEvent::part_begin) co_return std::optional<FormPart>(state_->parser->part());
   }
   if (state_->failure) co_return std::unexpected(*state_->failure);
   co_return std::optional<FormPart>();
@@ -85,9 +85,9 @@ Task<Result<std::optional<FormPart>>> MultipartReader::next_part() {
 Task<Result<std::string_view>> MultipartReader::read() {
   if (state_->failure) co_return std::unexpected(*state_->failure);
   if (!state_->in_part) co_return std::string_view();
-  const Result<Event> event = co_await state_->next_event();
+  const Result<ParserEvent> event = co_await state_->next_event();
   if (!event) co_return std::unexpected(event.error());
-  co_return *event == Event::data ? state_->parser->data() : std::string_view();
+  co_return *event == ParserEvent::data ? state_->parser->data() : std::string_view();
 }
 
 Task<Result<std::string>> MultipartReader::read_all(std::size_t bytes_max) {

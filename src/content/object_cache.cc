@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "content/disk_counts.h"
 #include "content/disk_fill.h"
+#include "content/store_refusals.h"
 #include "file/calls.h"
 #include "file/content.h"
 #include "h2server/response.h"
@@ -22,19 +23,15 @@ using Kind = StoreError::Kind;
 using file::Lookup;
 
 // The part of the budget that an object has, as long as it lives.
-class Charge final : public FileExtension {
+class CachedCharge final : public FileExtension {
  public:
-  Charge(CopyBudget& budget, std::size_t bytes) noexcept : budget_(budget), bytes_(bytes) {}
-  ~Charge() override { budget_.give_back(bytes_); }
+  CachedCharge(CopyBudget& budget, std::size_t bytes) noexcept : budget_(budget), bytes_(bytes) {}
+  ~CachedCharge() override { budget_.give_back(bytes_); }
 
  private:
   CopyBudget& budget_;
   const std::size_t bytes_;
 };
-
-std::unexpected<StoreError> failed(std::string reason) {
-  return std::unexpected(StoreError{.kind = Kind::failed, .reason = std::move(reason)});
-}
 
 // A store may give an object other fields and keep its tag.
 bool is_same(const ObjectInfo& info, const File& file) noexcept {
@@ -59,13 +56,14 @@ Task<StoreResult<void>> read_whole(BodySource& body, std::span<char> room) {
     if (!piece && piece.error().code == ECANCELED) {
       co_return std::unexpected(StoreError{.kind = Kind::stopped});
     }
-    if (!piece) co_return failed("a body broke off: " + piece.error().message());
+    if (!piece) co_return refused(Kind::failed, "a body broke off: " + piece.error().message());
     if (piece->empty()) break;
-    if (piece->size() > room.size()) co_return failed("a body is longer than its object");
+    if (piece->size() > room.size())
+      co_return refused(Kind::failed, "a body is longer than its object");
     std::ranges::copy(*piece, room.begin());
     room = room.subspan(piece->size());
   }
-  if (!room.empty()) co_return failed("a body is shorter than its object");
+  if (!room.empty()) co_return refused(Kind::failed, "a body is shorter than its object");
   co_return StoreResult<void>();
 }
 
@@ -279,12 +277,13 @@ Task<Lookup> ObjectCache::keep_large(Question question, OpenedObject answer,
 Task<StoreResult<FileRef>> ObjectCache::take(const std::string& key, OpenedObject& opened) {
   const ObjectInfo& info = opened.info;
   if (opened.count != info.size) {
-    co_return failed("it sent a part of an object in answer to a request for the whole");
+    co_return refused(Kind::failed,
+                      "it sent a part of an object in answer to a request for the whole");
   }
   if (info.size > limits_.object_bytes_max) co_return FileRef();
   const auto size = static_cast<std::size_t>(info.size);
   if (!budget_.take(size)) co_return FileRef();
-  auto charge = std::make_unique<Charge>(budget_, size);
+  auto charge = std::make_unique<CachedCharge>(budget_, size);
   check(info);
   auto bytes = std::make_unique_for_overwrite<char[]>(size);
   StoreResult<void> read = co_await read_whole(*opened.body, {bytes.get(), size});

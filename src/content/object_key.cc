@@ -6,21 +6,8 @@
 
 namespace h2server::content {
 
-namespace {
-
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const base::Utf8Unit unit = base::first_utf8_unit(text);
-    if (!unit.valid) return false;
-    text.remove_prefix(unit.size);
-  }
-  return true;
-}
-
-}  // namespace
-
 bool is_object_key(std::string_view text) noexcept {
-  if (text.size() > key_bytes_max || !is_utf8(text)) return false;
+  if (text.size() > key_bytes_max || !base::is_utf8(text)) return false;
   for (std::size_t at = 0;; ++at) {
     const std::size_t end = std::min(text.find('/', at), text.size());
     const std::string_view segment = text.substr(at, end - at);

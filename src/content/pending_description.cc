@@ -23,11 +23,11 @@ void append_member(std::string& json, std::string_view name, std::string_view va
   json.append(json_string(name)).append(": ").append(value);
 }
 
-void append_number(std::string& json, std::string_view name, std::uint64_t value) {
+void append_number_member(std::string& json, std::string_view name, std::uint64_t value) {
   append_member(json, name, std::to_string(value));
 }
 
-void append_text(std::string& json, std::string_view name, std::string_view value) {
+void append_text_member(std::string& json, std::string_view name, std::string_view value) {
   if (!value.empty()) append_member(json, name, json_string(value));
 }
 
@@ -136,17 +136,17 @@ bool read_member(Reader& reader, std::string_view name, PendingDescription& desc
 
 std::string to_json(const PendingDescription& description) {
   std::string json;
-  append_number(json, "created", static_cast<std::uint64_t>(description.created_s));
-  if (description.length) append_number(json, "length", *description.length);
-  if (description.checked) append_number(json, "checked", *description.checked);
-  append_text(json, "name", description.name);
-  append_text(json, "metadata", description.metadata);
+  append_number_member(json, "created", static_cast<std::uint64_t>(description.created_s));
+  if (description.length) append_number_member(json, "length", *description.length);
+  if (description.checked) append_number_member(json, "checked", *description.checked);
+  append_text_member(json, "name", description.name);
+  append_text_member(json, "metadata", description.metadata);
   for (const auto& [value, name] : concatenations) {
-    if (value == description.concatenation) append_text(json, "concatenation", name);
+    if (value == description.concatenation) append_text_member(json, "concatenation", name);
   }
-  append_text(json, "parts", description.parts);
-  append_text(json, "declared_sha256", description.declared_sha256);
-  append_text(json, "sha256", description.sha256);
+  append_text_member(json, "parts", description.parts);
+  append_text_member(json, "declared_sha256", description.declared_sha256);
+  append_text_member(json, "sha256", description.sha256);
   return json + "\n}\n";
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "content/commit_file.h"
+#include "file/whole_file.h"
 
 namespace h2server::content {
 
@@ -27,7 +28,7 @@ std::string name_of(std::string_view id, std::string_view suffix) {
 }
 
 // Returns true if `file` is what has that name now.
-bool has_name(int file, int directory, const std::string& name) noexcept {
+bool is_named(int file, int directory, const std::string& name) noexcept {
   struct stat own{};
   struct stat named{};
   return ::fstat(file, &own) == 0 &&
@@ -35,22 +36,12 @@ bool has_name(int file, int directory, const std::string& name) noexcept {
          own.st_dev == named.st_dev && own.st_ino == named.st_ino;
 }
 
-Result<void, int> write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return std::unexpected(errno);  // ENOSPC, EDQUOT, EIO
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return {};
-}
-
 Result<void, int> write_unfinished(int directory, const std::string& name, std::string_view text,
                                    Durability durability) {
   constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
   const base::Fd file(::openat(directory, name.c_str(), flags, 0644));
   if (!file.valid()) return std::unexpected(errno);
-  Result<void, int> written = write_all(file.get(), text);
+  Result<void, int> written = file::write_all(file.get(), text);
   if (written && durability != Durability::none) written = sync_file(file.get());
   return written;
 }
@@ -97,7 +88,7 @@ Result<base::Fd, int> make_pending_bytes(int directory, const std::string& id) {
     if (!file.valid()) return std::unexpected(errno);
     if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
       // Otherwise a sweep took it for abandoned before it was locked.
-      if (has_name(file.get(), directory, name)) return file;
+      if (is_named(file.get(), directory, name)) return file;
       continue;
     }
     const int error = errno;
@@ -113,7 +104,7 @@ Result<base::Fd, int> lock_pending_bytes(int directory, const std::string& id) {
   if (!file.valid()) return std::unexpected(errno);
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return std::unexpected(errno);
   // It may have been stored or removed meanwhile.
-  if (!has_name(file.get(), directory, name)) return std::unexpected(ENOENT);
+  if (!is_named(file.get(), directory, name)) return std::unexpected(ENOENT);
   return file;
 }
 

@@ -24,10 +24,6 @@ namespace {
 
 constexpr std::size_t piece_bytes = 256 * 1024;  // of what is read again
 
-std::unexpected<Response> refuse(int status, std::string_view text) {
-  return std::unexpected(refuse_upload(status, text));
-}
-
 Result<void, Response> answer(const Result<void, int>& done, std::string_view name) {
   if (done) return {};
   return std::unexpected(refuse_upload_error(done.error(), name));
@@ -95,10 +91,10 @@ Result<void, Response> PendingUpload::expect(std::uint64_t bytes) {
 Result<void, Response> PendingUpload::check_size(std::uint64_t added) {
   const std::uint64_t most = store_.options_.file_bytes_max;
   if (most != 0 && (offset_ > most || added > most - offset_)) {
-    return refuse(413, fmt::format("a file may have at most {} bytes", most));
+    return refused(413, fmt::format("a file may have at most {} bytes", most));
   }
   exceeded_ = description_.length && added > *description_.length - offset_;
-  if (exceeded_) return refuse(413, "there are more bytes than the upload's length announced");
+  if (exceeded_) return refused(413, "there are more bytes than the upload's length announced");
   return {};
 }
 
@@ -154,11 +150,11 @@ Result<void, Response> PendingUpload::write_description() {
 
 Result<void, Response> PendingUpload::announce_length(std::uint64_t length) {
   if (description_.length == length) return {};
-  if (description_.length) return refuse(400, "another length was announced before");
-  if (length < offset_) return refuse(400, "the upload has more bytes than that length");
+  if (description_.length) return refused(400, "another length was announced before");
+  if (length < offset_) return refused(400, "the upload has more bytes than that length");
   const std::uint64_t most = store_.options_.file_bytes_max;
   if (most != 0 && length > most) {
-    return refuse(413, fmt::format("a file may have at most {} bytes", most));
+    return refused(413, fmt::format("a file may have at most {} bytes", most));
   }
   description_.length = length;
   return write_description();
@@ -230,7 +226,7 @@ Result<void, Response> PendingUpload::check_digest() {
   }
   if (!declared || description_.sha256 == description_.declared_sha256) return {};
   remove();
-  return refuse(400, "the content does not match its digest; the upload was removed");
+  return refused(400, "the content does not match its digest; the upload was removed");
 }
 
 // The description is complete before the rename, after which it alone says what was stored.

@@ -15,15 +15,9 @@ namespace h2server::content {
 
 namespace {
 
-std::unexpected<Response> refuse(int status, std::string_view text) {
-  return std::unexpected(refuse_upload(status, text));
-}
-
-std::unexpected<Response> refuse_missing() { return refuse(404, "there is no such upload"); }
-
 std::unexpected<Response> refuse_error(int error) {
-  if (error == ENOENT) return refuse_missing();
-  if (error == EWOULDBLOCK) return refuse(423, "another request sends this upload");
+  if (error == ENOENT) return refused_missing();
+  if (error == EWOULDBLOCK) return refused(423, "another request sends this upload");
   return std::unexpected(refuse_upload_error(error, "a resumable upload"));
 }
 
@@ -63,13 +57,13 @@ Result<void, Response> PendingUploads::check_name(const std::string& name, bool 
 Result<NameReservation, Response> PendingUploads::reserve(const std::string& name) {
   std::optional<NameReservation> reservation = directory_->names().reserve(name);
   if (reservation) return *std::move(reservation);
-  return refuse(409, fmt::format("{} is being uploaded already", name));
+  return refused(409, fmt::format("{} is being uploaded already", name));
 }
 
 Result<void, Response> PendingUploads::check_new(const NewUpload& upload, bool overwrite) {
-  if (pending_ >= limits_.uploads_max) return refuse(503, "too many uploads are pending");
+  if (pending_ >= limits_.uploads_max) return refused(503, "too many uploads are pending");
   if (upload.length && options_.file_bytes_max != 0 && *upload.length > options_.file_bytes_max) {
-    return refuse(413, fmt::format("a file may have at most {} bytes", options_.file_bytes_max));
+    return refused(413, fmt::format("a file may have at most {} bytes", options_.file_bytes_max));
   }
   UploadClaim claim(directory_->space(), options_);  // given back: it is sent later, if at all
   Result<void, Response> fits = answer_verdict(claim.expect(upload.length.value_or(0), 0));
@@ -110,15 +104,15 @@ Result<std::unique_ptr<PendingUpload>, Response> PendingUploads::create(NewUploa
 
 Result<PendingStatus, Response> PendingUploads::status(std::string_view text) {
   sweep_if_due();
-  if (!is_upload_id(text)) return refuse_missing();
+  if (!is_upload_id(text)) return refused_missing();
   const std::string id(text);
   Result<PendingDescription, int> description = read_pending_info(fd(), id);
   if (!description) return refuse_error(description.error());
   std::optional<FileFacts> bytes = look_at_file(fd(), pending_bytes_name(id));
   PendingStatus status{.description = *std::move(description), .stored = !bytes};
   if (!bytes) bytes = look_at_file(fd(), pending_info_name(id));
-  if (!bytes) return refuse_missing();  // it was removed just now
-  if (expired(bytes->modified_s)) return refuse(410, "the upload has expired");
+  if (!bytes) return refused_missing();  // it was removed just now
+  if (expired(bytes->modified_s)) return refused(410, "the upload has expired");
   status.changed_s = bytes->modified_s;
   status.expires_s = bytes->modified_s + limits_.expire_s;
   status.offset = status.stored ? status.description.length.value_or(0)
@@ -128,15 +122,15 @@ Result<PendingStatus, Response> PendingUploads::status(std::string_view text) {
 
 Result<std::unique_ptr<PendingUpload>, Response> PendingUploads::open(std::string_view text) {
   sweep_if_due();
-  if (!is_upload_id(text)) return refuse_missing();
+  if (!is_upload_id(text)) return refused_missing();
   const std::string id(text);
   Result<base::Fd, int> bytes = lock_pending_bytes(fd(), id);
   if (!bytes) return refuse_error(bytes.error());
   const std::optional<FileFacts> facts = look_at_file(fd(), pending_bytes_name(id));
   Result<PendingDescription, int> description = read_pending_info(fd(), id);
   if (!description) return refuse_error(description.error());
-  if (!facts) return refuse_missing();
-  if (expired(facts->modified_s)) return refuse(410, "the upload has expired");
+  if (!facts) return refused_missing();
+  if (expired(facts->modified_s)) return refused(410, "the upload has expired");
   if (description->length && *description->length < facts->size) return refuse_error(EBADMSG);
   const bool checked = description->checked.has_value();
   auto upload = std::make_unique<PendingUpload>(*this, id, *std::move(bytes),
@@ -160,12 +154,12 @@ Result<std::uint64_t, Response> PendingUploads::check_parts(const std::vector<st
   std::uint64_t sum = 0;
   for (const std::string& id : ids) {
     const Result<PendingStatus, Response> part = status(id);
-    if (!part) return refuse(400, fmt::format("there is no partial upload {}", id));
+    if (!part) return refused(400, fmt::format("there is no partial upload {}", id));
     const bool partial = part->description.concatenation == Concatenation::partial;
     if (!partial || part->stored || part->description.length != part->offset) {
-      return refuse(400, fmt::format("the upload {} is not a whole partial upload", id));
+      return refused(400, fmt::format("the upload {} is not a whole partial upload", id));
     }
-    if (part->offset > UINT64_MAX - sum) return refuse(413, "the file is too large");
+    if (part->offset > UINT64_MAX - sum) return refused(413, "the file is too large");
     sum += part->offset;
   }
   return sum;
@@ -181,11 +175,11 @@ Result<StoredFile, Response> PendingUploads::join(PendingUpload& target,
     const Result<base::Fd, int> part = lock_pending_bytes(fd(), id);
     if (!part) return refuse_error(part.error());
     const std::optional<FileFacts> facts = look_at_file(fd(), pending_bytes_name(id));
-    if (!facts) return refuse_missing();
+    if (!facts) return refused_missing();
     done = target.append_file(part->get(), facts->size);
     if (!done) return std::unexpected(std::move(done.error()));
   }
-  if (!target.whole()) return refuse(400, "a partial upload has changed");
+  if (!target.whole()) return refused(400, "a partial upload has changed");
   return target.store(std::nullopt, overwrite);
 }
 

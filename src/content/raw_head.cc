@@ -13,14 +13,10 @@ namespace h2server::content {
 
 namespace {
 
-std::unexpected<Response> refuse(int status, std::string_view text) {
-  return std::unexpected(refuse_upload(status, text));
-}
-
 // Refuses bodies that are not the whole content of a file as it is stored.
 Result<void, Response> check_representation(const Request& request) {
   // A server that does not know the field would store the part as the whole (RFC 9110, 14.5).
-  if (request.field("content-range")) return refuse(400, "parts of a file can't be stored");
+  if (request.field("content-range")) return refused(400, "parts of a file can't be stored");
   const std::string coding = http::joined_field(request.head().fields, "content-encoding")
                                  .value_or(std::string("identity"));
   if (http::equals_ignoring_case(coding, "identity")) return {};

@@ -16,21 +16,13 @@ namespace h2server::content {
 
 namespace {
 
-std::unexpected<Response> refuse(int status, std::string_view text) {
-  return std::unexpected(refuse_upload(status, text));
-}
-
-std::unexpected<Response> refuse_for(int error, std::string_view name) {
-  return std::unexpected(refuse_upload_error(error, name));
-}
-
 // What has the path of an upload.
 struct Target : UploadTarget {
   bool is_directory = false;
 };
 
 // The error is an errno value.
-Result<Target, int> look_at(int directory, const std::string& path) {
+Result<Target, int> look_at_target(int directory, const std::string& path) {
   Target target;
   const Result<UploadParent, int> parent = open_upload_parent(directory, path, false);
   if (!parent && parent.error() == ENOENT) return target;
@@ -67,7 +59,7 @@ Result<void, Response> RawReceiver::begin() {
   if (!done) return done;
   reservation_ = place_.directory->names().reserve(head_.path);
   if (!reservation_) {
-    return refuse(409, fmt::format("{} is being uploaded already", head_.path));
+    return refused(409, fmt::format("{} is being uploaded already", head_.path));
   }
   Result<Existing, Response> target = check_target();
   if (!target) return std::unexpected(std::move(target.error()));
@@ -79,27 +71,27 @@ Result<void, Response> RawReceiver::begin() {
                             .durability = options_.durability,
                             .size = head_.body_bytes};
   Result<UploadFile, int> file = UploadFile::open(*names_, head_.path, plan);
-  if (!file) return refuse_for(file.error(), head_.path);
+  if (!file) return refused_for(file.error(), head_.path);
   file_.emplace(*std::move(file));
   return {};
 }
 
 Result<void, Response> RawReceiver::check_size(std::uint64_t bytes) const {
   if (options_.file_bytes_max == 0 || bytes <= options_.file_bytes_max) return {};
-  return refuse(413, fmt::format("{} is larger than a file may be: {} bytes", head_.path,
-                                 options_.file_bytes_max));
+  return refused(413, fmt::format("{} is larger than a file may be: {} bytes", head_.path,
+                                  options_.file_bytes_max));
 }
 
 // Returns what may happen to an existing file.
 Result<Existing, Response> RawReceiver::check_target() const {
-  const Result<Target, int> target = look_at(place_.directory->fd(), head_.path);
-  if (!target) return refuse_for(target.error(), head_.path);
-  if (target->is_directory) return refuse_for(EISDIR, head_.path);
+  const Result<Target, int> target = look_at_target(place_.directory->fd(), head_.path);
+  if (!target) return refused_for(target.error(), head_.path);
+  if (target->is_directory) return refused_for(EISDIR, head_.path);
   const RawPreconditions& stated = head_.preconditions;
   if (!holds(stated, *target)) return std::unexpected(refuse_state(head_.path));
   if (!target->exists && stated.if_none_match) return Existing::refuse;
   if (options_.overwrite || stated.if_match) return Existing::replace;
-  if (target->exists) return refuse_for(EEXIST, head_.path);
+  if (target->exists) return refused_for(EEXIST, head_.path);
   return Existing::refuse;
 }
 
@@ -117,12 +109,12 @@ Result<void, Response> RawReceiver::write(std::string_view bytes) {
   // A file of one batch is written at once.
   if (bytes.size() != head_.body_bytes) {
     const Result<std::uint64_t, int> allocated = file_->allocate(claim_->ahead());
-    if (!allocated) return refuse_for(allocated.error(), head_.path);
+    if (!allocated) return refused_for(allocated.error(), head_.path);
     claim_->allocated(*allocated);
   }
   digests_.update(bytes);
   const Result<void, int> written = file_->write(bytes);
-  if (!written) return refuse_for(written.error(), head_.path);
+  if (!written) return refused_for(written.error(), head_.path);
   claim_->wrote(bytes.size());
   return {};
 }
@@ -142,7 +134,7 @@ Stored RawReceiver::commit() {
 
 Stored RawReceiver::rename() {
   const Result<void, int> closed = file_->close();
-  if (!closed) return refuse_for(closed.error(), head_.path);
+  if (!closed) return refused_for(closed.error(), head_.path);
   const bool same = !head_.digests.sha256 || file_->sha256() == hex_digits(*head_.digests.sha256);
   if (!same || !digests_.matches()) return std::unexpected(refuse_digest());
   // Again, since others may have changed the file meanwhile.
@@ -151,14 +143,14 @@ Stored RawReceiver::rename() {
   const Result<void, int> committed = file_->commit(*existing);
   if (!committed) {
     const bool conditional = committed.error() == EEXIST && head_.preconditions.if_none_match;
-    if (conditional) return refuse(412, fmt::format("{} exists already", head_.path));
-    return refuse_for(committed.error(), head_.path);
+    if (conditional) return refused(412, fmt::format("{} exists already", head_.path));
+    return refused_for(committed.error(), head_.path);
   }
   if (options_.durability == Durability::file_and_directory) {
     const Result<void, int> synced = sync_folders(place_.directory->fd(), std::span(&*file_, 1));
     if (!synced) {
       file_->revoke();
-      return refuse_for(synced.error(), head_.path);
+      return refused_for(synced.error(), head_.path);
     }
   }
   StoredFile stored = file_->stored();

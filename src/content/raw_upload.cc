@@ -29,7 +29,7 @@ Response stored_response(const StoredFile& file) {
 
 // `Place` is where store_body() stores.
 template <class Place>
-Task<Response> put(Place place, std::string base, UploadOptions options, Request& request) {
+Task<Response> put_file(Place place, std::string base, UploadOptions options, Request& request) {
   if (http::is_cross_site(request.head())) co_return http::error_response(403);
   const std::string_view claimed = request.param("path");
   std::optional<std::string> path = safe_upload_path(claimed, options.folders);
@@ -67,19 +67,19 @@ Task<Stored> store_body(Request& request, StoreUploadsRef uploads, std::string p
   co_return stored;
 }
 
-// put() takes its arguments by value. A coroutine lambda would refer to its captures, which the
-// handler owns.
+// put_file() takes its arguments by value. A coroutine lambda would refer to its captures, which
+// the handler owns.
 Handler raw_upload(std::shared_ptr<UploadDirectory> directory, std::string base,
                    UploadOptions options) {
   return Handler(
       [directory = std::move(directory), base = std::move(base), options](Request& request) {
-        return put(UploadPlace{.directory = directory, .path = {}}, base, options, request);
+        return put_file(UploadPlace{.directory = directory, .path = {}}, base, options, request);
       });
 }
 
 Handler raw_upload(StoreUploadsRef uploads, std::string base, UploadOptions options) {
   return Handler([uploads = std::move(uploads), base = std::move(base), options](Request& request) {
-    return put(uploads, base, options, request);
+    return put_file(uploads, base, options, request);
   });
 }
 

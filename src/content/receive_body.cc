@@ -24,8 +24,6 @@ bool asks_before(const Request& request) {
 
 Response stopping() { return refuse_upload(503, "the server stops"); }
 
-std::int64_t now_ms(const io::Engine* engine) { return engine != nullptr ? engine->now_ms() : 0; }
-
 // Calls a receiver on threads that may block. What an engine that is stopping does not call any
 // more is discarded on this one.
 class WaitingReceiver final : public BodyReceiver {
@@ -101,12 +99,12 @@ Task<Result<void, Response>> receive(io::Engine* engine, Request& request, BodyR
       gathered.take(piece);
       // The last bytes of a complete body are left to finish(). A program without an engine waits
       // for the disk anyway.
-      const bool due = engine == nullptr || gathered.due(now_ms(engine));
+      const bool due = engine == nullptr || gathered.due(io::now_ms(engine));
       if (!due || gathered.total() == body_bytes) continue;
       co_await group.join();
       if (!writing.taken || writing.failure) co_return {};
       if (gathered.streams()) {
-        writing.batch = gathered.detach(now_ms(engine));
+        writing.batch = gathered.detach(io::now_ms(engine));
         Task<void> task = write(receiver, writing);
         task.inherit_stop(stop);
         group.start(std::move(task));
@@ -114,7 +112,7 @@ Task<Result<void, Response>> receive(io::Engine* engine, Request& request, BodyR
       }
       Result<void, Response> taken = co_await receiver.take(gathered.bytes());
       if (!taken) co_return std::unexpected(std::move(taken.error()));
-      gathered.clear(now_ms(engine));
+      gathered.clear(io::now_ms(engine));
     }
   }
 }
@@ -134,7 +132,8 @@ Result<void, Response> UploadPlace::open() {
 
 Task<Stored> receive_body(Request& request, BodyReceiver& receiver) {
   io::Engine* const engine = io::Engine::current();
-  GatherBuffer gathered(request.head().content_length, receiver.names_in_body(), now_ms(engine));
+  GatherBuffer gathered(request.head().content_length, receiver.names_in_body(),
+                        io::now_ms(engine));
   TaskGroup group;
   Writing writing;
   Result<void, Response> received = {};

@@ -91,7 +91,7 @@ void announce(Response& response, const ResumableService& service, std::string_v
 }
 
 // Of an upload that is stored.
-Response stored_response(const ResumableService& service, const StoredFile& file) {
+Response resumable_response(const ResumableService& service, const StoredFile& file) {
   Response response = created_response({file});
   response.replace("Location", service.file_url_of(file.name));
   response.remove("Repr-Digest");
@@ -119,7 +119,7 @@ Task<Response> end_request(ResumableServiceRef service, Request& request, Resuma
   if (!announced && announced.error().status() == 400) co_return inconsistent_length();
   if (!announced) co_return std::move(announced.error());
   Result<StoredFile, Response> stored = co_await store_upload(service, request, upload);
-  if (stored) co_return stored_response(*service, *stored);
+  if (stored) co_return resumable_response(*service, *stored);
   Response refusal = std::move(stored.error());
   add_state(refusal, true, upload.offset());
   co_return refusal;

@@ -11,8 +11,6 @@ namespace h2server::content {
 
 namespace {
 
-std::int64_t now_ms(const io::Engine* engine) { return engine != nullptr ? engine->now_ms() : 0; }
-
 struct Body {
   ResumableUpload& upload;
   ExpectedDigest* expected;
@@ -32,11 +30,11 @@ Task<Result<void, Response>> receive_pieces(Request& request, Body& body) {
     std::string_view piece = *read;
     while (!piece.empty()) {
       body.gathered.take(piece);
-      const bool due = engine == nullptr || body.gathered.due(now_ms(engine));
+      const bool due = engine == nullptr || body.gathered.due(io::now_ms(engine));
       if (!due || body.gathered.total() == announced) continue;
       Result<void, Response> written =
           co_await body.upload.append(body.gathered.bytes(), body.expected);
-      body.gathered.clear(now_ms(engine));
+      body.gathered.clear(io::now_ms(engine));
       if (!written) co_return written;
     }
   }
@@ -53,7 +51,7 @@ Task<Result<BodyEnd, Response>> receive_upload_body(Request& request, ResumableU
   if (!begun) co_return std::unexpected(std::move(begun.error()));
   Body body{.upload = upload,
             .expected = expected ? &*expected : nullptr,
-            .gathered = GatherBuffer(announced, false, now_ms(io::Engine::current()))};
+            .gathered = GatherBuffer(announced, false, io::now_ms(io::Engine::current()))};
   Result<void, Response> stored = co_await receive_pieces(request, body);
   const std::string_view rest = stored ? body.gathered.bytes() : std::string_view();
   const bool whole = stored && body.whole;

@@ -22,14 +22,8 @@ namespace {
 
 using Kind = StoreError::Kind;
 
-std::unexpected<Response> refused(int status, std::string_view text) {
-  return std::unexpected(refuse_upload(status, text));
-}
-
-std::unexpected<Response> refuse_missing() { return refused(404, "there is no such upload"); }
-
 std::unexpected<Response> refuse_read(const StoreError& error) {
-  if (error.kind == Kind::absent) return refuse_missing();
+  if (error.kind == Kind::absent) return refused_missing();
   return std::unexpected(refuse_store_error(error));
 }
 
@@ -136,11 +130,11 @@ Task<Response> ResumableInStore::refuse_unfound(std::string id) {
   const StoreResult<ListedUpload> listed = co_await list_upload(*place_->store, std::move(id));
   if (!listed) co_return refuse_store_error(listed.error());
   if (listed->state || listed->tails) co_return refuse_store_error(StoreError{.kind = Kind::busy});
-  co_return refuse_missing().error();
+  co_return refused_missing().error();
 }
 
 Task<Result<ResumableInStore::Known, Response>> ResumableInStore::look(std::string id) {
-  if (!is_upload_id(id)) co_return refuse_missing();
+  if (!is_upload_id(id)) co_return refused_missing();
   StoreResult<FoundState> found = co_await read_upload_state(*place_->store, id);
   if (!found && found.error().kind == Kind::absent) {
     Response response = co_await refuse_unfound(std::move(id));

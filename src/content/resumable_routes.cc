@@ -21,12 +21,14 @@ using Answer = Task<Response> (*)(ResumableServiceRef, Request&);
 
 Task<Response> forbid() { co_return http::error_response(403); }
 
-Task<Response> refuse(int status, std::string_view text) { co_return refuse_upload(status, text); }
+Task<Response> refuse_task(int status, std::string_view text) {
+  co_return refuse_upload(status, text);
+}
 
 Task<Response> post(ResumableServiceRef service, Request& request) {
   if (speaks_tus(request)) return tus_post(std::move(service), request);
   if (speaks_resumable(request)) return resumable_create(std::move(service), request, {});
-  return refuse(400, "an upload begins with Tus-Resumable or Upload-Complete");
+  return refuse_task(400, "an upload begins with Tus-Resumable or Upload-Complete");
 }
 
 Task<Response> head(ResumableServiceRef service, Request& request) {
@@ -56,7 +58,7 @@ Task<Response> post_to_upload(ResumableServiceRef service, Request& request) {
   const std::string_view method = request.field("x-http-method-override").value_or("");
   if (method == "PATCH") return patch(std::move(service), request);
   if (method == "DELETE") return remove(std::move(service), request);
-  return refuse(405, "an upload is continued with PATCH");
+  return refuse_task(405, "an upload is continued with PATCH");
 }
 
 // A plain function makes the task, so that the handler has no captures that a coroutine refers to.

@@ -35,7 +35,7 @@ std::string_view without_last_slashes(std::string_view path) {
 }
 
 // Returns the folder of a path that doesn't end with a slash; empty for that of the root.
-std::string_view folder_of(std::string_view path) {
+std::string_view signed_folder(std::string_view path) {
   return without_last_slashes(path.substr(0, path == "/" ? 0 : path.rfind('/') + 1));
 }
 
@@ -75,7 +75,7 @@ LinkVerdict LinkSigner::check(std::string_view path, std::string_view query, Lin
   bool good = equal_in_constant_time(*given, signature(path, use, *expires_s));
   if (use == LinkUse::upload) {
     for (std::size_t tries = 0; tries < folders_max && !good; ++tries) {
-      path = folder_of(path);
+      path = signed_folder(path);
       if (path.empty()) break;
       good = equal_in_constant_time(*given, signature(path, use, *expires_s));
     }

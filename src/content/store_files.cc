@@ -130,7 +130,7 @@ bool is_chosen(const http::RangeChoice& choice, const OpenedObject& opened) noex
          choice.range.count == opened.count;
 }
 
-StoreResult<Response> failed(std::string_view reason) {
+StoreResult<Response> failed_answer(std::string_view reason) {
   StoreError error;
   error.reason = reason;
   return std::unexpected(std::move(error));
@@ -325,7 +325,7 @@ Task<StoreResult<Response>> StoreFiles::ask(const Request& request, std::string 
   StoreResult<OpenedObject> opened = co_await open(request, key, fields);
   if (opened && !is_whole(*opened) &&
       !is_chosen(range_of(request, fields, opened->info), *opened)) {
-    co_return failed("it sent a part of an object in answer to a request for the whole");
+    co_return failed_answer("it sent a part of an object in answer to a request for the whole");
   }
   if (opened) co_return answer(request, key, fields, *std::move(opened));
   StoreError& error = opened.error();
@@ -354,7 +354,7 @@ Task<StoreResult<Response>> StoreFiles::list(const Request& request, std::string
 }
 
 // Returns the response if there is nothing to send.
-Response refusal(const StoreError& error) {
+Response store_refusal(const StoreError& error) {
   if (error.kind == Kind::absent) return http::error_response(404);
   Response response = http::error_response(status_of_failure(error));
   add_retry_after(error, response);
@@ -382,7 +382,7 @@ Task<Response> StoreFiles::serve(Request& request) {
     StoreResult<Response> page = co_await find(request, options_.fallback);
     found = std::move(page);
   }
-  Response response = found ? *std::move(found) : refusal(found.error());
+  Response response = found ? *std::move(found) : store_refusal(found.error());
   if (varies) response.replace("Vary", "Accept");
   co_return response;
 }

@@ -24,10 +24,6 @@ using Kind = StoreError::Kind;
 // Of a form, beside the file that is being received. Other files wait in the store, as parts.
 constexpr std::size_t kept_bytes_max = 1024 * 1024;
 
-std::unexpected<Response> refused(int status, std::string_view text) {
-  return std::unexpected(refuse_upload(status, text));
-}
-
 }  // namespace
 
 StoreFormReceiver::StoreFormReceiver(FormHead head, StoreUploads& uploads,

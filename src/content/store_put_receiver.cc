@@ -16,10 +16,6 @@ namespace {
 
 using Kind = StoreError::Kind;
 
-std::unexpected<Response> refused(int status, std::string_view text) {
-  return std::unexpected(refuse_upload(status, text));
-}
-
 }  // namespace
 
 StorePutReceiver::StorePutReceiver(RawHead head, StoreUploads& uploads,

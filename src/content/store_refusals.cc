@@ -47,6 +47,10 @@ void add_retry_after(const StoreError& error, Response& response) {
   response.add("Retry-After", fmt::format("{}", std::max<std::int64_t>(seconds, 1)));
 }
 
+std::unexpected<StoreError> refused(StoreError::Kind kind, std::string_view reason) {
+  return std::unexpected(StoreError{.kind = kind, .reason = std::string(reason)});
+}
+
 Response refuse_store_error(const StoreError& error, std::string_view name) {
   const int status = status_of_failure(error, name);
   const std::string_view text = status == 503   ? "the store is busy; try again later"

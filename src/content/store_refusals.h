@@ -1,6 +1,7 @@
 // What clients and the operator are told when a store fails.
 #pragma once
 
+#include <expected>
 #include <string_view>
 
 #include "h2server/response.h"
@@ -18,6 +19,9 @@ void add_retry_after(const StoreError& error, Response& response);
 // Of what was there: another replica has removed it, or a store of which a node is away does not
 // find it. The client asks again, and learns it then.
 StoreError or_busy(StoreError error);
+
+// The error of a store that keeps its objects itself.
+std::unexpected<StoreError> refused(StoreError::Kind kind, std::string_view reason = {});
 
 // The response to an upload for such an error.
 Response refuse_store_error(const StoreError& error, std::string_view name = {});

@@ -17,10 +17,6 @@ namespace {
 
 using Kind = StoreError::Kind;
 
-std::unexpected<Response> refused(int status, std::string_view text) {
-  return std::unexpected(refuse_upload(status, text));
-}
-
 // Runs what takes the processor's time on another thread, if there is one.
 template <class Work>
 Task<void> compute(Work work) {

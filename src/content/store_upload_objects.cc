@@ -38,8 +38,8 @@ void count_parts(UploadProgress& progress, const std::vector<StoredPart>& parts,
 //
 // - A tail has bytes once all parts before it are durable.
 // - With a digest, tail N is there before part N - 1 is, and until part N is.
-bool is_hidden(const std::vector<ListedObject>& objects, const UploadProgress& progress,
-               bool has_parts) {
+bool hides_state(const std::vector<ListedObject>& objects, const UploadProgress& progress,
+                 bool has_parts) {
   const unsigned number = progress.next_number();
   const auto hides = [&](const ListedObject& one) {
     if (!one.name.starts_with(tail_prefix)) return false;
@@ -120,7 +120,7 @@ Task<StoreResult<UploadProgress>> read_upload_progress(Store& store, std::string
       progress.changed_s = std::max(progress.changed_s, tail->modified_s);
     }
   }
-  progress.hidden = is_hidden(*objects, progress, has_parts);
+  progress.hidden = hides_state(*objects, progress, has_parts);
   co_return progress;
 }
 

@@ -9,7 +9,7 @@ namespace h2server::content {
 namespace {
 
 // Removes "NAME: …\n" from the front of `text` and returns what is in it.
-std::optional<std::string_view> take_line(std::string_view& text, std::string_view name) {
+std::optional<std::string_view> take_field_line(std::string_view& text, std::string_view name) {
   const std::size_t end = text.find('\n');
   if (end == text.npos || !text.starts_with(name)) return std::nullopt;
   std::string_view line = text.substr(name.size(), end - name.size());
@@ -43,10 +43,10 @@ std::string to_text(const UploadState& state) {
 }
 
 std::optional<UploadState> parse_upload_state(std::string_view text) {
-  const auto key = take_line(text, "parts-key");
-  const auto id = key ? take_line(text, "parts-id") : std::nullopt;
-  const auto finishing = id ? take_line(text, "finishing") : std::nullopt;
-  const auto stored = finishing ? take_line(text, "stored") : std::nullopt;
+  const auto key = take_field_line(text, "parts-key");
+  const auto id = key ? take_field_line(text, "parts-id") : std::nullopt;
+  const auto finishing = id ? take_field_line(text, "finishing") : std::nullopt;
+  const auto stored = finishing ? take_field_line(text, "stored") : std::nullopt;
   if (!stored || (*stored != "0" && *stored != "1")) return std::nullopt;
   const std::optional<std::uint64_t> time = base::parse_decimal(*finishing);
   std::optional<PendingDescription> description = parse_description(text);

@@ -41,14 +41,14 @@ constexpr Field prefix_field{345, prefix_bytes};
 
 using Block = std::array<char, block_bytes>;
 
-void put(Block& block, const Field& field, std::string_view text) {
+void put_field(Block& block, const Field& field, std::string_view text) {
   ASSERT(text.size() <= field.size);
   std::ranges::copy(text, block.begin() + static_cast<std::ptrdiff_t>(field.at));
 }
 
 // Octal digits that fill the field, but for the byte 0 at its end.
 void put_number(Block& block, const Field& field, std::uint64_t value) {
-  put(block, field, fmt::format("{:0{}o}", value, field.size - 1));
+  put_field(block, field, fmt::format("{:0{}o}", value, field.size - 1));
 }
 
 struct SplitPath {
@@ -69,22 +69,13 @@ SplitPath split(std::string_view path) {
   return {{}, path.substr(0, name_bytes)};
 }
 
-bool fits(std::string_view path, const SplitPath& parts) {
+bool fits_in_fields(std::string_view path, const SplitPath& parts) {
   const std::size_t slash = parts.prefix.empty() ? 0 : 1;
   return parts.prefix.size() + slash + parts.name.size() == path.size();
 }
 
 bool is_ascii(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const base::Utf8Unit unit = base::first_utf8_unit(text);
-    if (!unit.valid) return false;
-    text.remove_prefix(unit.size);
-  }
-  return true;
 }
 
 bool fits_in_octal(std::int64_t seconds) {
@@ -104,8 +95,8 @@ void append_record(std::string& records, std::string_view keyword, std::string_v
 // Returns what ustar's header can't hold, or "".
 std::string records_of(const ArchiveEntry& entry, std::string_view path) {
   std::string records;
-  if (!is_ascii(path) || !fits(path, split(path))) {
-    if (!is_utf8(path)) append_record(records, "hdrcharset", "BINARY");
+  if (!is_ascii(path) || !fits_in_fields(path, split(path))) {
+    if (!base::is_utf8(path)) append_record(records, "hdrcharset", "BINARY");
     append_record(records, "path", path);
   }
   if (entry.size > eleven_octal_digits_max) {
@@ -129,24 +120,24 @@ struct Header {
 void append_header(std::string& out, const Header& header) {
   Block block{};
   const SplitPath parts = split(header.path);
-  put(block, prefix_field, parts.prefix);
-  put(block, name_field, parts.name);
+  put_field(block, prefix_field, parts.prefix);
+  put_field(block, name_field, parts.name);
   put_number(block, mode_field, header.mode);
   put_number(block, user_field, 0);
   put_number(block, group_field, 0);
   put_number(block, size_field, header.size <= eleven_octal_digits_max ? header.size : 0);
   put_number(block, modified_field,
              fits_in_octal(header.modified_s) ? static_cast<std::uint64_t>(header.modified_s) : 0);
-  put(block, type_field, {&header.type, 1});
-  put(block, magic_field, {"ustar\00000", 8});
+  put_field(block, type_field, {&header.type, 1});
+  put_field(block, magic_field, {"ustar\00000", 8});
   put_number(block, device_major_field, 0);
   put_number(block, device_minor_field, 0);
   // The sum of all bytes, with spaces in its own place.
-  put(block, checksum_field, "        ");
+  put_field(block, checksum_field, "        ");
   const unsigned sum = std::accumulate(block.begin(), block.end(), 0U, [](unsigned so_far, char c) {
     return so_far + static_cast<unsigned char>(c);
   });
-  put(block, checksum_field, fmt::format("{:06o}", sum) + '\0');
+  put_field(block, checksum_field, fmt::format("{:06o}", sum) + '\0');
   out.append(block.data(), block.size());
 }
 

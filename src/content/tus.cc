@@ -21,10 +21,6 @@ namespace {
 constexpr int checksum_mismatch = 460;  // of tus
 constexpr std::string_view upload_type = "application/offset+octet-stream";
 
-std::unexpected<Response> refuse(int status, std::string_view text) {
-  return std::unexpected(refuse_upload(status, text));
-}
-
 // Every response says it.
 Response tell_version(Response response) {
   response.replace("Tus-Resumable", tus_version);
@@ -42,7 +38,7 @@ bool has_body(const Request& request) {
   return request.head().content_length.value_or(0) > 0 || request.field("transfer-encoding");
 }
 
-bool has_upload_type(const Request& request) {
+bool has_tus_type(const Request& request) {
   const std::string_view type = request.field("content-type").value_or("");
   return http::equals_ignoring_case(http::trim(type.substr(0, type.find(';'))), upload_type);
 }
@@ -51,7 +47,7 @@ Result<std::optional<ExpectedDigest>, Response> find_checksum(const Request& req
   const auto field = request.field("upload-checksum");
   if (!field) return std::nullopt;
   std::optional<ExpectedDigest> checksum = parse_upload_checksum(*field);
-  if (!checksum) return refuse(400, "an Upload-Checksum of an unknown kind");
+  if (!checksum) return refused(400, "an Upload-Checksum of an unknown kind");
   return checksum;
 }
 
@@ -60,9 +56,9 @@ Result<std::optional<std::uint64_t>, Response> find_length(const Request& reques
   const auto field = request.field("upload-length");
   const auto deferred = request.field("upload-defer-length");
   if (!field && (!required || deferred == "1")) return std::nullopt;
-  if (!field || deferred) return refuse(400, "one of Upload-Length and Upload-Defer-Length: 1");
+  if (!field || deferred) return refused(400, "one of Upload-Length and Upload-Defer-Length: 1");
   const std::optional<std::uint64_t> length = base::parse_decimal(*field);
-  if (!length) return refuse(400, "an Upload-Length that is no number");
+  if (!length) return refused(400, "an Upload-Length that is no number");
   return length;
 }
 
@@ -82,14 +78,15 @@ std::string field_of_parts(const ResumableService& service, const std::vector<st
   return text;
 }
 
-Result<Creation, Response> read_creation(const ResumableService& service, const Request& request) {
+Result<Creation, Response> read_tus_creation(const ResumableService& service,
+                                             const Request& request) {
   const PendingLimits& limits = service.store->limits();
   Creation creation;
   if (const auto field = request.field("upload-concat")) {
-    if (!service.store->concatenates()) return refuse(501, "uploads can't be concatenated here");
+    if (!service.store->concatenates()) return refused(501, "uploads can't be concatenated here");
     std::optional<UploadConcat> concat =
         parse_upload_concat(*field, service.options.base, limits.parts_max);
-    if (!concat) return refuse(400, "an Upload-Concat that can't be read");
+    if (!concat) return refused(400, "an Upload-Concat that can't be read");
     creation.upload.concatenation = concat->kind;
     creation.parts = std::move(concat->ids);
   }
@@ -97,12 +94,12 @@ Result<Creation, Response> read_creation(const ResumableService& service, const 
   if (is_final) creation.upload.parts = field_of_parts(service, creation.parts);
   Result<std::optional<std::uint64_t>, Response> length = find_length(request, !is_final);
   if (!length) return std::unexpected(std::move(length.error()));
-  if (is_final && *length) return refuse(400, "a final upload has no length of its own");
+  if (is_final && *length) return refused(400, "a final upload has no length of its own");
   creation.upload.length = *length;
   const std::string_view metadata = request.field("upload-metadata").value_or("");
-  if (metadata.size() > limits.metadata_bytes_max) return refuse(400, "too much Upload-Metadata");
+  if (metadata.size() > limits.metadata_bytes_max) return refused(400, "too much Upload-Metadata");
   const auto known = parse_upload_metadata(metadata);
-  if (!known) return refuse(400, "an Upload-Metadata that can't be read");
+  if (!known) return refused(400, "an Upload-Metadata that can't be read");
   creation.upload.metadata = metadata;
   Result<std::string, Response> name = choose_name(service, request, file_name_of(*known));
   if (!name) return std::unexpected(std::move(name.error()));
@@ -135,9 +132,9 @@ Task<Response> concatenate(ResumableServiceRef service, Request& request, Creati
 }
 
 // Receives a body and stores the upload if that made it whole. Returns what is wrong, or nothing.
-Task<std::optional<Response>> take_body(ResumableServiceRef service, Request& request,
-                                        ResumableUpload& upload,
-                                        std::optional<ExpectedDigest>& checksum) {
+Task<std::optional<Response>> take_tus_body(ResumableServiceRef service, Request& request,
+                                            ResumableUpload& upload,
+                                            std::optional<ExpectedDigest>& checksum) {
   Result<BodyEnd, Response> end = co_await receive_upload_body(request, upload, checksum);
   if (!end) co_return std::move(end.error());
   switch (*end) {
@@ -155,9 +152,9 @@ Task<std::optional<Response>> take_body(ResumableServiceRef service, Request& re
 }
 
 // The request that creates an upload may have its first bytes.
-Task<Response> fill_new(ResumableServiceRef service, Request& request, ResumableUpload& upload,
-                        std::optional<ExpectedDigest>& checksum) {
-  std::optional<Response> refusal = co_await take_body(service, request, upload, checksum);
+Task<Response> fill_new_tus(ResumableServiceRef service, Request& request, ResumableUpload& upload,
+                            std::optional<ExpectedDigest>& checksum) {
+  std::optional<Response> refusal = co_await take_tus_body(service, request, upload, checksum);
   if (!refusal) {
     Response response = created(*service, upload.id());
     response.add("Upload-Offset", std::to_string(upload.offset()));
@@ -171,7 +168,7 @@ Task<Response> fill_new(ResumableServiceRef service, Request& request, Resumable
 }
 
 Task<Response> create(ResumableServiceRef service, Request& request) {
-  Result<Creation, Response> creation = read_creation(*service, request);
+  Result<Creation, Response> creation = read_tus_creation(*service, request);
   if (!creation) co_return std::move(creation.error());
   if (creation->upload.concatenation == Concatenation::final) {
     Response response = co_await concatenate(service, request, *std::move(creation));
@@ -179,7 +176,7 @@ Task<Response> create(ResumableServiceRef service, Request& request) {
   }
   Result<std::optional<ExpectedDigest>, Response> checksum = find_checksum(request);
   if (!checksum) co_return std::move(checksum.error());
-  if (has_body(request) && !has_upload_type(request)) {
+  if (has_body(request) && !has_tus_type(request)) {
     co_return refuse_upload(415, "a body has the type application/offset+octet-stream");
   }
   ActiveUploads::Registration active(service->active, request);
@@ -189,7 +186,7 @@ Task<Response> create(ResumableServiceRef service, Request& request) {
   if (!made) co_return std::move(made.error());
   ResumableUpload& upload = **made;
   active.enter(upload.id());
-  Response response = co_await fill_new(service, request, upload, *checksum);
+  Response response = co_await fill_new_tus(service, request, upload, *checksum);
   co_await upload.close();
   co_return response;
 }
@@ -271,11 +268,11 @@ struct Patch {
 };
 
 Result<Patch, Response> read_patch(const Request& request) {
-  if (!has_upload_type(request)) {
-    return refuse(415, "a PATCH has the type application/offset+octet-stream");
+  if (!has_tus_type(request)) {
+    return refused(415, "a PATCH has the type application/offset+octet-stream");
   }
   const auto offset = base::parse_decimal(request.field("upload-offset").value_or(""));
-  if (!offset) return refuse(400, "a PATCH needs an Upload-Offset");
+  if (!offset) return refused(400, "a PATCH needs an Upload-Offset");
   Result<std::optional<std::uint64_t>, Response> length = find_length(request, false);
   if (!length) return std::unexpected(std::move(length.error()));
   Result<std::optional<ExpectedDigest>, Response> checksum = find_checksum(request);
@@ -283,8 +280,8 @@ Result<Patch, Response> read_patch(const Request& request) {
   return Patch{.offset = *offset, .length = *length, .checksum = *std::move(checksum)};
 }
 
-Task<Response> append_to(ResumableServiceRef service, Request& request, ResumableUpload& upload,
-                         Patch& patch) {
+Task<Response> append_to_tus(ResumableServiceRef service, Request& request, ResumableUpload& upload,
+                             Patch& patch) {
   if (upload.offset() != patch.offset) {
     Response response = refuse_upload(409, "the upload has another offset");
     response.add("Upload-Offset", std::to_string(upload.offset()));
@@ -297,7 +294,8 @@ Task<Response> append_to(ResumableServiceRef service, Request& request, Resumabl
   if (most && bytes > *most - patch.offset) {
     co_return refuse_upload(413, "the body exceeds the upload's length");
   }
-  std::optional<Response> refusal = co_await take_body(service, request, upload, patch.checksum);
+  std::optional<Response> refusal =
+      co_await take_tus_body(service, request, upload, patch.checksum);
   if (refusal) co_return *std::move(refusal);
   Response response = appended(*service, upload.offset());
   add_digest(response, upload.description().sha256);  // of a stored file
@@ -313,7 +311,7 @@ Task<Response> append(ResumableServiceRef service, Request& request) {
   if (!found) co_return std::move(found.error());
   if (found->stored) co_return append_to_stored(*service, *found->stored, patch->offset);
   active.enter(found->open->id());
-  Response response = co_await append_to(service, request, *found->open, *patch);
+  Response response = co_await append_to_tus(service, request, *found->open, *patch);
   co_await found->open->close();
   co_return response;
 }

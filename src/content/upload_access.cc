@@ -35,8 +35,8 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-struct Entry {
-  explicit Entry(UploadToken given) : token(std::move(given)), rights(rights_of(token.mode)) {}
+struct TokenEntry {
+  explicit TokenEntry(UploadToken given) : token(std::move(given)), rights(rights_of(token.mode)) {}
 
   UploadToken token;
   Rights rights;
@@ -63,7 +63,7 @@ class UploadAccess {
  public:
   explicit UploadAccess(UploadAccessOptions given) : options(std::move(given)) {
     for (UploadToken& token : options.tokens) {
-      auto& entry = *entries.emplace_back(std::make_unique<Entry>(std::move(token)));
+      auto& entry = *entries.emplace_back(std::make_unique<TokenEntry>(std::move(token)));
       if (entry.token.quota_bytes > 0 && options.usage != nullptr) {
         entry.used = options.usage->find(entry.token.digest);
       }
@@ -73,12 +73,12 @@ class UploadAccess {
   }
 
   // Returns null if there is no such token. Compares with all of them.
-  [[nodiscard]] Entry* find(std::string_view token) const {
+  [[nodiscard]] TokenEntry* find(std::string_view token) const {
     const net::Sha256Digest digest = net::sha256(token.substr(0, token_bytes_max));
     const auto text = [](const net::Sha256Digest& bytes) {
       return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     };
-    Entry* found = nullptr;
+    TokenEntry* found = nullptr;
     for (const auto& entry : entries) {
       if (equal_in_constant_time(text(entry->token.digest), text(digest))) found = entry.get();
     }
@@ -86,7 +86,7 @@ class UploadAccess {
   }
 
   UploadAccessOptions options;
-  std::vector<std::unique_ptr<Entry>> entries;
+  std::vector<std::unique_ptr<TokenEntry>> entries;
   std::optional<LinkSigner> signer;
 };
 
@@ -161,9 +161,9 @@ Response too_many(const Request& request, std::int64_t wait_ns) {
 
 // Returns the entry, or the response that refuses. A guess counts for its client only: many clients
 // can't guess a random token either, so they must not keep others out.
-Result<Entry*, Response> check_token(UploadAccess& access, const Request& request,
-                                     std::string_view token) {
-  Entry* const entry = access.find(token);
+Result<TokenEntry*, Response> check_token(UploadAccess& access, const Request& request,
+                                          std::string_view token) {
+  TokenEntry* const entry = access.find(token);
   const GuessChecks& guesses = access.options.guesses;
   const std::int64_t now = now_ns();
   const bool known = entry != nullptr && entry->right_ns.load(std::memory_order_relaxed) != 0 &&
@@ -236,7 +236,7 @@ void set_link_cookie(const Request& request, Response& response) {
 
 Task<Response> respond(Response response) { co_return std::move(response); }
 
-Task<Response> count(Request& request, Next next, UploadAccessRef access, Entry* entry,
+Task<Response> count(Request& request, Next next, UploadAccessRef access, TokenEntry* entry,
                      std::uint64_t bytes) {
   const UploadAccessRef keeps_entry = std::move(access);
   Charge charge(*entry->used, bytes);
@@ -246,7 +246,7 @@ Task<Response> count(Request& request, Next next, UploadAccessRef access, Entry*
 }
 
 Task<Response> upload_with(Request& request, Next next, const UploadAccessRef& access,
-                           Entry* entry) {
+                           TokenEntry* entry) {
   const std::optional<std::uint64_t> bytes = added_bytes(request, access->options.resumable);
   if (!bytes) {
     return respond(refusal_page(request, 411, "This token has a quota: send the length."));
@@ -317,9 +317,9 @@ Task<Response> guard(Request& request, Next next, const UploadAccessRef& access,
     request.attach(Grant{Right::upload, {}});
     return next(request);
   }
-  Result<Entry*, Response> checked = check_token(*access, request, given.token);
+  Result<TokenEntry*, Response> checked = check_token(*access, request, given.token);
   if (!checked) return respond(std::move(checked.error()));
-  Entry* const entry = *checked;
+  TokenEntry* const entry = *checked;
   const bool reads = request.method() == GET || request.method() == HEAD;
   if (given.way == Way::url && wants_page(request)) return respond(enter(request, given.token));
   if (!fits(request, entry->rights, any_of)) return respond(too_few_rights(request));

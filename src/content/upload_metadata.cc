@@ -30,7 +30,7 @@ std::string unquoted(std::string_view text) {
 }
 
 // RFC 8187, 3.2: charset'language'value. Returns "" for other charsets than UTF-8.
-std::string decode_extended(std::string_view text) {
+std::string decode_extended_value(std::string_view text) {
   const std::size_t first = text.find('\'');
   const std::size_t second = first == std::string_view::npos ? first : text.find('\'', first + 1);
   if (second == std::string_view::npos) return {};
@@ -85,7 +85,7 @@ std::string file_name_of_disposition(std::string_view field) {
     const std::string_view name = base::trim(value.substr(0, equals));
     value = base::trim(value.substr(std::min(equals + 1, value.size())));
     if (base::equals_ignoring_case(name, "filename")) plain = unquoted(value);
-    if (base::equals_ignoring_case(name, "filename*")) extended = decode_extended(value);
+    if (base::equals_ignoring_case(name, "filename*")) extended = decode_extended_value(value);
   }
   return extended.empty() ? plain : extended;
 }

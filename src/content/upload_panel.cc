@@ -9,7 +9,7 @@ namespace h2server::content {
 
 namespace {
 
-void append_text(std::string& out, std::string_view name, std::string_view value) {
+void append_attribute(std::string& out, std::string_view name, std::string_view value) {
   if (value.empty()) return;
   out.append(" data-").append(name).append("=\"");
   append_html(out, base::to_valid_utf8(value));
@@ -32,10 +32,10 @@ void append_room(std::string& out, const UploadPanel& panel) {
 }  // namespace
 
 void append_attributes(std::string& out, const UploadPanel& panel) {
-  append_text(out, "files", panel.files);
-  append_text(out, "folder", panel.folder);
-  append_text(out, "upload", panel.action);
-  append_text(out, "resumable", panel.resumable_at);
+  append_attribute(out, "files", panel.files);
+  append_attribute(out, "folder", panel.folder);
+  append_attribute(out, "upload", panel.action);
+  append_attribute(out, "resumable", panel.resumable_at);
   append_flag(out, "folders", panel.folders);
   append_flag(out, "manage", panel.manage);
   append_flag(out, "overwrite", panel.overwrite);

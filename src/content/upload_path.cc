@@ -14,7 +14,7 @@ namespace h2server::content {
 
 namespace {
 
-constexpr int folder_flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr int path_flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 std::optional<std::string> safe_segment(std::string_view claimed) {
   if (claimed.starts_with('.')) return std::nullopt;  // hidden, "." or ".."
@@ -23,9 +23,10 @@ std::optional<std::string> safe_segment(std::string_view claimed) {
 
 // Opens the folder `name` of `directory`, which is made if it is missing and `create`. `made` is
 // then true.
-Result<base::Fd, int> open_folder(int directory, const std::string& name, bool create, bool& made) {
+Result<base::Fd, int> open_upload_folder(int directory, const std::string& name, bool create,
+                                         bool& made) {
   for (;;) {
-    base::Fd folder(::openat(directory, name.c_str(), folder_flags));
+    base::Fd folder(::openat(directory, name.c_str(), path_flags));
     if (folder.valid()) return folder;
     if (errno == EINTR) continue;
     if (errno != ENOENT || !create) return std::unexpected(errno);
@@ -57,7 +58,7 @@ std::optional<std::string> safe_upload_path(std::string_view claimed, bool folde
 
 Result<UploadParent, int> open_upload_parent(int directory, const std::string& path, bool create) {
   UploadParent parent;
-  parent.directory = base::Fd(::openat(directory, ".", folder_flags));
+  parent.directory = base::Fd(::openat(directory, ".", path_flags));
   if (!parent.directory.valid()) return std::unexpected(errno);
   std::size_t begin = 0;
   for (;;) {
@@ -65,7 +66,7 @@ Result<UploadParent, int> open_upload_parent(int directory, const std::string& p
     if (end == std::string::npos) break;
     bool made = false;
     Result<base::Fd, int> folder =
-        open_folder(parent.directory.get(), path.substr(begin, end - begin), create, made);
+        open_upload_folder(parent.directory.get(), path.substr(begin, end - begin), create, made);
     if (made) parent.made.push_back(path.substr(0, end));
     if (!folder) {
       remove_made_folders(directory, parent.made);

@@ -10,17 +10,7 @@
 
 namespace h2server::content {
 
-namespace {
-
-std::unexpected<Response> refuse(int status, std::string_view text) {
-  return std::unexpected(refuse_upload(status, text));
-}
-
-std::unexpected<Response> refuse_for(int error, std::string_view name) {
-  return std::unexpected(refuse_upload_error(error, name));
-}
-
-}  // namespace
+namespace {}  // namespace
 
 UploadReceiver::UploadReceiver(FormHead head, UploadPlace place, const UploadOptions& options)
     : head_(std::move(head)),
@@ -66,13 +56,13 @@ Result<void, Response> UploadReceiver::store(std::string_view bytes) {
       case MultipartParser::Event::part_end:
         if (!std::exchange(in_file_, false)) break;
         if (const Result<void, int> closed = files_.back().close(); !closed) {
-          return refuse_for(closed.error(), files_.back().name());
+          return refused_for(closed.error(), files_.back().name());
         }
         break;
       case MultipartParser::Event::finished:
         break;
       case MultipartParser::Event::malformed:
-        return refuse(400, fmt::format("malformed multipart/form-data: {}", parser_.problem()));
+        return refused(400, fmt::format("malformed multipart/form-data: {}", parser_.problem()));
     }
   }
 }
@@ -82,13 +72,13 @@ Result<void, Response> UploadReceiver::begin_part() {
   // An empty name: the form was sent without a file.
   if (!part.file_name || part.file_name->empty()) return {};
   const std::optional<std::string> path = safe_upload_path(*part.file_name, options_.folders);
-  if (!path) return refuse(400, "not a file name that can be stored");
-  if (files_.size() == UploadLimits::files_max) return refuse(413, "too many files");
+  if (!path) return refused(400, "not a file name that can be stored");
+  if (files_.size() == UploadLimits::files_max) return refused(413, "too many files");
   Result<void, Response> reserved = reserve(*path);
   if (!reserved) return reserved;
   const UploadFilePlan plan{.sha256 = options_.sha256, .durability = options_.durability};
   Result<UploadFile, int> file = UploadFile::open(*names_, *path, plan);
-  if (!file) return refuse_for(file.error(), *path);
+  if (!file) return refused_for(file.error(), *path);
   files_.push_back(*std::move(file));
   in_file_ = true;
   return {};
@@ -97,13 +87,13 @@ Result<void, Response> UploadReceiver::begin_part() {
 Result<void, Response> UploadReceiver::write(std::string_view bytes) {
   UploadFile& file = files_.back();
   if (options_.file_bytes_max != 0 && bytes.size() > options_.file_bytes_max - file.size()) {
-    return refuse(413, fmt::format("{} is larger than a file may be: {} bytes", file.name(),
-                                   options_.file_bytes_max));
+    return refused(413, fmt::format("{} is larger than a file may be: {} bytes", file.name(),
+                                    options_.file_bytes_max));
   }
   Result<void, Response> covered = answer_verdict(claim_->cover(bytes.size()));
   if (!covered) return covered;
   const Result<void, int> written = file.write(bytes);
-  if (!written) return refuse_for(written.error(), file.name());
+  if (!written) return refused_for(written.error(), file.name());
   claim_->wrote(bytes.size());
   return {};
 }
@@ -111,20 +101,20 @@ Result<void, Response> UploadReceiver::write(std::string_view bytes) {
 // Refuses a name before its content is sent in vain. The rename in commit() decides.
 Result<void, Response> UploadReceiver::reserve(const std::string& path) {
   if (std::ranges::find(files_, path, &UploadFile::name) != files_.end()) {
-    return refuse(409, fmt::format("{} is sent twice", path));
+    return refused(409, fmt::format("{} is sent twice", path));
   }
   std::optional<NameReservation> reservation = place_.directory->names().reserve(path);
-  if (!reservation) return refuse(409, fmt::format("{} is being uploaded already", path));
+  if (!reservation) return refused(409, fmt::format("{} is being uploaded already", path));
   reservations_.push_back(*std::move(reservation));
   const Result<UploadParent, int> parent = open_upload_parent(names_->directory(), path, false);
   if (!parent && parent.error() == ENOENT) return {};
-  if (!parent) return refuse_for(parent.error(), path);
+  if (!parent) return refused_for(parent.error(), path);
   struct stat status{};
   if (::fstatat(parent->directory.get(), parent->name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
     return {};  // ENOENT; ENAMETOOLONG and others: the rename decides
   }
-  if (S_ISDIR(status.st_mode)) return refuse_for(EISDIR, path);
-  if (!options_.overwrite) return refuse_for(EEXIST, path);
+  if (S_ISDIR(status.st_mode)) return refused_for(EISDIR, path);
+  if (!options_.overwrite) return refused_for(EEXIST, path);
   return {};
 }
 
@@ -149,8 +139,8 @@ Stored UploadReceiver::commit() {
 }
 
 Result<void, Response> UploadReceiver::check_complete() {
-  if (!parser_.finished()) return refuse(400, "the body ends before its closing boundary");
-  if (files_.empty()) return refuse(400, "the form holds no file");
+  if (!parser_.finished()) return refused(400, "the body ends before its closing boundary");
+  if (files_.empty()) return refused(400, "the form holds no file");
   if (!digests_.matches()) return std::unexpected(refuse_digest());
   return {};
 }
@@ -164,7 +154,7 @@ Stored UploadReceiver::rename_all() {
     const Result<void, int> committed = file.commit(existing);
     if (!committed) {
       while (++i < files_.size()) files_[i].revoke();
-      return refuse_for(committed.error(), file.name());
+      return refused_for(committed.error(), file.name());
     }
     stored.push_back(file.stored());
   }
@@ -172,7 +162,7 @@ Stored UploadReceiver::rename_all() {
     const Result<void, int> synced = sync_folders(names_->directory(), files_);
     if (!synced) {
       for (UploadFile& file : files_) file.revoke();
-      return refuse_for(synced.error(), files_.front().name());
+      return refused_for(synced.error(), files_.front().name());
     }
   }
   std::ranges::reverse(stored);

@@ -35,15 +35,24 @@ Response refuse_upload_error(int error, std::string_view name) {
   }
 }
 
+std::unexpected<Response> refused(int status, std::string_view text) {
+  return std::unexpected(refuse_upload(status, text));
+}
+
+std::unexpected<Response> refused_for(int error, std::string_view name) {
+  return std::unexpected(refuse_upload_error(error, name));
+}
+
+std::unexpected<Response> refused_missing() { return refused(404, "there is no such upload"); }
+
 Result<void, Response> answer_verdict(UploadSpace::Verdict verdict) {
   switch (verdict) {
     case UploadSpace::Verdict::granted:
       break;
     case UploadSpace::Verdict::directory_full:
-      return std::unexpected(
-          refuse_upload(413, "the upload is more than the directory may still take"));
+      return refused(413, "the upload is more than the directory may still take");
     case UploadSpace::Verdict::disk_full:
-      return std::unexpected(refuse_upload(507, "no space is left for the upload"));
+      return refused(507, "no space is left for the upload");
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // Responses to uploads that can't be stored.
 #pragma once
 
+#include <expected>
 #include <string_view>
 
 #include "content/upload_space.h"
@@ -14,6 +15,13 @@ Response refuse_upload(int status, std::string_view text);
 // Returns the response to an errno value: 409, 413 or 507, and 500 for what is the server's fault,
 // which is logged. `name` is the file's.
 Response refuse_upload_error(int error, std::string_view name);
+
+// The same as the error of a Result.
+std::unexpected<Response> refused(int status, std::string_view text);
+std::unexpected<Response> refused_for(int error, std::string_view name);
+// 404 for an upload that is not there.
+std::unexpected<Response> refused_missing();
+
 // The error is 413 or 507.
 Result<void, Response> answer_verdict(UploadSpace::Verdict verdict);
 

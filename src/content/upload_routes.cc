@@ -30,7 +30,8 @@ namespace {
 
 // `Place` is where store_uploads() stores.
 template <class Place>
-Task<Response> receive(Place place, std::string base, UploadOptions options, Request& request) {
+Task<Response> receive_upload(Place place, std::string base, UploadOptions options,
+                              Request& request) {
   if (http::is_cross_site(request.head())) co_return http::error_response(403);
   Stored stored = co_await store_uploads(request, std::move(place), options);
   if (!stored) co_return std::move(stored.error());
@@ -181,19 +182,19 @@ Handler upload_download(std::shared_ptr<const file::Folder> folder) {
   return upload_download(make_upload_site(std::move(folder), {}));
 }
 
-// receive() takes its arguments by value. A coroutine lambda would refer to its captures, which the
-// handler owns.
+// receive_upload() takes its arguments by value. A coroutine lambda would refer to its captures,
+// which the handler owns.
 Handler upload_receiver(std::shared_ptr<UploadDirectory> directory, std::string base,
                         UploadOptions options) {
-  return Handler(
-      [directory = std::move(directory), base = std::move(base), options](Request& request) {
-        return receive(UploadPlace{.directory = directory, .path = {}}, base, options, request);
-      });
+  return Handler([directory = std::move(directory), base = std::move(base),
+                  options](Request& request) {
+    return receive_upload(UploadPlace{.directory = directory, .path = {}}, base, options, request);
+  });
 }
 
 Handler upload_receiver(StoreUploadsRef uploads, std::string base, UploadOptions options) {
   return Handler([uploads = std::move(uploads), base = std::move(base), options](Request& request) {
-    return receive(uploads, base, options, request);
+    return receive_upload(uploads, base, options, request);
   });
 }
 

@@ -62,7 +62,7 @@ Task<std::optional<Response>> read_body(Request& request, BodyUse use,
   co_return std::nullopt;
 }
 
-Task<Response> answer(WebDavRef dav, DavMethod method, Request& request) {
+Task<Response> answer_dav(WebDavRef dav, DavMethod method, Request& request) {
   Result<DavRequest, Response> asked = understand(*dav, request, request.param("path"));
   if (!asked) co_return std::move(asked.error());
   std::optional<Response> refused = co_await read_body(request, method.body, asked->body);
@@ -73,7 +73,7 @@ Task<Response> answer(WebDavRef dav, DavMethod method, Request& request) {
   co_return *std::move(done);
 }
 
-Task<Response> call(const Handler& handler, Request& request) {
+Task<Response> call_handler(const Handler& handler, Request& request) {
   if (const Handler::Attempt* const attempt = handler.attempt()) {
     std::optional<Response> response = (*attempt)(request);
     if (response) co_return *std::move(response);
@@ -84,7 +84,7 @@ Task<Response> call(const Handler& handler, Request& request) {
   co_return response;
 }
 
-Task<Response> put(WebDavRef dav, std::shared_ptr<const Handler> store, Request& request) {
+Task<Response> put_dav(WebDavRef dav, std::shared_ptr<const Handler> store, Request& request) {
   const Result<DavRequest, Response> asked = understand(*dav, request, request.param("path"));
   if (!asked) co_return http::error_response(asked.error().status());
   const auto check = [&] { return check_put(dav, *asked); };
@@ -92,7 +92,7 @@ Task<Response> put(WebDavRef dav, std::shared_ptr<const Handler> store, Request&
       co_await file::run_waiting(io::Engine::current(), check);
   if (!checked) co_return http::error_response(503);
   if (!*checked) co_return std::move(checked->error());
-  Response response = co_await call(*store, request);
+  Response response = co_await call_handler(*store, request);
   const std::string& properties = **checked;
   if (response.status() / 100 == 2 && !properties.empty()) {
     const auto restore = [&] { return restore_properties(dav, *asked, properties); };
@@ -109,8 +109,8 @@ std::string authenticated_user(const Request& request) {
 }
 
 Handler handler_of(const WebDavRef& dav, const DavMethod& method) {
-  // answer() takes its arguments by value. A coroutine lambda would refer to its captures.
-  return Handler([dav, method](Request& request) { return answer(dav, method, request); });
+  // answer_dav() takes its arguments by value. A coroutine lambda would refer to its captures.
+  return Handler([dav, method](Request& request) { return answer_dav(dav, method, request); });
 }
 
 WebDavRef make_dav(std::shared_ptr<UploadDirectory> directory, const ManageOptions& options) {
@@ -167,7 +167,7 @@ void add_webdav_routes(Routes& reading, Routes& writing, const WebDavOptions& op
     }
   }
   const auto store = std::make_shared<const Handler>(options.put);
-  writing.put(below, [dav, store](Request& request) { return put(dav, store, request); });
+  writing.put(below, [dav, store](Request& request) { return put_dav(dav, store, request); });
   if (options.get) reading.get(below, *options.get);
 }
 

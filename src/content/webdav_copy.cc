@@ -17,6 +17,7 @@
 #include "content/webdav_files.h"
 #include "content/webdav_places.h"
 #include "content/webdav_tree.h"
+#include "file/whole_file.h"
 
 namespace h2server::content {
 
@@ -24,16 +25,6 @@ namespace {
 
 constexpr std::size_t piece_bytes = 8 * 1024 * 1024;  // copied between looks at the free space
 constexpr std::size_t buffer_bytes = 1024 * 1024;     // of a copy that the kernel can't make
-
-Result<void, int> write_all(int to, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(to, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return std::unexpected(errno);  // ENOSPC, EDQUOT, EFBIG, EIO
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return {};
-}
 
 // Copies at most `bytes` from where both files are. Returns the count; 0 at the end. The kernel may
 // share blocks instead. The error is an errno value.
@@ -55,7 +46,7 @@ Result<std::size_t, int> copy_piece(int from, int to, std::size_t bytes) {
   } while (count < 0 && errno == EINTR);
   if (count < 0) return std::unexpected(errno);  // EIO
   const auto size = static_cast<std::size_t>(count);
-  const Result<void, int> written = write_all(to, std::string_view(buffer).substr(0, size));
+  const Result<void, int> written = file::write_all(to, std::string_view(buffer).substr(0, size));
   if (!written) return std::unexpected(written.error());
   return size;
 }

@@ -14,7 +14,7 @@ namespace h2server::content {
 
 namespace {
 
-std::unexpected<Response> refuse(int status) {
+std::unexpected<Response> refuse_dav(int status) {
   return std::unexpected(http::error_response(status));
 }
 
@@ -92,7 +92,7 @@ bool meets_http(const WebDav& dav, const DavRequest& asked) {
 
 Result<DavRequest, Response> understand(const WebDav& dav, const Request& request,
                                         std::string_view path) {
-  if (http::is_cross_site(request.head())) return refuse(403);
+  if (http::is_cross_site(request.head())) return refuse_dav(403);
   DavRequest asked{.head = request.head(),
                    .path = {},
                    .lists = {},
@@ -103,11 +103,11 @@ Result<DavRequest, Response> understand(const WebDav& dav, const Request& reques
     asked.names_folder = true;
     path.remove_suffix(1);
   }
-  if (!is_visible_path(path)) return refuse(makes_something(request.method()) ? 403 : 404);
+  if (!is_visible_path(path)) return refuse_dav(makes_something(request.method()) ? 403 : 404);
   asked.path = path;
   if (const auto field = request.field("if")) {
     std::optional<std::vector<IfList>> lists = parse_if(*field);
-    if (!lists) return refuse(400);
+    if (!lists) return refuse_dav(400);
     asked.lists = *std::move(lists);
   }
   for (const IfList& list : asked.lists) {
@@ -142,12 +142,12 @@ std::optional<Response> check_locks(const WebDav& dav, const DavRequest& asked,
 Result<DavTarget, Response> find_target(const WebDav& dav, const DavRequest& asked) {
   const auto field = asked.head.fields.find("destination");
   const std::optional<bool> overwrite = parse_overwrite(asked.head.fields.find("overwrite"));
-  if (!field || !overwrite) return refuse(400);
+  if (!field || !overwrite) return refuse_dav(400);
   const Result<std::string, int> named = parse_reference(*field, asked.head.authority);
-  if (!named) return refuse(named.error());
+  if (!named) return refuse_dav(named.error());
   std::optional<std::string> path = path_below(*named, dav.base);
-  if (!path) return refuse(502);  // RFC 4918, 9.8.5: another part of the site does not take it
-  if (path->empty() || !is_safe_path(*path)) return refuse(403);
+  if (!path) return refuse_dav(502);  // RFC 4918, 9.8.5: another part of the site does not take it
+  if (path->empty() || !is_safe_path(*path)) return refuse_dav(403);
   return DavTarget{*std::move(path), *overwrite};
 }
 

@@ -7,8 +7,6 @@ namespace h2server::content {
 
 namespace {
 
-constexpr std::string_view xml_namespace = "http://www.w3.org/XML/1998/namespace";
-
 const XmlAttribute* language_of(const XmlNode& node) {
   const auto found = std::ranges::find_if(node.attributes, [](const XmlAttribute& attribute) {
     return attribute.name.space == xml_namespace && attribute.name.local == "lang";
@@ -16,7 +14,7 @@ const XmlAttribute* language_of(const XmlNode& node) {
   return found != node.attributes.end() ? &*found : nullptr;
 }
 
-std::vector<XmlName> names_in(const XmlNode& prop) {
+std::vector<XmlName> property_names(const XmlNode& prop) {
   std::vector<XmlName> names;
   for (const XmlNode& child : prop.children) {
     if (!child.is_text()) names.push_back(child.name);
@@ -48,9 +46,10 @@ std::optional<Propfind> read_propfind(const XmlNode& root) {
       (all != nullptr ? 1 : 0) + (names != nullptr ? 1 : 0) + (some != nullptr ? 1 : 0);
   if (kinds != 1) return std::nullopt;
   if (names != nullptr) return Propfind{.kind = Propfind::Kind::names};
-  if (some != nullptr) return Propfind{.kind = Propfind::Kind::some, .names = names_in(*some)};
+  if (some != nullptr)
+    return Propfind{.kind = Propfind::Kind::some, .names = property_names(*some)};
   Propfind asked;
-  if (const XmlNode* const include = root.find("include")) asked.names = names_in(*include);
+  if (const XmlNode* const include = root.find("include")) asked.names = property_names(*include);
   return asked;
 }
 

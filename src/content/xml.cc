@@ -14,7 +14,6 @@ namespace h2server::content {
 
 namespace {
 
-constexpr std::string_view xml_namespace = "http://www.w3.org/XML/1998/namespace";
 // Stands between a namespace and a name in what expat reports. No name can hold it.
 constexpr char separator = '\n';
 
@@ -114,7 +113,7 @@ void TreeBuilder::add_text(std::string_view piece) {
   siblings.back().text.append(piece);
 }
 
-void append_attributes(std::string& out, const XmlNode& node) {
+void append_xml_attributes(std::string& out, const XmlNode& node) {
   std::size_t prefixes = 0;
   for (const XmlAttribute& attribute : node.attributes) {
     out += ' ';
@@ -144,7 +143,7 @@ bool is_allowed(std::string_view unit) noexcept {
 
 // Returns how a character is written that can't stand for itself; empty: it can. Line ends and
 // tabs in attributes would be read as spaces, and CR as a line end.
-std::string_view reference(char c) noexcept {
+std::string_view xml_reference(char c) noexcept {
   switch (c) {
     case '&':
       return "&amp;";
@@ -191,7 +190,7 @@ void append_xml(std::string& out, std::string_view text) {
   while (!text.empty()) {
     const base::Utf8Unit unit = base::first_utf8_unit(text);
     const std::string_view character = text.substr(0, unit.size);
-    const std::string_view escaped = reference(character.front());
+    const std::string_view escaped = xml_reference(character.front());
     if (!unit.valid || !is_allowed(character)) {
       out += "\xef\xbf\xbd";
     } else {
@@ -206,7 +205,7 @@ void append_node(std::string& out, const XmlNode& node) {
   out.append("<").append(node.name.local).append(" xmlns=\"");
   append_xml(out, node.name.space);
   out += '"';
-  append_attributes(out, node);
+  append_xml_attributes(out, node);
   if (node.children.empty()) {
     out += "/>";
     return;

@@ -13,6 +13,8 @@
 
 namespace h2server::content {
 
+inline constexpr std::string_view xml_namespace = "http://www.w3.org/XML/1998/namespace";
+
 // By default those of a request's body: a client lists its properties.
 struct XmlLimits {
   std::size_t bytes_max = 64 * 1024;  // of the document; at most INT_MAX

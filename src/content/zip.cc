@@ -42,10 +42,10 @@ constexpr std::uint32_t in_zip64_32 = 0xffffffff;
 constexpr std::size_t central_header_bytes_max = 91;  // without the path: 46, zip64 28 + 8, time 9
 constexpr std::size_t path_bytes_max = 0xffff;
 // What a growing std::string allocates: 15 bytes, doubled.
-constexpr std::size_t block_bytes = 60 * 1024;
+constexpr std::size_t zip_block_bytes = 60 * 1024;
 
 template <std::unsigned_integral T>
-void put(std::string& out, T value) {
+void put_integer(std::string& out, T value) {
   for (std::size_t byte = 0; byte < sizeof value; ++byte) {
     out += static_cast<char>(value >> (8 * byte) & 0xff);
   }
@@ -54,7 +54,7 @@ void put(std::string& out, T value) {
 // Appends one after another, each in the size of its type.
 template <std::unsigned_integral... T>
 void put_all(std::string& out, T... values) {
-  (put(out, values), ...);
+  (put_integer(out, values), ...);
 }
 
 bool needs_zip64(std::uint64_t value) { return value >= in_zip64_32; }
@@ -174,7 +174,7 @@ void ZipFraming::end(std::string& out) {
 void ZipFraming::append_central_header() {
   std::string zip64;  // only the values that stand for it in the header, in this order (4.5.3)
   if (needs_zip64(current_.size)) put_all(zip64, current_.size, current_.size);
-  if (needs_zip64(current_.offset)) put(zip64, current_.offset);
+  if (needs_zip64(current_.offset)) put_integer(zip64, current_.offset);
   std::string extra;
   if (!zip64.empty()) put_all(extra, zip64_tag, size_16(zip64));
   extra += zip64;
@@ -195,7 +195,7 @@ void ZipFraming::append_central_header() {
   header += current_.path;
   header += extra;
   directory_bytes_ += header.size();
-  if (directory_.empty() || directory_.back().size() + header.size() > block_bytes) {
+  if (directory_.empty() || directory_.back().size() + header.size() > zip_block_bytes) {
     directory_.emplace_back();
   }
   directory_.back() += header;

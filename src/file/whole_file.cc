@@ -29,4 +29,14 @@ Result<std::string, int> read_whole_file(const std::string& path, std::size_t by
   }
 }
 
+Result<void, int> write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return std::unexpected(errno);
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
 }  // namespace h2server::file

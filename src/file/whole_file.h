@@ -1,8 +1,9 @@
-// Reads a file of settings as a whole.
+// Reads and writes files as a whole.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "h2server/result.h"
 
@@ -12,5 +13,9 @@ namespace h2server::file {
 // for what is no regular file, EFBIG for a larger one, otherwise that of the call that failed.
 // Blocks on the disk, but not on a FIFO without a writer.
 Result<std::string, int> read_whole_file(const std::string& path, std::size_t bytes_max);
+
+// Writes all bytes at the descriptor's offset. The error is an errno value: ENOSPC, EDQUOT, EFBIG,
+// EIO. Blocks on the disk.
+Result<void, int> write_all(int file, std::string_view bytes);
 
 }  // namespace h2server::file

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "h2server/authorization.h"
+#include "http/arguments.h"
 #include "http/challenge.h"
 #include "http/syntax.h"
 
@@ -16,10 +17,6 @@ using http::unauthorized;
 
 namespace {
 
-void require(bool good, std::string_view what) {
-  if (!good) throw std::invalid_argument(std::string(what));
-}
-
 bool is_printable(std::string_view text) noexcept {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   return std::ranges::none_of(text, is_control);
@@ -27,7 +24,7 @@ bool is_printable(std::string_view text) noexcept {
 
 // Returns the challenge for a realm (RFC 9110, 11.5): a quoted string.
 std::string challenge_of(std::string_view scheme, std::string_view realm) {
-  require(is_printable(realm), "a realm with control characters");
+  http::require(is_printable(realm), "a realm with control characters");
   std::string challenge = std::string(scheme) + " realm=\"";
   for (const char c : realm) {
     if (c == '"' || c == '\\') challenge += '\\';
@@ -36,8 +33,8 @@ std::string challenge_of(std::string_view scheme, std::string_view realm) {
   return challenge + '"';
 }
 
-struct Challenges {
-  explicit Challenges(const std::string& realm)
+struct BearerChallenges {
+  explicit BearerChallenges(const std::string& realm)
       : missing(http::bearer_challenge(realm)),
         invalid(missing + std::string(http::invalid_token)) {}
   std::string missing;  // RFC 6750, 3.1: without an error code
@@ -58,7 +55,7 @@ Task<Response> look_up_password(Request& request, Next next,
 }
 
 Task<Response> look_up_token(Request& request, Next next, std::shared_ptr<const TokenLookup> check,
-                             std::shared_ptr<const Challenges> challenges) {
+                             std::shared_ptr<const BearerChallenges> challenges) {
   const std::optional<std::string_view> given = bearer_token(request);
   if (!given) co_return unauthorized(challenges->missing);
   const std::string token(*given);
@@ -85,7 +82,7 @@ Response http::unauthorized(const std::string& challenge) {
 }
 
 Middleware basic_authentication(const std::string& realm, PasswordCheck check) {
-  require(check != nullptr, "basic_authentication without a check");
+  http::require(check != nullptr, "basic_authentication without a check");
   return [check = std::move(check),
           challenge = basic_challenge(realm)](Request& request) -> std::optional<Response> {
     std::optional<BasicCredentials> given = basic_credentials(request);
@@ -96,7 +93,7 @@ Middleware basic_authentication(const std::string& realm, PasswordCheck check) {
 }
 
 Middleware basic_authentication(const std::string& realm, PasswordLookup check) {
-  require(check != nullptr, "basic_authentication without a check");
+  http::require(check != nullptr, "basic_authentication without a check");
   return [check = std::make_shared<const PasswordLookup>(std::move(check)),
           challenge = std::make_shared<const std::string>(basic_challenge(realm))](Request& request,
                                                                                    Next next) {
@@ -105,8 +102,8 @@ Middleware basic_authentication(const std::string& realm, PasswordLookup check) 
 }
 
 Middleware basic_authentication(const std::string& realm, std::string user, std::string password) {
-  require(is_printable(user) && !user.contains(':') && is_printable(password),
-          "a user or a password that can't be sent");
+  http::require(is_printable(user) && !user.contains(':') && is_printable(password),
+                "a user or a password that can't be sent");
   const auto check = [user = std::move(user), password = std::move(password)](
                          std::string_view given_user, std::string_view given_password) {
     const bool is_user = equal_in_constant_time(given_user, user);
@@ -117,9 +114,9 @@ Middleware basic_authentication(const std::string& realm, std::string user, std:
 }
 
 Middleware bearer_authentication(const std::string& realm, TokenCheck check) {
-  require(check != nullptr, "bearer_authentication without a check");
+  http::require(check != nullptr, "bearer_authentication without a check");
   return [check = std::move(check),
-          challenges = Challenges(realm)](Request& request) -> std::optional<Response> {
+          challenges = BearerChallenges(realm)](Request& request) -> std::optional<Response> {
     const std::optional<std::string_view> token = bearer_token(request);
     if (!token) return unauthorized(challenges.missing);
     std::optional<AuthenticatedUser> user = check(*token);
@@ -130,17 +127,18 @@ Middleware bearer_authentication(const std::string& realm, TokenCheck check) {
 }
 
 Middleware bearer_authentication(const std::string& realm, TokenLookup check) {
-  require(check != nullptr, "bearer_authentication without a check");
-  return [check = std::make_shared<const TokenLookup>(std::move(check)),
-          challenges = std::make_shared<const Challenges>(realm)](Request& request, Next next) {
-    return look_up_token(request, next, check, challenges);
-  };
+  http::require(check != nullptr, "bearer_authentication without a check");
+  return
+      [check = std::make_shared<const TokenLookup>(std::move(check)),
+       challenges = std::make_shared<const BearerChallenges>(realm)](Request& request, Next next) {
+        return look_up_token(request, next, check, challenges);
+      };
 }
 
 Middleware bearer_authentication(const std::string& realm, std::string user, std::string token) {
   const std::string field = "Bearer " + token;
   const std::optional<Credentials> sent = parse_credentials(field);
-  require(sent && sent->token == token && !token.empty(), "a token that can't be sent");
+  http::require(sent && sent->token == token && !token.empty(), "a token that can't be sent");
   const auto check = [user = std::move(user), token = std::move(token)](
                          std::string_view given) -> std::optional<AuthenticatedUser> {
     if (!equal_in_constant_time(given, token)) return std::nullopt;

@@ -19,7 +19,7 @@ constexpr std::size_t attribute_bytes_max = 1024;       // RFC 6265bis, 5.6
 constexpr std::int64_t expires_s_min = -11'644'473'600;
 constexpr std::int64_t expires_s_max = 253'402'300'799;
 
-void require(bool good, std::string_view what) {
+void require_cookie(bool good, std::string_view what) {
   if (!good) throw std::invalid_argument("not a cookie that can be set: " + std::string(what));
 }
 
@@ -61,22 +61,24 @@ bool begins_with(std::string_view name, std::string_view prefix) noexcept {
   return http::equals_ignoring_case(name.substr(0, prefix.size()), prefix);
 }
 
-void check(const SetCookie& cookie) {
-  require(http::is_token(cookie.name), "its name");
-  require(is_cookie_value(cookie.value), "its value");
-  require(cookie.name.size() + cookie.value.size() <= name_and_value_bytes_max, "its size");
-  require(cookie.path.empty() || is_path(cookie.path), "its path");
-  require(cookie.domain.empty() || is_domain(cookie.domain), "its domain");
-  require(cookie.max_age_s.value_or(0) >= 0, "its age");
+void check_cookie(const SetCookie& cookie) {
+  require_cookie(http::is_token(cookie.name), "its name");
+  require_cookie(is_cookie_value(cookie.value), "its value");
+  require_cookie(cookie.name.size() + cookie.value.size() <= name_and_value_bytes_max, "its size");
+  require_cookie(cookie.path.empty() || is_path(cookie.path), "its path");
+  require_cookie(cookie.domain.empty() || is_domain(cookie.domain), "its domain");
+  require_cookie(cookie.max_age_s.value_or(0) >= 0, "its age");
   const std::int64_t expires_s = cookie.expires_s.value_or(0);
-  require(expires_s >= expires_s_min && expires_s <= expires_s_max, "its date");
-  require(cookie.secure || cookie.same_site != SameSite::none, "SameSite=None without Secure");
-  require(cookie.secure || !cookie.partitioned, "Partitioned without Secure");
+  require_cookie(expires_s >= expires_s_min && expires_s <= expires_s_max, "its date");
+  require_cookie(cookie.secure || cookie.same_site != SameSite::none,
+                 "SameSite=None without Secure");
+  require_cookie(cookie.secure || !cookie.partitioned, "Partitioned without Secure");
   // RFC 6265bis, 4.1.3; 5.7 compares them case-insensitively.
   const bool for_host = begins_with(cookie.name, "__Host-");
-  require(cookie.secure || !begins_with(cookie.name, "__Secure-"), "__Secure- without Secure");
-  require(!for_host || (cookie.secure && cookie.path == "/" && cookie.domain.empty()),
-          "__Host- without Secure and Path=/, or with a domain");
+  require_cookie(cookie.secure || !begins_with(cookie.name, "__Secure-"),
+                 "__Secure- without Secure");
+  require_cookie(!for_host || (cookie.secure && cookie.path == "/" && cookie.domain.empty()),
+                 "__Host- without Secure and Path=/, or with a domain");
 }
 
 std::string_view same_site_name(SameSite same_site) noexcept {
@@ -119,7 +121,7 @@ std::optional<std::string_view> Cookies::find(std::string_view name) const noexc
 }
 
 std::string to_field(const SetCookie& cookie) {
-  check(cookie);
+  check_cookie(cookie);
   std::string field = cookie.name + "=" + cookie.value;
   if (!cookie.path.empty()) field.append("; Path=").append(cookie.path);
   if (!cookie.domain.empty()) field.append("; Domain=").append(cookie.domain);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "http/arguments.h"
 #include "http/message.h"
 #include "http/syntax.h"
 #include "http/target.h"
@@ -15,10 +16,6 @@
 namespace h2server {
 
 namespace {
-
-void require(bool good, std::string_view what) {
-  if (!good) throw std::invalid_argument(std::string(what));
-}
 
 bool is_any(const std::vector<std::string>& words) { return words.size() == 1 && words[0] == "*"; }
 
@@ -42,9 +39,9 @@ bool is_origin(std::string_view origin) {
 // Returns the list as a field's value.
 std::string join_names(const std::vector<std::string>& names, bool credentials) {
   for (const std::string& name : names) {
-    require(http::is_token(name), "cors: not a field name: " + name);
+    http::require(http::is_token(name), "cors: not a field name: " + name);
     // Fetch, "CORS protocol and credentials": then "*" is an ordinary name.
-    require(name != "*" || (is_any(names) && !credentials), "cors: \"*\" beside other names");
+    http::require(name != "*" || (is_any(names) && !credentials), "cors: \"*\" beside other names");
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -69,14 +66,14 @@ class Cors {
         request_fields_(join_names(options.request_fields, credentials_)),
         exposed_fields_(join_names(options.exposed_fields, credentials_)),
         max_age_(std::to_string(options.max_age.count())) {
-    require(!origins_.empty(), "cors: no origin");
-    require(!any_ || !credentials_, "cors: every origin with credentials");
-    require(options.max_age.count() >= 0, "cors: a negative max age");
+    http::require(!origins_.empty(), "cors: no origin");
+    http::require(!any_ || !credentials_, "cors: every origin with credentials");
+    http::require(options.max_age.count() >= 0, "cors: a negative max age");
     for (const std::string& origin : origins_) {
-      require(any_ || is_origin(origin), "cors: not an origin: " + origin);
+      http::require(any_ || is_origin(origin), "cors: not an origin: " + origin);
     }
     for (const Method method : options.methods) {
-      require(method != Method::unknown, "cors: an unknown method");
+      http::require(method != Method::unknown, "cors: an unknown method");
       if (!methods_.empty()) methods_ += ", ";
       methods_ += http::method_name(method);
     }

@@ -24,7 +24,7 @@ struct FieldRules {
   std::vector<CompiledRule> rules;
 };
 
-void check(const HeaderRule& rule) {
+void check_rule(const HeaderRule& rule) {
   if (!rule.pattern.starts_with('/')) {
     throw std::invalid_argument("a pattern without '/' at its start: " + rule.pattern);
   }
@@ -36,7 +36,7 @@ std::vector<FieldRules> compile(std::vector<HeaderRule> rules) {
   std::vector<FieldRules> fields;
   std::ranges::reverse(rules);
   for (HeaderRule& rule : rules) {
-    check(rule);
+    check_rule(rule);
     const auto same_name = [&rule](const FieldRules& field) {
       return base::equals_ignoring_case(field.name, rule.name);
     };

@@ -19,7 +19,7 @@ struct Bound {
 
 // Appends a sentence to `problem` unless the value lies within its bounds.
 template <std::integral T>
-void check(std::string& problem, const Bound<T>& bound) {
+void check_bound(std::string& problem, const Bound<T>& bound) {
   if (!problem.empty() || (bound.value >= bound.least && bound.value <= bound.most)) return;
   problem = fmt::format("the limit {} is {}: it must lie between {} and {}", bound.name,
                         bound.value, bound.least, bound.most);
@@ -42,7 +42,7 @@ std::string problem_of(const Limits& limits) {
            Size{"continuations_max", limits.continuations_max, 1},
            Size{"acks_queued_max", limits.acks_queued_max, 1},
        }) {
-    check(problem, bound);
+    check_bound(problem, bound);
   }
   using Count = Bound<std::uint32_t>;
   // To an engine, 0 means no deadline.
@@ -64,7 +64,7 @@ std::string problem_of(const Limits& limits) {
            Count{"resets_max", limits.resets_max, 1},
            Count{"resets_per_s_max", limits.resets_per_s_max, 1},
        }) {
-    check(problem, bound);
+    check_bound(problem, bound);
   }
   // RFC 9113, 6.9.2: a connection's window begins with 65535 bytes and can't be made smaller.
   using Window = Bound<std::int32_t>;
@@ -75,9 +75,10 @@ std::string problem_of(const Limits& limits) {
            Window{"stream_window_bytes_max", limits.stream_window_bytes_max,
                   limits.stream_window_bytes, std::numeric_limits<std::int32_t>::max() / 2},
        }) {
-    check(problem, bound);
+    check_bound(problem, bound);
   }
-  check(problem, Bound<std::int64_t>{"windows_gain_bytes_max", limits.windows_gain_bytes_max, 0});
+  check_bound(problem,
+              Bound<std::int64_t>{"windows_gain_bytes_max", limits.windows_gain_bytes_max, 0});
   return problem;
 }
 

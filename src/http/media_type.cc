@@ -197,7 +197,7 @@ std::string_view find_type(std::string_view path, Find find) noexcept {
   return find(std::string_view(buffer.data(), extension.size()));
 }
 
-std::string lower_case(std::string_view text) {
+std::string lower_case_type(std::string_view text) {
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(), base::to_lower);
   return lower;
@@ -257,7 +257,7 @@ std::optional<std::string> normal_media_type(std::string_view text) {
   const std::size_t slash = std::min(name.find('/'), name.size());
   if (!is_token(name.substr(0, slash)) || !is_token(name.substr(std::min(slash + 1, name.size()))))
     return std::nullopt;
-  std::string normal = lower_case(name);
+  std::string normal = lower_case_type(name);
   while (!text.empty()) {
     const std::string_view parameter = take_until(text, ';');
     if (parameter.empty()) continue;  // RFC 9110, 5.6.6
@@ -281,7 +281,7 @@ Result<MediaTypes, std::string> MediaTypes::make(const std::map<std::string, std
     if (!normal) {
       return std::unexpected("\"" + type + "\" is not a media type, such as text/plain");
     }
-    made.types_.insert_or_assign(lower_case(extension), *std::move(normal));
+    made.types_.insert_or_assign(lower_case_type(extension), *std::move(normal));
   }
   return made;
 }
@@ -306,7 +306,7 @@ std::map<std::string, std::string> parse_mime_types(std::string_view text) {
       const std::string_view word = take_word(line);
       if (word.empty()) break;
       if (!is_extension(word)) continue;
-      std::string extension = lower_case(word);
+      std::string extension = lower_case_type(word);
       if (find_built_in(extension).empty()) types.insert_or_assign(std::move(extension), *type);
     }
   }

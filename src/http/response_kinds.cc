@@ -9,16 +9,13 @@
 #include "h2server/json.h"
 #include "h2server/problem.h"
 #include "h2server/response.h"
+#include "http/arguments.h"
 #include "http/message.h"
 #include "http/syntax.h"
 
 namespace h2server {
 
 namespace {
-
-void require(bool good, std::string_view what) {
-  if (!good) throw std::invalid_argument(std::string(what));
-}
 
 // The characters of RFC 3986, 2. Does not check where each may stand.
 bool is_uri_reference(std::string_view text) noexcept {
@@ -42,14 +39,14 @@ bool is_extension_name(std::string_view name) noexcept {
 }
 
 void check(const Problem& problem) {
-  require(is_uri_reference(problem.type), "a problem's type is no URI reference");
-  require(is_uri_reference(problem.instance), "a problem's instance is no URI reference");
+  http::require(is_uri_reference(problem.type), "a problem's type is no URI reference");
+  http::require(is_uri_reference(problem.instance), "a problem's instance is no URI reference");
   const std::vector<Problem::Member>& members = problem.extensions;
   for (auto member = members.begin(); member != members.end(); ++member) {
-    require(is_extension_name(member->name) && !member->json.empty() &&
-                std::ranges::find(members.begin(), member, member->name, &Problem::Member::name) ==
-                    member,
-            "not a problem's extension: " + member->name);
+    http::require(is_extension_name(member->name) && !member->json.empty() &&
+                      std::ranges::find(members.begin(), member, member->name,
+                                        &Problem::Member::name) == member,
+                  "not a problem's extension: " + member->name);
   }
 }
 
@@ -69,9 +66,9 @@ Response Response::json(std::string body, int status) {
 
 Response Response::redirect(std::string_view location, int status) {
   constexpr std::array<int, 5> statuses = {301, 302, 303, 307, 308};
-  require(std::ranges::find(statuses, status) != statuses.end(),
-          "not the status of a redirect: " + std::to_string(status));
-  require(!location.empty() && is_uri_reference(location), "not a URI reference");
+  http::require(std::ranges::find(statuses, status) != statuses.end(),
+                "not the status of a redirect: " + std::to_string(status));
+  http::require(!location.empty() && is_uri_reference(location), "not a URI reference");
   Response response(status);
   response.add("Location", location);
   return response;

@@ -147,6 +147,11 @@ inline void Socket::move_to(Engine& engine) noexcept {
   engine_ = &engine;
 }
 
+// The time of the turn; 0 without an engine.
+inline std::int64_t now_ms(const Engine* engine) noexcept {
+  return engine != nullptr ? engine->now_ms() : 0;
+}
+
 inline bool Op::await_ready() { return engine.start(*this); }
 inline void Op::cancel() { engine.cancel(*this); }
 

@@ -25,7 +25,7 @@ bool block_broken_pipe() noexcept {
   return ::pthread_sigmask(SIG_BLOCK, &signals, nullptr) == 0;
 }
 
-int result_of(int error) noexcept {
+int call_result(int error) noexcept {
   switch (error) {
     case EINVAL:  // not supported by the file system or the kernel
     case ENOSYS:
@@ -55,7 +55,7 @@ int send_file(int socket, const base::FileRange& part) noexcept {
   waits_never = 0;
   ::ioctl(socket, FIONBIO, &waits_never);
   if (count > 0) return static_cast<int>(count);
-  return count == 0 ? -ENODATA : result_of(error);
+  return count == 0 ? -ENODATA : call_result(error);
 }
 
 int receive_now(Engine& engine, ReceiveOp& op) {

@@ -51,7 +51,7 @@ constexpr std::uint8_t inline_receives_max = 16;  // of a slow socket before oth
 enum class Tag : std::uint64_t { op, slot, event, ignored, passing, passed };
 constexpr std::uint64_t tag_mask = 7;
 
-std::uint64_t key_of(const void* object, Tag tag) noexcept {
+std::uint64_t user_data_of(const void* object, Tag tag) noexcept {
   return reinterpret_cast<std::uintptr_t>(object) | static_cast<std::uint64_t>(tag);
 }
 
@@ -173,7 +173,7 @@ bool UringEngine::attempt_file(SendOp& op) {
   left = inline_files_max;
   io_uring_sqe& entry = next_entry();
   ::io_uring_prep_poll_add(&entry, op.socket->fd(), POLLOUT);
-  entry.user_data = key_of(static_cast<Op*>(&op), Tag::op);
+  entry.user_data = user_data_of(static_cast<Op*>(&op), Tag::op);
   return false;
 }
 
@@ -199,7 +199,7 @@ void UringEngine::submit_send(SendOp& op) {
   } else {
     ::io_uring_prep_sendmsg(&entry, fd, &op.message, static_cast<unsigned>(flags));
   }
-  entry.user_data = key_of(static_cast<Op*>(&op), Tag::op);
+  entry.user_data = user_data_of(static_cast<Op*>(&op), Tag::op);
 }
 
 void UringEngine::submit_file(FileOp& op) {
@@ -221,17 +221,18 @@ void UringEngine::submit_file(FileOp& op) {
       ASSERT(!"a thread's");
       break;
   }
-  entry.user_data = key_of(static_cast<Op*>(&op), Tag::op);
+  entry.user_data = user_data_of(static_cast<Op*>(&op), Tag::op);
 }
 
 void UringEngine::cancel_in_kernel(std::uint64_t key) {
   io_uring_sqe& entry = next_entry();
   ::io_uring_prep_cancel64(&entry, key, 0);
   entry.flags |= IOSQE_CQE_SKIP_SUCCESS;
-  entry.user_data = key_of(nullptr, Tag::ignored);  // ENOENT, EALREADY: it completes by itself
+  entry.user_data =
+      user_data_of(nullptr, Tag::ignored);  // ENOENT, EALREADY: it completes by itself
 }
 
-void UringEngine::interrupt(Op& op) { cancel_in_kernel(key_of(&op, Tag::op)); }
+void UringEngine::interrupt(Op& op) { cancel_in_kernel(user_data_of(&op, Tag::op)); }
 
 // --- receiving and accepting ------------------------------------------------------------------
 
@@ -321,7 +322,7 @@ void UringEngine::arm(UringSlot& slot) {
     entry.flags |= IOSQE_BUFFER_SELECT;
     entry.buf_group = buffer_group;
   }
-  entry.user_data = key_of(&slot, Tag::slot);
+  entry.user_data = user_data_of(&slot, Tag::slot);
   slot.armed = true;
 }
 
@@ -372,7 +373,7 @@ void UringEngine::deliver(UringSlot& slot) {
     if (!enough) return;
     slot.slow = true;
     if (slot.armed && !std::exchange(slot.stopping, true)) {
-      cancel_in_kernel(key_of(&slot, Tag::slot));
+      cancel_in_kernel(user_data_of(&slot, Tag::slot));
     }
     return;
   }
@@ -388,7 +389,7 @@ bool UringEngine::end_accepting(Socket& listener) {
   if (slot == nullptr) return false;
   slot->last = true;
   if (slot->armed && !std::exchange(slot->stopping, true)) {
-    cancel_in_kernel(key_of(slot, Tag::slot));
+    cancel_in_kernel(user_data_of(slot, Tag::slot));
   }
   // Else the end of the multishot operation delivers.
   if (!slot->armed) deliver(*slot);
@@ -411,7 +412,7 @@ void UringEngine::forget(Socket& socket) noexcept {
     return;
   }
   ++forgotten_;
-  if (!slot->stopping) cancel_in_kernel(key_of(slot, Tag::slot));
+  if (!slot->stopping) cancel_in_kernel(user_data_of(slot, Tag::slot));
 }
 
 void UringEngine::release(UringSlot& slot) {
@@ -525,7 +526,7 @@ void UringEngine::dispatch(const Completion& completion) {
 void UringEngine::watch_event() {
   io_uring_sqe& entry = next_entry();
   ::io_uring_prep_poll_multishot(&entry, event(), POLLIN);
-  entry.user_data = key_of(nullptr, Tag::event);
+  entry.user_data = user_data_of(nullptr, Tag::event);
 }
 
 int UringEngine::ring_descriptor() const noexcept { return ring_->ring_fd; }
@@ -540,7 +541,7 @@ bool UringEngine::pass(Engine& to, base::Fd& descriptor) {
 void UringEngine::send_descriptor(int ring, int descriptor) {
   io_uring_sqe& entry = next_entry();
   ::io_uring_prep_msg_ring(&entry, ring, static_cast<unsigned>(descriptor),
-                           key_of(nullptr, Tag::passed), 0);
+                           user_data_of(nullptr, Tag::passed), 0);
   entry.flags |= IOSQE_CQE_SKIP_SUCCESS;
   entry.user_data = key_of_passing(ring, descriptor);
 }

@@ -15,16 +15,12 @@
 #include <string_view>
 #include <thread>
 
+#include "net/addresses.h"
 #include "net/socket_address.h"
 
 namespace h2server::net {
 
 namespace {
-
-struct FreeAddresses {
-  void operator()(addrinfo* list) const noexcept { ::freeaddrinfo(list); }
-};
-using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
 void set_flag(int socket, int level, int option, int value) noexcept {
   // Fails only on a wrong level, option or descriptor type.

@@ -8,14 +8,11 @@
 #include <memory>
 
 #include "base/fd.h"
+#include "net/addresses.h"
 
 namespace h2server::net {
 
 namespace {
-
-struct FreeAddresses {
-  void operator()(addrinfo* list) const noexcept { ::freeaddrinfo(list); }
-};
 
 // Returns 0 or an errno value.
 int try_one(const addrinfo& address, bool wildcard) {
@@ -43,7 +40,7 @@ int try_port(const std::string& host, std::uint16_t port) {
   if (::getaddrinfo(host.empty() ? "::" : host.c_str(), service.c_str(), &hints, &found) != 0) {
     return EADDRNOTAVAIL;
   }
-  const std::unique_ptr<addrinfo, FreeAddresses> addresses(found);
+  const Addresses addresses(found);
   int missing = EADDRNOTAVAIL;
   bool bound = false;
   for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {

@@ -22,7 +22,7 @@ std::unexpected<std::string> failure(const std::string& path, int error) {
   return std::unexpected(fmt::format("can't listen on {}: {}", path, std::strerror(error)));
 }
 
-Result<sockaddr_un, std::string> address_of(const std::string& path) {
+Result<sockaddr_un, std::string> file_address(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   // Linux needs no terminating zero, but other programs do.
@@ -81,7 +81,7 @@ Result<void, std::string> remove_stale(const std::string& path, const sockaddr_u
 
 Result<SocketFile, std::string> SocketFile::listen(int socket, const std::string& path,
                                                    unsigned mode, int backlog) {
-  const Result<sockaddr_un, std::string> address = address_of(path);
+  const Result<sockaddr_un, std::string> address = file_address(path);
   if (!address) return std::unexpected(address.error());
   SocketFile made;
   // Until listen(), the new socket looks like one without a server. Unlocks before `made` ends,

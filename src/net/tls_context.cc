@@ -71,13 +71,6 @@ std::string trusted_clients_of(SSL_CTX* context) {
   return {digest.begin(), digest.begin() + size};
 }
 
-std::string last_error() {
-  const unsigned long code = ERR_peek_last_error();
-  ERR_clear_error();
-  const char* const reason = ERR_reason_error_string(code);
-  return reason != nullptr ? reason : "unknown error";
-}
-
 }  // namespace
 
 void TlsContext::Free::operator()(ssl_ctx_st* context) const noexcept { SSL_CTX_free(context); }

@@ -24,13 +24,6 @@ namespace h2server::net {
 
 namespace {
 
-std::string last_error() {
-  const unsigned long code = ERR_peek_last_error();
-  ERR_clear_error();
-  const char* const reason = ERR_reason_error_string(code);
-  return reason != nullptr ? reason : "unknown error";
-}
-
 // Returns an error line, or an empty string if the file can be read.
 std::string unreadable(std::string_view what, std::string_view option, const std::string& file) {
   if (::access(file.c_str(), R_OK) == 0) return {};
@@ -77,7 +70,7 @@ class Asked {
 };
 
 // A key that is encrypted and was not decrypted is null.
-Result<Key, std::string> read_key(const std::string& file, const Passphrase& passphrase) {
+Result<Key, std::string> read_key_file(const std::string& file, const Passphrase& passphrase) {
   Asked asked(passphrase, file);
   const Bio bio(BIO_new_file(file.c_str(), "r"));
   Key key;
@@ -121,7 +114,7 @@ std::string wrong_key(const std::string& certificate_file, const std::string& ke
 }
 
 // "2026-11-22 07:00 UTC"
-std::string text_of(const ASN1_TIME* time) {
+std::string time_text(const ASN1_TIME* time) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(time, &parts) != 1) return "an unknown time";
   return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", parts.tm_year + 1900, parts.tm_mon + 1,
@@ -175,7 +168,7 @@ Result<Credentials, std::string> CredentialsTable::read_pair(const CertificateFi
                                        "--cert",
                                        files.certificate_file, last_error()));
   }
-  Result<Key, std::string> key = read_key(files.key_file, passphrase);
+  Result<Key, std::string> key = read_key_file(files.key_file, passphrase);
   if (!key) return std::unexpected(key.error());
   pair.key = *std::move(key);
   if (pair.key == nullptr) {  // encrypted
@@ -256,11 +249,11 @@ std::string validity_warning(const X509* certificate, const std::string& certifi
   const ASN1_TIME* const end = X509_get0_notAfter(certificate);
   if (lies_before_now(end)) {
     return fmt::format("the certificate {} expired on {}: clients will not accept it",
-                       certificate_file, text_of(end));
+                       certificate_file, time_text(end));
   }
   if (!lies_before_now(begin)) {
     return fmt::format("the certificate {} is not valid before {}: clients will not accept it",
-                       certificate_file, text_of(begin));
+                       certificate_file, time_text(begin));
   }
   return {};
 }

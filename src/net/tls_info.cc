@@ -13,7 +13,7 @@ namespace h2server::net {
 
 namespace {
 
-std::string text_of(const char* text) { return text != nullptr ? text : ""; }
+std::string text_or_empty(const char* text) { return text != nullptr ? text : ""; }
 
 // Returns what `print` writes; empty if it fails.
 template <class Print>
@@ -39,13 +39,13 @@ ClientCertificate describe(X509* certificate) {
 TlsSession::TlsSession(const ssl_st& ssl)
     : version_(SSL_get_version(&ssl)),
       cipher_(SSL_get_current_cipher(&ssl)),
-      server_name_(text_of(SSL_get_servername(&ssl, TLSEXT_NAMETYPE_host_name))),
+      server_name_(text_or_empty(SSL_get_servername(&ssl, TLSEXT_NAMETYPE_host_name))),
       resumed_(SSL_session_reused(&ssl) == 1),
       client_certificate_(SSL_get1_peer_certificate(&ssl)) {}
 
 TlsInfo TlsSession::info() const {
-  TlsInfo info{.version = text_of(version_),
-               .cipher = text_of(SSL_CIPHER_standard_name(cipher_)),
+  TlsInfo info{.version = text_or_empty(version_),
+               .cipher = text_or_empty(SSL_CIPHER_standard_name(cipher_)),
                .server_name = server_name_};
   if (client_certificate_ != nullptr) info.client_certificate = describe(client_certificate_.get());
   ERR_clear_error();  // the transport expects an empty queue

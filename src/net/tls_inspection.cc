@@ -27,13 +27,6 @@ void free_names(GENERAL_NAMES* names) noexcept { GENERAL_NAMES_free(names); }
 using Names = std::unique_ptr<GENERAL_NAMES, FreeBy<free_names>>;
 using Time = std::unique_ptr<ASN1_TIME, FreeBy<ASN1_TIME_free>>;
 
-std::string last_error() {
-  const unsigned long code = ERR_peek_last_error();
-  ERR_clear_error();
-  const char* const reason = ERR_reason_error_string(code);
-  return reason != nullptr ? reason : "unknown error";
-}
-
 Result<Bio, std::string> open_file(const std::string& file) {
   std::error_code failure;
   // Opening a FIFO would wait for its writer.
@@ -58,19 +51,19 @@ std::optional<std::int64_t> seconds_of(const ASN1_TIME* time) {
   return std::int64_t{days} * 24 * 3600 + seconds;
 }
 
-std::span<const unsigned char> bytes_of(const ASN1_STRING* text) {
+std::span<const unsigned char> string_bytes(const ASN1_STRING* text) {
   return {ASN1_STRING_get0_data(text), static_cast<std::size_t>(ASN1_STRING_length(text))};
 }
 
 // Returns an IPv4 or IPv6 address in its usual form; empty for another size.
-std::string address_text(std::span<const unsigned char> bytes) {
+std::string ip_text(std::span<const unsigned char> bytes) {
   std::array<char, INET6_ADDRSTRLEN> room{};
   const int family = bytes.size() == 4 ? AF_INET : bytes.size() == 16 ? AF_INET6 : AF_UNSPEC;
   if (family == AF_UNSPEC) return {};
   return ::inet_ntop(family, bytes.data(), room.data(), room.size()) != nullptr ? room.data() : "";
 }
 
-std::vector<std::string> names_of(const X509* certificate) {
+std::vector<std::string> certificate_names(const X509* certificate) {
   std::vector<std::string> found;
   const Names names(static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
@@ -79,9 +72,8 @@ std::vector<std::string> names_of(const X509* certificate) {
     const void* const value =
         GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names.get(), at), &kind);
     if (kind != GEN_DNS && kind != GEN_IPADD) continue;  // browsers use no others
-    const auto bytes = bytes_of(static_cast<const ASN1_STRING*>(value));
-    std::string text =
-        kind == GEN_IPADD ? address_text(bytes) : std::string(bytes.begin(), bytes.end());
+    const auto bytes = string_bytes(static_cast<const ASN1_STRING*>(value));
+    std::string text = kind == GEN_IPADD ? ip_text(bytes) : std::string(bytes.begin(), bytes.end());
     if (!text.empty()) found.push_back(std::move(text));
   }
   return found;
@@ -100,7 +92,7 @@ Result<CertificateFacts, std::string> inspect_certificate(const std::string& cer
   if (!begin_s || !end_s) return std::unexpected(last_error());
   facts.begin_s = *begin_s;
   facts.end_s = *end_s;
-  facts.names = names_of(first.get());
+  facts.names = certificate_names(first.get());
   facts.fingerprint = fingerprint_of(first.get());
   facts.self_signed = X509_self_signed(first.get(), 0) == 1;
   while (next_certificate(bio->get()) != nullptr) ++facts.others;

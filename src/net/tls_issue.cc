@@ -57,7 +57,7 @@ bool fill(const CertificateContent& content, X509* certificate, EVP_PKEY* key, X
 }
 
 template <class Write>
-std::string text_of(Write write) {
+std::string written_text(Write write) {
   const Bio bio(BIO_new(BIO_s_mem()));
   const bool written = bio != nullptr && write(bio.get());
   ERR_clear_error();
@@ -90,14 +90,15 @@ Certificate issue(const CertificateContent& content, EVP_PKEY* key, X509* issuer
 
 std::string pem_of(EVP_PKEY* key) {
   if (key == nullptr) return {};
-  return text_of([key](BIO* bio) {
+  return written_text([key](BIO* bio) {
     return PEM_write_bio_PKCS8PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr) == 1;
   });
 }
 
 std::string pem_of(X509* certificate) {
   if (certificate == nullptr) return {};
-  return text_of([certificate](BIO* bio) { return PEM_write_bio_X509(bio, certificate) == 1; });
+  return written_text(
+      [certificate](BIO* bio) { return PEM_write_bio_X509(bio, certificate) == 1; });
 }
 
 std::string fingerprint_of(const X509* certificate) {

@@ -12,7 +12,7 @@ namespace h2server::net {
 namespace {
 
 // buffer_bytes fits a record with header, padding and OpenSSL's alignment slack (RFC 8446, 5.2).
-constexpr std::size_t record_bytes = 16 * 1024;
+constexpr std::size_t record_content_bytes = 16 * 1024;
 constexpr std::size_t buffer_bytes = 17 * 1024;
 constexpr std::size_t rounding_bytes = 64;  // by which malloc may exceed the requested size
 constexpr unsigned buffers_max = 4;         // a connection uses two at once
@@ -38,7 +38,7 @@ struct Release {
 
 void* allocate(std::size_t size, const char*, int) {
   if (size == 0) return nullptr;
-  if (size <= record_bytes || size > buffer_bytes) return std::malloc(size);
+  if (size <= record_content_bytes || size > buffer_bytes) return std::malloc(size);
   if (first == nullptr) return std::malloc(buffer_bytes);
   --count;
   Free* const buffer = first;

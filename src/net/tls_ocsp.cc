@@ -54,7 +54,7 @@ Response parse(const std::string& bytes) {
   return response;
 }
 
-std::optional<std::int64_t> seconds_of(const ASN1_GENERALIZEDTIME* time) {
+std::optional<std::int64_t> generalized_seconds(const ASN1_GENERALIZEDTIME* time) {
   std::tm parts{};
   if (time == nullptr || ASN1_TIME_to_tm(time, &parts) != 1) return std::nullopt;
   return ::timegm(&parts);
@@ -121,11 +121,11 @@ std::string obstacle_of(OCSP_SINGLERESP* single, std::int64_t now_s, std::int64_
   if (status != V_OCSP_CERTSTATUS_GOOD)
     return "says that its authority does not know the "
            "certificate";
-  const std::optional<std::int64_t> begin_s = seconds_of(begin);
+  const std::optional<std::int64_t> begin_s = generalized_seconds(begin);
   if (!begin_s) return "has no time";
   if (*begin_s > now_s + skew_s) return "is not valid yet";
   if (end == nullptr) return {};
-  const std::optional<std::int64_t> known_end_s = seconds_of(end);
+  const std::optional<std::int64_t> known_end_s = generalized_seconds(end);
   if (!known_end_s || *known_end_s <= now_s) return "has expired";
   end_s = *known_end_s;
   return {};

@@ -49,7 +49,7 @@ void require(bool done) {
   throw std::bad_alloc();
 }
 
-std::string bytes_of(const BIGNUM* number) {
+std::string number_bytes(const BIGNUM* number) {
   std::string bytes(coordinate_bytes, '\0');
   require(BN_bn2binpad(number, reinterpret_cast<unsigned char*>(bytes.data()), coordinate_bytes) ==
           coordinate_bytes);
@@ -60,7 +60,7 @@ std::string coordinate(const EVP_PKEY* key, const char* name) {
   BIGNUM* number = nullptr;
   require(EVP_PKEY_get_bn_param(key, name, &number) == 1);
   const Number owned(number);
-  return bytes_of(number);
+  return number_bytes(number);
 }
 
 bool is_p256(const EVP_PKEY* key) {
@@ -105,7 +105,7 @@ std::vector<Certificate> parse_certificates(const std::string& pem) {
   return found;
 }
 
-bool is_for(X509* certificate, const std::string& host) {
+bool names_host(X509* certificate, const std::string& host) {
   return X509_check_host(certificate, host.data(), host.size(), X509_CHECK_FLAG_NEVER_CHECK_SUBJECT,
                          nullptr) == 1;
 }
@@ -151,7 +151,8 @@ std::string SigningKey::sign(std::string_view bytes) const {
   const unsigned char* at = der.data();
   const Signature signature(d2i_ECDSA_SIG(nullptr, &at, static_cast<long>(size)));
   require(signature != nullptr);
-  return bytes_of(ECDSA_SIG_get0_r(signature.get())) + bytes_of(ECDSA_SIG_get0_s(signature.get()));
+  return number_bytes(ECDSA_SIG_get0_r(signature.get())) +
+         number_bytes(ECDSA_SIG_get0_s(signature.get()));
 }
 
 std::string make_certificate_request(const SigningKey& key, std::span<const std::string> hosts) {
@@ -198,7 +199,7 @@ Result<void, std::string> check_issued(const std::string& pem, const SigningKey&
   X509* const first = chain.front().get();
   if (!belongs_to(first, key.get())) return std::unexpected("it is for another key");
   for (const std::string& host : hosts) {
-    if (!is_for(first, host)) return std::unexpected("it is not for " + host);
+    if (!names_host(first, host)) return std::unexpected("it is not for " + host);
   }
   std::time_t now = now_s;
   if (X509_cmp_time(X509_get0_notAfter(first), &now) <= 0) {
@@ -241,7 +242,7 @@ std::optional<CertificateId> read_certificate_id(const std::string& certificate_
 bool covers(const std::string& certificate_file, std::span<const std::string> hosts) {
   const std::vector<Certificate> chain = read_certificates(certificate_file);
   return !chain.empty() && std::ranges::all_of(hosts, [&chain](const std::string& host) {
-    return is_for(chain.front().get(), host);
+    return names_host(chain.front().get(), host);
   });
 }
 

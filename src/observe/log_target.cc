@@ -19,7 +19,7 @@ constexpr std::size_t pending_bytes_max = std::size_t{1} << 20;  // some seconds
 constexpr std::size_t idle_bytes_max = std::size_t{4} << 10;     // a site that logs now and then
 constexpr std::int64_t retry_ms = 100;
 constexpr std::int64_t rotate_retry_ms = 10'000;
-constexpr std::int64_t report_ms = 10'000;
+constexpr std::int64_t target_report_ms = 10'000;
 
 std::uint64_t lines_of(std::string_view text) {
   return static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
@@ -231,7 +231,7 @@ void LogTarget::report(std::int64_t now_ms) {
                   lost);
   lost_reported_ += lost;
   error_reported_ = true;
-  report_at_ms_ = now_ms + report_ms;
+  report_at_ms_ = now_ms + target_report_ms;
 }
 
 void LogTarget::close(std::int64_t now_ms) {

@@ -9,7 +9,7 @@ namespace {
 
 using Body = std::function<void()>;
 
-void* run_body(void* body) {
+void* run_thread_body(void* body) {
   const std::unique_ptr<Body> owned(static_cast<Body*>(body));
   (*owned)();
   return nullptr;
@@ -23,7 +23,7 @@ Result<BlockingThread> BlockingThread::start(Body body) {
   ::pthread_attr_init(&attributes);
   ASSERT(::pthread_attr_setstacksize(&attributes, stack_bytes) == 0);
   BlockingThread made;
-  const int error = ::pthread_create(&made.handle_, &attributes, run_body, owned.get());
+  const int error = ::pthread_create(&made.handle_, &attributes, run_thread_body, owned.get());
   ::pthread_attr_destroy(&attributes);
   if (error != 0) return std::unexpected(Error{error, "pthread_create"});
   [[maybe_unused]] const Body* const given = owned.release();

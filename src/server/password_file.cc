@@ -1,4 +1,5 @@
 #include "h2server/password_file.h"
+#include "base/clock.h"
 
 #include <cerrno>
 #include <optional>
@@ -30,11 +31,6 @@ constexpr std::int64_t ns_per_s = 1'000'000'000;
 constexpr std::size_t digests_max = 4096;
 constexpr std::int64_t client_known_ns = 86'400 * ns_per_s;
 constexpr std::uint32_t checks_waiting_max = 128;  // the requests that a browser sends at once
-
-std::int64_t now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
 
 // Throws as the constructor of PasswordFile.
 std::string read_file(const std::string& path) {
@@ -107,7 +103,7 @@ struct Verdict {
 // Computes the hash on another thread.
 Task<Verdict> check_guess(std::shared_ptr<State> state, BasicCredentials given,
                           server::Guess guess) {
-  const std::int64_t wait_ns = state->limits.wait_ns(guess, now_ns());
+  const std::int64_t wait_ns = state->limits.wait_ns(guess, base::monotonic_ns());
   if (wait_ns > 0) co_return Verdict{Outcome::too_many, wait_ns};
   const auto compute = [&table = state->table, &given] {
     return table.is_right(given.user, given.password);
@@ -117,28 +113,29 @@ Task<Verdict> check_guess(std::shared_ptr<State> state, BasicCredentials given,
   if (!computed) co_return Verdict{Outcome::busy};
   const Result<bool>& right = *computed;
   if (!right) throw HttpError(right.error().code == ENOMEM ? 503 : 500, right.error().message());
-  if (!*right) state->limits.count_failure(guess, now_ns());
+  if (!*right) state->limits.count_failure(guess, base::monotonic_ns());
   co_return Verdict{*right ? Outcome::right : Outcome::wrong};
 }
 
 Task<Verdict> check(std::shared_ptr<State> state, BasicCredentials given, std::string client) {
   const auto client_digest = state->digest_of(client, given.user);
-  const server::Guess guess{.client = base::keyed_hash(client),
-                            .user = base::keyed_hash(given.user),
-                            .client_is_known = state->known_clients.knows(client_digest, now_ns())};
-  const std::int64_t wait_ns = state->limits.wait_ns(guess, now_ns());
+  const server::Guess guess{
+      .client = base::keyed_hash(client),
+      .user = base::keyed_hash(given.user),
+      .client_is_known = state->known_clients.knows(client_digest, base::monotonic_ns())};
+  const std::int64_t wait_ns = state->limits.wait_ns(guess, base::monotonic_ns());
   if (wait_ns > 0) co_return Verdict{Outcome::too_many, wait_ns};  // without waiting for a slot
 
   const Result<server::CheckSlots::Slot> slot = co_await state->slots.take();
   if (!slot) co_return Verdict{Outcome::busy};
   // A browser sends many requests at once. The first of them has been checked meanwhile.
   const auto digest = state->digest_of(given);
-  if (state->passed.knows(digest, now_ns())) co_return Verdict{Outcome::right};
+  if (state->passed.knows(digest, base::monotonic_ns())) co_return Verdict{Outcome::right};
 
   const Verdict verdict = co_await check_guess(state, given, guess);
   if (verdict.outcome == Outcome::right) {
-    state->passed.remember(digest, now_ns());
-    state->known_clients.remember(client_digest, now_ns());
+    state->passed.remember(digest, base::monotonic_ns());
+    state->known_clients.remember(client_digest, base::monotonic_ns());
   }
   co_return verdict;
 }
@@ -152,8 +149,8 @@ Response refuse(int status, std::int64_t wait_ns) {
 
 // The values of WWW-Authenticate, one for each kind of credentials that the file has (RFC 9110,
 // 11.6.1). Empty for a kind that it lacks.
-struct Challenges {
-  Challenges(std::string_view realm, const server::PasswordTable& table) {
+struct PasswordChallenges {
+  PasswordChallenges(std::string_view realm, const server::PasswordTable& table) {
     std::string for_passwords = http::basic_challenge(realm);  // throws, whatever the file has
     if (table.has_passwords()) basic = std::move(for_passwords);
     if (!table.tokens().empty()) bearer = http::bearer_challenge(realm);
@@ -164,7 +161,7 @@ struct Challenges {
 };
 
 // `why` follows the challenge for tokens.
-Response unauthorized(const Challenges& challenges, std::string_view why = {}) {
+Response unauthorized(const PasswordChallenges& challenges, std::string_view why = {}) {
   Response response(401);
   // In lines of their own, since some clients read one challenge per line.
   if (!challenges.basic.empty()) response.add("WWW-Authenticate", challenges.basic);
@@ -174,7 +171,7 @@ Response unauthorized(const Challenges& challenges, std::string_view why = {}) {
   return response;
 }
 
-Response refuse(const Verdict& verdict, const Challenges& challenges) {
+Response refuse(const Verdict& verdict, const PasswordChallenges& challenges) {
   switch (verdict.outcome) {
     case Outcome::too_many:
       return refuse(429, verdict.wait_ns);
@@ -188,7 +185,7 @@ Response refuse(const Verdict& verdict, const Challenges& challenges) {
 }
 
 Task<Response> authenticate(Request& request, Next next, std::shared_ptr<State> state,
-                            std::shared_ptr<const Challenges> challenges,
+                            std::shared_ptr<const PasswordChallenges> challenges,
                             std::optional<BasicCredentials> given) {
   if (!given) co_return unauthorized(*challenges);
   std::string client = state->options.client(request);
@@ -203,23 +200,23 @@ Task<Response> authenticate(Request& request, Next next, std::shared_ptr<State> 
 // Returns nullopt if the token is right; its user is then attached. A guess counts for the client
 // only: a random token can't be guessed by many clients either, so they must not keep others out.
 std::optional<Response> check_token(State& state, Request& request, std::string_view token,
-                                    const Challenges& challenges) {
+                                    const PasswordChallenges& challenges) {
   const std::string* const user = state.table.tokens().find(token);
   // A right token is never longer. The digest is made for wrong ones too, so that they take as
   // long.
   const auto digest = state.digest_of(token.substr(0, server::TokenTable::token_bytes_max));
-  const bool remembered = state.passed.renew(digest, now_ns());
+  const bool remembered = state.passed.renew(digest, base::monotonic_ns());
   if (user == nullptr || !remembered) {
     const server::Guess guess{.client = base::keyed_hash(state.options.client(request)),
                               .client_is_known = true};
-    const std::int64_t wait_ns = state.limits.wait_ns(guess, now_ns());
+    const std::int64_t wait_ns = state.limits.wait_ns(guess, base::monotonic_ns());
     // A right one, too: a guesser must not learn that it is.
     if (wait_ns > 0) return refuse(429, wait_ns);
     if (user == nullptr) {
-      state.limits.count_failure(guess, now_ns());
+      state.limits.count_failure(guess, base::monotonic_ns());
       return unauthorized(challenges, http::invalid_token);
     }
-    state.passed.remember(digest, now_ns());
+    state.passed.remember(digest, base::monotonic_ns());
   }
   request.attach(AuthenticatedUser{*user});
   return std::nullopt;
@@ -235,7 +232,7 @@ PasswordFile::PasswordFile(const std::string& path, PasswordFileOptions options)
 
 Middleware basic_authentication(const std::string& realm, const PasswordFile& file) {
   return [state = file.state_,
-          challenges = std::make_shared<const Challenges>(realm, file.state_->table)](
+          challenges = std::make_shared<const PasswordChallenges>(realm, file.state_->table)](
              Request& request, Next next) -> Task<Response> {
     if (!challenges->bearer.empty()) {
       if (const std::optional<std::string_view> token = bearer_token(request)) {
@@ -245,7 +242,7 @@ Middleware basic_authentication(const std::string& realm, const PasswordFile& fi
     }
     std::optional<BasicCredentials> given;
     if (!challenges->basic.empty()) given = basic_credentials(request);
-    if (given && state->passed.renew(state->digest_of(*given), now_ns())) {
+    if (given && state->passed.renew(state->digest_of(*given), base::monotonic_ns())) {
       request.attach(AuthenticatedUser{std::move(given->user)});
       return next(request);  // without a coroutine of its own
     }

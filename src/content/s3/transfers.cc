@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int poll_ms_max = 60'000;  // libcurl ends the wait for its own timeouts, and commands do
 
-StoreError failure(std::string reason) {
+StoreError transfer_failure(std::string reason) {
   return {.kind = Kind::failed, .reason = std::move(reason)};
 }
 
@@ -118,14 +118,14 @@ StoreResult<void> TransferLoop::start() {
   // Without descriptors for it, a wakeup would never come.
   if (multi_ == nullptr || curl_multi_wakeup(multi_.get()) != CURLM_OK) {
     multi_.reset();
-    return std::unexpected(failure("can't make transfers: no memory or no descriptors"));
+    return std::unexpected(transfer_failure("can't make transfers: no memory or no descriptors"));
   }
   curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, options_.limits.kept_connections_max);
   try {
     const base::SignalsBlocked blocked;
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& error) {
-    return std::unexpected(failure(fmt::format("can't start a thread: {}", error.what())));
+    return std::unexpected(transfer_failure(fmt::format("can't start a thread: {}", error.what())));
   }
   running_ = true;
   return {};
@@ -297,10 +297,10 @@ void TransferLoop::end(TransferState& state, CURLcode result) {
   if (result == CURLE_OK && !state.head_finished) result = CURLE_GOT_NOTHING;
   std::optional<StoreError> error;
   if (result != CURLE_OK) {
-    error = failure(reason_of(state, result));
+    error = transfer_failure(reason_of(state, result));
     note_failure(state);
   }
-  if (!error && state.overflown) error = failure("the response is too long");
+  if (!error && state.overflown) error = transfer_failure("the response is too long");
   release(state);
   if (state.abandoned) {
     forget(state);

@@ -12,7 +12,7 @@ namespace h2server::content::s3 {
 namespace {
 
 // Of a page of 1000 parts, each with up to eight elements, their texts and spaces between them.
-constexpr XmlLimits limits{
+constexpr XmlLimits answer_limits{
     .bytes_max = AnswerLimits::list_bytes_max, .depth_max = 8, .nodes_max = 64 * 1024};
 
 // Some stores leave out the quotes in documents. Returns "" for what is no tag.
@@ -24,7 +24,7 @@ std::string quoted_tag(std::string_view text) {
 
 Result<XmlNode, std::string_view> read_document(std::string_view body, std::string_view name) {
   // AWS sends spaces while it is at work.
-  Result<XmlNode, std::string_view> root = parse_xml(base::trim(body), limits);
+  Result<XmlNode, std::string_view> root = parse_xml(base::trim(body), answer_limits);
   if (root && root->name.local != name) {
     return std::unexpected("the response is another document");
   }

@@ -18,7 +18,6 @@ using Check = Result<void, std::string>;
 
 constexpr std::string_view fast = " can be guessed fast";
 
-Check refuse(std::string reason) { return std::unexpected(std::move(reason)); }
 Check malformed(std::string_view kind) {
   return refuse("a malformed hash of " + std::string(kind));
 }

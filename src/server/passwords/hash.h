@@ -9,6 +9,11 @@
 
 namespace h2server::server {
 
+// The reason of a refusal.
+inline std::unexpected<std::string> refuse(std::string reason) {
+  return std::unexpected(std::move(reason));
+}
+
 // Fails with the reason if the hash is of another kind, malformed, or more expensive than a server
 // can bear. Says nothing about the hash itself, which may be somebody's plain password.
 Result<void, std::string> check_password_hash(std::string_view hash);

@@ -11,8 +11,6 @@ namespace h2server::server {
 
 namespace {
 
-Result<void, std::string> refuse(std::string reason) { return std::unexpected(std::move(reason)); }
-
 bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 }  // namespace

@@ -4,12 +4,11 @@
 #include <utility>
 
 #include "base/text.h"
+#include "server/passwords/hash.h"
 
 namespace h2server::server {
 
 namespace {
-
-Result<void, std::string> refuse(std::string reason) { return std::unexpected(std::move(reason)); }
 
 // Returns false unless `text` is exactly the digits of the digest, in any case.
 bool read_hex(std::string_view text, net::Sha256Digest& digest) noexcept {

@@ -84,7 +84,7 @@ bool is_valid_value(std::string_view value) noexcept {
 constexpr unsigned name_is_valid_bit = 0x100;
 constexpr unsigned value_is_valid_bit = 0x200;
 
-std::uint16_t tag_of(const FieldLine& line) noexcept {
+std::uint16_t line_tag(const FieldLine& line) noexcept {
   return static_cast<std::uint16_t>(static_cast<unsigned>(line.token) |
                                     (line.name_is_valid ? name_is_valid_bit : 0) |
                                     (line.value_is_valid ? value_is_valid_bit : 0));
@@ -172,7 +172,7 @@ bool Decoder::read_literal(FieldLine& line) {
     line.name = {room, line.name.size()};
   }
   ++version_;
-  table_.insert(line.name, line.value, tag_of(line));
+  table_.insert(line.name, line.value, line_tag(line));
   return true;
 }
 
