@@ -5,6 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
+import batches
 import coroutines
 import includes
 import lengths
@@ -70,8 +71,8 @@ WRONG_INCLUDES = [
     ("src/http/bad.cc", '#include "observe/line.h"', "points the wrong way"),
     ("src/observe/bad.cc", '#include "http/router.h"', "base and public headers of values only"),
     ("src/observe/bad.cc", '#include "h2server/task.h"', "base and public headers of values only"),
-    ("src/app/bad.cc", "#include <curl/curl.h>", "libcurl stays in src/app/http_client.cc"),
-    ("src/app/bad.cc", "#include <nlohmann/json.hpp>", "stays in src/app/top_status.cc"),
+    ("src/app/bad.cc", "#include <curl/curl.h>", "libcurl stays in src/app/curl_fields.h"),
+    ("src/app/bad.cc", "#include <nlohmann/json.hpp>", "stays in src/app/json_members.h"),
     ("src/app/bad.cc", "#include <toml++/toml.h>", "toml++ stays in src/config/*.cc"),
     ("src/config/bad.h", "#include <toml++/toml.h>", "toml++ stays in src/config/*.cc"),
     ("lab/bad.cc", '#include "app/options.h"', "nothing includes app/"),
@@ -105,6 +106,30 @@ WRONG_INCLUDES = [
     ("src/http/bad.cc", "#include <zlib.h>", "zlib stays in src/content"),
     ("src/io/bad.cc", '#include "io/gone.h"', "no such file"),
 ]
+
+
+HIDDEN = "namespace h2server::app {\nnamespace {\n%s\n}  // namespace\n}\n"
+
+
+class Batches(unittest.TestCase):
+    def problems(self, **files):
+        return list(batches.problems_in({
+            pathlib.Path(name.replace("_", ".")): text for name, text in files.items()}))
+
+    def test_refuses_a_name_of_two_files(self):
+        one = HIDDEN % "std::string name_of(int x) {\n  return call(x);\n}"
+        two = HIDDEN % "const Name* name_of(const Thing& x) {\n  return call(x);\n}"
+        (problem,) = self.problems(a_cc=one, b_cc=two)
+        self.assertEqual(problem, "name_of(): a.cc, b.cc")
+        header = "namespace h2server::app {\n\nstd::string name_of(int x);\n}\n"
+        (problem,) = self.problems(a_h=header, b_cc=two)
+        self.assertEqual(problem, "name_of(): a.h, b.cc")
+
+    def test_accepts_what_does_not_meet(self):
+        one = HIDDEN % "std::string name_of(int x) {\n  return call(x);\n}\nbool name_of(bool x) {\n}"
+        other = one.replace("h2server::app", "h2server::net")
+        public = "namespace h2server::app {\nint call(int x) {\n}\n}\n"
+        self.assertEqual(self.problems(a_cc=one, b_cc=other, c_cc=public), [])
 
 
 class Includes(unittest.TestCase):
