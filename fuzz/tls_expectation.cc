@@ -1,11 +1,11 @@
 #include "tls_expectation.h"
 
+#include "tls_reference.h"
+
 namespace h2server::fuzz {
 
 namespace {
 
-constexpr std::size_t header_bytes = 5;
-constexpr std::size_t tag_bytes = 16;
 constexpr std::size_t inner_bytes_max = (1 << 14) + 1;        // RFC 8446, 5.4
 constexpr std::size_t encrypted_bytes_max = (1 << 14) + 256;  // RFC 8446, 5.2
 constexpr unsigned idle_max = 32;                             // the server's own limit
@@ -42,11 +42,11 @@ void TlsExpectation::fail(Reason reason, int alert) {
 }
 
 bool TlsExpectation::waits_for_other_version() const noexcept {
-  return arrived_.size() >= header_bytes && has_other_version(arrived_);
+  return arrived_.size() >= tls_header_bytes && has_other_version(arrived_);
 }
 
 bool TlsExpectation::take_record() {
-  if (arrived_.size() < header_bytes) return false;
+  if (arrived_.size() < tls_header_bytes) return false;
   const std::size_t size = byte_at(arrived_, 3) * 256U + byte_at(arrived_, 4);
   const bool other_version = has_other_version(arrived_);
   if (byte_at(arrived_, 0) != tls_application_data) {
@@ -57,12 +57,12 @@ bool TlsExpectation::take_record() {
     fail(other_version ? Reason::version : Reason::header, record_overflow);
     return false;
   }
-  if (size <= tag_bytes) {
+  if (size <= tls_tag_bytes) {
     fail(Reason::no_room_for_type, bad_record_mac);
     return false;
   }
-  if (arrived_.size() < header_bytes + size) return false;
-  const std::string record = arrived_.substr(0, header_bytes + size);
+  if (arrived_.size() < tls_header_bytes + size) return false;
+  const std::string record = arrived_.substr(0, tls_header_bytes + size);
   arrived_.erase(0, record.size());
   const auto due = made_.find({generation_, records_});
   if (due == made_.end() || due->second.record != record) {

@@ -40,7 +40,6 @@ namespace h2server::fuzz {
 
 namespace {
 
-constexpr std::size_t header_bytes = 5;
 constexpr std::size_t content_bytes_max = 1 << 14;
 constexpr std::size_t inner_bytes_max = content_bytes_max + 256 - 16;  // that a record holds
 constexpr std::size_t written_bytes_max = 200'000;                     // by an input
@@ -162,7 +161,7 @@ class Conversation {
     if (forges()) return;  // answers to KeyUpdates, of keys that the fuzzer's client has used
     for (std::string_view rest = sent; !rest.empty();) {
       const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(rest[at]); };
-      const std::size_t size = header_bytes + byte(3) * 256U + byte(4);
+      const std::size_t size = tls_header_bytes + byte(3) * 256U + byte(4);
       const std::string_view record = rest.substr(0, size);
       const unsigned generation = client_.generation();
       const std::uint64_t number = client_.records();

@@ -13,9 +13,6 @@ namespace h2server::fuzz {
 
 namespace {
 
-constexpr std::size_t header_bytes = 5;
-constexpr std::size_t tag_bytes = 16;
-
 const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
@@ -94,34 +91,34 @@ std::string TlsReference::seal(const TlsInner& inner) {
   std::string plain = inner.content;
   if (inner.type != 0) plain += static_cast<char>(inner.type);
   plain.append(inner.zeros, '\0');
-  const std::size_t size = plain.size() + tag_bytes;
+  const std::size_t size = plain.size() + tls_tag_bytes;
   std::string record = "\x17\x03\x03";
   record += static_cast<char>(size >> 8);
   record += static_cast<char>(size & 255);
   Cipher cipher(suite_, key_, next_nonce(), true);
   cipher.update(nullptr, record);
-  record.resize(header_bytes + size);
-  unsigned char* const body = bytes_of(record) + header_bytes;
+  record.resize(tls_header_bytes + size);
+  unsigned char* const body = bytes_of(record) + tls_header_bytes;
   if (!plain.empty()) cipher.update(body, plain);
   int none = 0;
   require(EVP_CipherFinal_ex(cipher.context.get(), body + plain.size(), &none) == 1 &&
-              EVP_CIPHER_CTX_ctrl(cipher.context.get(), EVP_CTRL_AEAD_GET_TAG, tag_bytes,
+              EVP_CIPHER_CTX_ctrl(cipher.context.get(), EVP_CTRL_AEAD_GET_TAG, tls_tag_bytes,
                                   body + plain.size()) == 1,
           "the reference seals");
   return record;
 }
 
 std::optional<TlsInner> TlsReference::open(std::string_view record) {
-  if (record.size() < header_bytes + tag_bytes) return std::nullopt;
+  if (record.size() < tls_header_bytes + tls_tag_bytes) return std::nullopt;
   const std::string_view encrypted =
-      record.substr(header_bytes, record.size() - header_bytes - tag_bytes);
-  std::string tag(record.substr(record.size() - tag_bytes));
+      record.substr(tls_header_bytes, record.size() - tls_header_bytes - tls_tag_bytes);
+  std::string tag(record.substr(record.size() - tls_tag_bytes));
   Cipher cipher(suite_, key_, next_nonce(), false);
-  cipher.update(nullptr, record.substr(0, header_bytes));
+  cipher.update(nullptr, record.substr(0, tls_header_bytes));
   std::string plain(encrypted.size(), '\0');
   if (!plain.empty()) cipher.update(bytes_of(plain), encrypted);
   int none = 0;
-  EVP_CIPHER_CTX_ctrl(cipher.context.get(), EVP_CTRL_AEAD_SET_TAG, tag_bytes, tag.data());
+  EVP_CIPHER_CTX_ctrl(cipher.context.get(), EVP_CTRL_AEAD_SET_TAG, tls_tag_bytes, tag.data());
   if (EVP_CipherFinal_ex(cipher.context.get(), bytes_of(plain) + plain.size(), &none) != 1) {
     return std::nullopt;
   }

@@ -16,6 +16,10 @@ constexpr int tls_alert = 21;
 constexpr int tls_handshake = 22;
 constexpr int tls_application_data = 23;
 
+// Of a protected record (RFC 8446, 5.2).
+constexpr std::size_t tls_header_bytes = 5;
+constexpr std::size_t tls_tag_bytes = 16;
+
 // TLSInnerPlaintext (RFC 8446, 5.2).
 struct TlsInner {
   int type = 0;  // 0: none, since all bytes are zeros

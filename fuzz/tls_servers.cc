@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "require.h"
+#include "tls_reference.h"
 
 namespace h2server::fuzz {
 
@@ -17,7 +18,6 @@ using Ending = net::TlsRecords::Ending;
 using End = TlsExpectation::End;
 using Reason = TlsExpectation::Reason;
 
-constexpr std::size_t header_bytes = 5;
 constexpr int close_notify = 0;
 
 std::string taken_from(base::BufferChain& chain) {
@@ -51,8 +51,8 @@ void TlsServers::decode(std::string_view sent) {
   while (!sent.empty()) {
     require(alert_sent_ < 0, "nothing follows an alert");
     const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(sent[at]); };
-    require(sent.size() >= header_bytes, "the server sends whole records");
-    const std::size_t size = header_bytes + byte(3) * 256U + byte(4);
+    require(sent.size() >= tls_header_bytes, "the server sends whole records");
+    const std::size_t size = tls_header_bytes + byte(3) * 256U + byte(4);
     require(sent.size() >= size, "the server sends whole records");
     const std::optional<TlsInner> inner = server_.open(sent.substr(0, size));
     require(inner.has_value(), "the server's records are authentic");

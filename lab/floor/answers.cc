@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "floor/framing.h"
+
 namespace h2server::lab::floor {
 
 namespace {
@@ -15,8 +17,6 @@ constexpr std::size_t whole_bytes_max = 64 * 1024;  // largest body that is copi
 
 constexpr std::uint8_t type_data = 0;
 constexpr std::uint8_t type_headers = 1;
-constexpr std::uint8_t flag_end_stream = 0x1;
-constexpr std::uint8_t flag_end_headers = 0x4;
 
 void write_number(char* to, std::uint32_t value) noexcept {
   to[0] = static_cast<char>(value >> 24);

@@ -2,8 +2,12 @@
 // owns the connection and its socket and makes all system calls on it.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
+#include <cstring>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "floor/output.h"
@@ -19,6 +23,11 @@ struct LoopOptions {
   int listener = -1;                     // non-blocking
   int stop = -1;                         // an eventfd; becomes readable to stop the loop
 };
+
+// Returns "what: the error's text".
+inline std::string explain(const char* what, int error) {
+  return fmt::format("{}: {}", what, std::strerror(error));
+}
 
 class Connection {
  public:

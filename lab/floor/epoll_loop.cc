@@ -16,10 +16,6 @@ constexpr std::size_t receive_bytes = 64 * 1024;  // requests of a turn; a full 
 // All events of a connection, edge-triggered. The registration never changes.
 constexpr std::uint32_t connection_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
-std::string explain(const char* what, int error) {
-  return fmt::format("{}: {}", what, std::strerror(error));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<EpollLoop>, std::string> EpollLoop::open(const LoopOptions& options) {

@@ -13,10 +13,6 @@ constexpr std::size_t setting_bytes = 6;
 constexpr std::size_t ping_bytes = 8;
 constexpr std::size_t window_update_bytes = 4;
 
-constexpr std::uint8_t flag_ack = 0x1;
-constexpr std::uint8_t flag_end_stream = 0x1;
-constexpr std::uint8_t flag_end_headers = 0x4;
-
 enum FrameType : std::uint8_t {
   data = 0,
   headers = 1,

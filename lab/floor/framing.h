@@ -13,6 +13,11 @@ namespace h2server::lab::floor {
 // RFC 9113, 3.4
 constexpr std::string_view h2_preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+// Flags of frames (RFC 9113, 6).
+constexpr std::uint8_t flag_ack = 0x1;
+constexpr std::uint8_t flag_end_stream = 0x1;
+constexpr std::uint8_t flag_end_headers = 0x4;
+
 // HTTP/1.1: counts the empty lines that end requests. Not for requests with a body: it would count
 // the empty line of the head and those in the body.
 class H1Framing {

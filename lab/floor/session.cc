@@ -10,7 +10,6 @@ namespace {
 constexpr std::uint8_t type_settings = 4;
 constexpr std::uint8_t type_ping = 6;
 constexpr std::uint8_t type_window_update = 8;
-constexpr std::uint8_t flag_ack = 0x1;
 constexpr std::uint16_t max_concurrent_streams = 0x3;  // RFC 9113, 6.5.2
 constexpr std::uint16_t initial_window_size = 0x4;
 

@@ -29,10 +29,6 @@ std::uint64_t key_of(int descriptor, What what) noexcept {
          static_cast<std::uint64_t>(what);
 }
 
-std::string explain(const char* what, int error) {
-  return fmt::format("{}: {}", what, std::strerror(error));
-}
-
 }  // namespace
 
 struct UringLoop::Completion {
