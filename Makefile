@@ -1,6 +1,7 @@
-# make run    builds and runs the server; works on a fresh Debian 12
-# make test   runs every test but those labelled matrix or churn
-# make lab    measures the server beside others within minutes; lab/run takes longer
+# make run      builds and runs the server; works on a fresh Debian 12 or 13
+# make test     runs every test but those labelled matrix, churn or night
+# make nightly  runs all checks for which .ci/run is too short
+# make lab      measures the server beside others within minutes; lab/run takes longer
 # CMake does the build (CMakeLists.txt, CMakePresets.json); this file only combines commands.
 # `make run SETUP=true` installs no packages.
 
@@ -10,15 +11,17 @@ JOBS ?= $(shell nproc)
 TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 ARGS ?=
 PORT ?= 8443
+FROM ?=
 FUZZ_SECONDS ?= 60
 FUZZERS ?= h2_session h1 multipart target fields tls_records proxy_header forwarded upload_fields webdav
 
-.PHONY: help run test lab fuzz docs build setup deb deb-test static-test docker-test format clean configure
+.PHONY: help run test nightly lab fuzz docs build setup deb deb-test static-test docker-test format clean configure
 
 help:
 	@echo 'make run           install what is missing, build, serve www/ on https://localhost:8443'
 	@echo '                   (otherwise: make run PORT=9000 ARGS="--threads 4")'
 	@echo 'make test          install what is missing, build, run the tests'
+	@echo 'make nightly       all checks for which .ci/run is too short (from one on: make nightly FROM=deb)'
 	@echo 'make lab           measure the server beside others (some experiments: make lab ARGS="idle sizes")'
 	@echo 'make fuzz          libFuzzer on each of FUZZERS for FUZZ_SECONDS (60); takes clang++-19'
 	@echo 'make docs          the reference of the library in build/docs/html, by Doxygen'
@@ -31,7 +34,8 @@ help:
 	@echo 'make format        clang-format over all sources'
 	@echo 'make clean         remove what was built'
 
-# Builds only the program. Another preset (`make run PRESET=asan`) also configures its tests.
+# Builds only the program, in build/release, where `make test` finds it. Another preset
+# (`make run PRESET=asan`) also configures its tests.
 run: PRESET ?= run
 test build configure: PRESET ?= release
 
@@ -40,12 +44,15 @@ run:
 	@$(MAKE) --no-print-directory configure PRESET=$(PRESET)
 	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target h2server
 	@mkdir -p uploads
-	build/$(PRESET)/h2server --port $(PORT) --root www --upload-dir uploads --self-signed $(ARGS)
+	build/$(PRESET:run=release)/h2server --port $(PORT) --root www --upload-dir uploads --self-signed $(ARGS)
 
 test:
 	@$(SETUP) test
 	@$(MAKE) --no-print-directory build PRESET=$(PRESET)
-	ctest --preset $(PRESET) --parallel $(TEST_JOBS) --label-exclude 'matrix|churn' $(ARGS)
+	ctest --preset $(PRESET) --parallel $(TEST_JOBS) --label-exclude '^(matrix|churn|night)$$' $(ARGS)
+
+nightly:
+	@scripts/nightly $(FROM)
 
 lab:
 	@$(SETUP) lab

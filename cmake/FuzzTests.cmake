@@ -2,7 +2,7 @@
 #   fuzz_NAME_replay  runs files and mutations of them without libFuzzer; the ctest entry fuzz.NAME
 #   NAME_fuzzer       uses libFuzzer, with H2SERVER_FUZZ: the preset fuzz, fuzz/run, `make fuzz`
 # The parts of all fuzzers are one library. The linker leaves out what a fuzzer does not use.
-add_library(fuzz_parts STATIC
+set(fuzz_sources
   fuzz/inputs.cc fuzz/pieces.cc fuzz/require.cc
   fuzz/chunked_reference.cc fuzz/h1_conversation.cc fuzz/h1_rules.cc
   fuzz/h2_client.cc fuzz/h2_compare.cc fuzz/h2_conversation.cc fuzz/h2_differences.cc
@@ -12,6 +12,9 @@ add_library(fuzz_parts STATIC
   fuzz/target_reference.cc fuzz/target_rules.cc
   fuzz/forwarded_reference.cc fuzz/proxy_header_reference.cc fuzz/upload_fields_reference.cc
   fuzz/tls_connection.cc fuzz/tls_expectation.cc fuzz/tls_reference.cc fuzz/tls_servers.cc)
+list(TRANSFORM fuzz_sources PREPEND "${PROJECT_SOURCE_DIR}/")
+add_library(fuzz_parts STATIC ${fuzz_sources})
+compile_in_batches(fuzz_parts 10 ${fuzz_sources})
 target_include_directories(fuzz_parts PUBLIC src tests)
 target_link_libraries(fuzz_parts
   PUBLIC h2server_core PRIVATE h2server_warnings PkgConfig::nghttp2 PUBLIC OpenSSL::SSL)

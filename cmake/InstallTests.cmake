@@ -9,7 +9,7 @@ foreach(file IN LISTS install_tests)
   cmake_path(GET file STEM name)
   string(REGEX REPLACE "^test_" "" name "${name}")
   add_test(NAME install.${name}
-    COMMAND "${H2SERVER_PYTHON}" -m pytest -q -p no:cacheprovider "${file}"
+    COMMAND "${H2SERVER_PYTHON}" -m pytest -q -rs -p no:cacheprovider "${file}"
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(install.${name} PROPERTIES
     LABELS install TIMEOUT 1800

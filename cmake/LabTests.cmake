@@ -6,12 +6,12 @@ foreach(file IN LISTS lab_tests)
   cmake_path(GET file STEM name)
   string(REGEX REPLACE "^test_" "" name "${name}")
   add_test(NAME lab.${name}
-    COMMAND "${lab_python}" -m pytest -q -p no:cacheprovider "${file}"
+    COMMAND "${lab_python}" -m pytest -q -rs -p no:cacheprovider "${file}"
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(lab.${name} PROPERTIES
-    LABELS lab TIMEOUT 300 RESOURCE_LOCK lab
+    LABELS lab TIMEOUT 900 RESOURCE_LOCK lab
     ENVIRONMENT "PYTHONPATH=${PROJECT_SOURCE_DIR}/lab;PYTHONDONTWRITEBYTECODE=1;\
 H2SERVER_BINARY=${PROJECT_BINARY_DIR}/h2server;H2SERVER_BUILD_DIR=${PROJECT_BINARY_DIR}")
 endforeach()
-# It counts bytes on the loopback interface, which must not include other tests' traffic.
-set_tests_properties(lab.smoke PROPERTIES RUN_SERIAL ON TIMEOUT 600)
+# Every experiment takes minutes. Its measurements want the machine for themselves.
+set_tests_properties(lab.smoke PROPERTIES LABELS night RUN_SERIAL ON TIMEOUT 1200)

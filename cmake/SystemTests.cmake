@@ -1,6 +1,10 @@
 # Adds the ctest entry system.NAME for each tests/system/test_NAME.py, run by pytest against the
 # program with its default scheme and engine.
 #
+# Labels beside `system`, for builds with sanitizers:
+#   input    INPUT_TESTS, what reads a client's bytes or an operator's files
+#   threads  THREAD_TESTS, what threads do together
+#
 # Further entries:
 #   system.PAIR.NAME     label system: QUICK_TESTS with each pair of a scheme and an engine
 #   matrix.PAIR.NAME     label matrix: the other tests with MATRIX_PAIRS; not part of `make test`
@@ -28,6 +32,11 @@ set(TESTS_WITHOUT_PAIR
 set(CHURN_CONNECTIONS 20000)
 set(HTTP2_TESTS clients h2spec large lifecycle put static uploads)
 
+set(INPUT_TESTS
+  burst clients config floods h2spec http1 paths proxy_protocol put resets resumable site sites static tls trailers
+  tus upload_access upload_limits upload_refusals uploads webdav webdav_changes)
+set(THREAD_TESTS churn load reload upgrade uploads)
+
 set(HEAVY_TESTS load churn cluster)  # each counts as two parallel tests
 set(SERIAL_TESTS h2spec)     # runs alone: each case has a timeout of 2 s
 
@@ -43,11 +52,18 @@ set(tools_dir "${PROJECT_SOURCE_DIR}/build/tools")
 # add_system_test(ENTRY NAME LABEL VARIABLE=VALUE…): runs tests/system/test_NAME.py.
 function(add_system_test entry name label)
   add_test(NAME ${entry}
-    COMMAND "${H2SERVER_PYTHON}" -m pytest -q -p no:cacheprovider
+    COMMAND "${H2SERVER_PYTHON}" -m pytest -q -rs -p no:cacheprovider
             "${PROJECT_SOURCE_DIR}/tests/system/test_${name}.py"
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set(labels ${label})
+  if(entry STREQUAL "system.${name}" AND name IN_LIST INPUT_TESTS)
+    list(APPEND labels input)
+  endif()
+  if(label STREQUAL "system" AND name IN_LIST THREAD_TESTS)
+    list(APPEND labels threads)
+  endif()
   set_tests_properties(${entry} PROPERTIES
-    LABELS ${label}
+    LABELS "${labels}"
     TIMEOUT 1200  # against hanging; under a sanitizer on a busy machine some take 300 s
     ENVIRONMENT "\
 H2SERVER_BINARY=${PROJECT_BINARY_DIR}/h2server;\

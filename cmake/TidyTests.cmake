@@ -4,7 +4,7 @@ foreach(file IN LISTS tidy_checks)
   cmake_path(GET file STEM name)
   add_test(NAME tidy.${name} COMMAND "${H2SERVER_PYTHON}" "${file}")
   set_tests_properties(tidy.${name} PROPERTIES
-    LABELS tidy TIMEOUT 60 ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+    LABELS tidy TIMEOUT 900 ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
 endforeach()
 
 # The reference of the library must have no warnings (docs/reference); takes 3 s.

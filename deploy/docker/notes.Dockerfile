@@ -14,7 +14,7 @@ COPY src src
 COPY examples examples
 RUN cmake --preset run -D H2SERVER_EXAMPLES=ON && \
     cmake --build --preset run --target example_notes && \
-    strip build/run/examples/notes
+    strip build/release/examples/notes
 
 FROM ${DEBIAN}
 # The libraries are linked by the program.
@@ -25,7 +25,7 @@ RUN apt-get update -qq && \
     rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*.log /var/log/apt && \
     useradd --system --uid 10001 --user-group --home-dir /srv --shell /usr/sbin/nologin notes && \
     install --directory --owner=notes --group=notes /srv/data
-COPY --from=builder /build/build/run/examples/notes /usr/local/bin/notes
+COPY --from=builder /build/build/release/examples/notes /usr/local/bin/notes
 
 EXPOSE 8080
 VOLUME ["/srv/data"]

@@ -98,7 +98,7 @@ choose_driver() {
 make_base_image() {
   local base=docker.io/library/debian:12-slim made rootfs
   if buildah_here inspect --type image "$base" >/dev/null 2>&1; then return; fi
-  rootfs=$(scripts/debian-root ca-certificates)
+  rootfs=$(scripts/debian-root bookworm ca-certificates)
   made=$(buildah_here from scratch)
   buildah_here add --quiet "$made" "$rootfs" / >/dev/null
   buildah_here config --cmd bash "$made"

@@ -8,7 +8,7 @@
 #include "app/acme_authority.h"
 
 namespace h2server::app {
-namespace {
+namespace acme_jose_test {
 
 using Json = nlohmann::json;
 using tests::decode_base64url;
@@ -88,5 +88,5 @@ TEST(AcmeJose, RenewalName) {
             "aYhba4dGQEHhs3uEe6CuLN4ByNQ.AIdlQyE");
 }
 
-}  // namespace
+}  // namespace acme_jose_test
 }  // namespace h2server::app

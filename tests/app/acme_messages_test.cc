@@ -5,7 +5,7 @@
 #include <string>
 
 namespace h2server::app {
-namespace {
+namespace acme_messages_test {
 
 TEST(AcmeMessages, Timestamps) {
   const std::pair<const char*, std::int64_t> good[] = {
@@ -147,5 +147,5 @@ TEST(AcmeMessages, Problems) {
   EXPECT_EQ(large.detail.size(), 500u);
 }
 
-}  // namespace
+}  // namespace acme_messages_test
 }  // namespace h2server::app

@@ -9,7 +9,7 @@
 #include "app/acme_jose.h"
 
 namespace h2server::app {
-namespace {
+namespace acme_order_test {
 
 using std::chrono::milliseconds;
 using tests::AcmeAuthority;
@@ -326,5 +326,5 @@ TEST_F(AcmeOrders, NothingWithoutTls) {
   EXPECT_TRUE(authority_.received().empty());
 }
 
-}  // namespace
+}  // namespace acme_order_test
 }  // namespace h2server::app

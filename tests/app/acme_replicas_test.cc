@@ -19,7 +19,7 @@
 #include "net/tls_request.h"
 
 namespace h2server::app {
-namespace {
+namespace acme_replicas_test {
 
 using tests::AcmeAuthority;
 using tests::AcmeFolder;
@@ -313,5 +313,5 @@ TEST(AcmeServers, OneCertificateForAll) {
   }
 }
 
-}  // namespace
+}  // namespace acme_replicas_test
 }  // namespace h2server::app

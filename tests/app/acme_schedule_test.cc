@@ -5,7 +5,7 @@
 #include <optional>
 
 namespace h2server::app {
-namespace {
+namespace acme_schedule_test {
 
 using namespace std::chrono_literals;
 using std::chrono::days;
@@ -75,5 +75,5 @@ TEST(AcmeSchedule, PausesAfterFailures) {
   }
 }
 
-}  // namespace
+}  // namespace acme_schedule_test
 }  // namespace h2server::app

@@ -13,7 +13,7 @@
 #include "net/new_file.h"
 
 namespace h2server::app {
-namespace {
+namespace acme_store_test {
 
 using Hosts = std::vector<std::string>;
 using tests::AcmeFolder;
@@ -215,5 +215,5 @@ TEST(AcmeStore, FolderOfAnotherUser) {
   EXPECT_FALSE(open_account_key("/proc/self/x"));
 }
 
-}  // namespace
+}  // namespace acme_store_test
 }  // namespace h2server::app

@@ -15,7 +15,7 @@
 #include "base/no_threads.h"
 
 namespace h2server::app {
-namespace {
+namespace acme_test {
 
 using tests::AcmeAuthority;
 using tests::AcmeFolder;
@@ -298,5 +298,5 @@ TEST(AcmeChallenges, Http) {
   EXPECT_EQ(challenges.answer("token"), std::nullopt);
 }
 
-}  // namespace
+}  // namespace acme_test
 }  // namespace h2server::app

@@ -10,7 +10,7 @@
 #include "server/client.h"
 
 namespace h2server::app {
-namespace {
+namespace admin_access_test {
 
 class Peer final : public ConnectionInfo {
  public:
@@ -117,5 +117,5 @@ TEST(AdminListener, IsAnAddressOrASocket) {
   EXPECT_TRUE(admin_listener("unix:/run/a.sock").cleartext);
 }
 
-}  // namespace
+}  // namespace admin_access_test
 }  // namespace h2server::app

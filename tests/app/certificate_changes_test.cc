@@ -11,7 +11,7 @@
 #include "net/tls_certificate.h"
 
 namespace h2server::app {
-namespace {
+namespace certificate_changes_test {
 
 namespace fs = std::filesystem;
 
@@ -162,5 +162,5 @@ TEST_F(CertificateChangesTest, FollowsLinksToTheFile) {
   }
 }
 
-}  // namespace
+}  // namespace certificate_changes_test
 }  // namespace h2server::app

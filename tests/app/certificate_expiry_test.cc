@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::app {
-namespace {
+namespace certificate_expiry_test {
 
 constexpr std::int64_t day = 24 * 3600;
 constexpr std::int64_t end_s = 1'700'000'000;  // 2023-11-14 22:13:20 UTC
@@ -98,5 +98,5 @@ TEST(CertificateExpiryTest, AReloadDoesNotWarnAnew) {
   EXPECT_TRUE(expiry.due(end_s).empty());
 }
 
-}  // namespace
+}  // namespace certificate_expiry_test
 }  // namespace h2server::app

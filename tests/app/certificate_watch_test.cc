@@ -15,7 +15,7 @@
 #include "net/tls_inspection.h"
 
 namespace h2server::app {
-namespace {
+namespace certificate_watch_test {
 
 namespace fs = std::filesystem;
 
@@ -30,7 +30,7 @@ class Texts {
   // Waits for the next one; an empty text after a long time.
   std::string pop() {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, std::chrono::seconds(30), [&] { return !texts_.empty(); }))
+    if (!changed_.wait_for(lock, std::chrono::seconds(60), [&] { return !texts_.empty(); }))
       return {};
     std::string text = std::move(texts_.front());
     texts_.pop_front();
@@ -209,5 +209,5 @@ TEST(CertificateFilesTest, AreThoseOfAllHosts) {
   EXPECT_EQ(certificate_files_of(options), expected);
 }
 
-}  // namespace
+}  // namespace certificate_watch_test
 }  // namespace h2server::app

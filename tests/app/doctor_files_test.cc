@@ -9,7 +9,7 @@
 #include "net/tls_certificate.h"
 
 namespace h2server::app {
-namespace {
+namespace doctor_files_test {
 
 constexpr std::int64_t day_s = 24 * 3600;
 constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30;
@@ -162,5 +162,5 @@ TEST_F(DoctorFiles, LooksAtTheUploadDirectory) {
   EXPECT_EQ(check_uploads(input_).level, Level::problem);
 }
 
-}  // namespace
+}  // namespace doctor_files_test
 }  // namespace h2server::app

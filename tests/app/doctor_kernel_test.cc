@@ -6,7 +6,7 @@
 #include "app/fake_system.h"
 
 namespace h2server::app {
-namespace {
+namespace doctor_kernel_test {
 
 constexpr const char* release_file = "proc/sys/kernel/osrelease";
 constexpr const char* disabled_file = "proc/sys/kernel/io_uring_disabled";
@@ -114,5 +114,5 @@ TEST(DoctorKernel, JudgesTheClock) {
             Level::ok);
 }
 
-}  // namespace
+}  // namespace doctor_kernel_test
 }  // namespace h2server::app

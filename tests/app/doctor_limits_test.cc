@@ -5,7 +5,7 @@
 #include "app/fake_system.h"
 
 namespace h2server::app {
-namespace {
+namespace doctor_limits_test {
 
 TEST(DoctorText, WordsNumbers) {
   EXPECT_EQ(grouped(0), "0");
@@ -122,5 +122,5 @@ TEST(DoctorLimits, CountsTasksOfTheControlGroup) {
   expect_words(check_tasks(fake.tree(), 1).value().finding, {"room for 0 more"});
 }
 
-}  // namespace
+}  // namespace doctor_limits_test
 }  // namespace h2server::app

@@ -6,7 +6,7 @@
 #include "app/fake_system.h"
 
 namespace h2server::app {
-namespace {
+namespace doctor_network_test {
 
 // Two sockets that listen, on port 443 of 0.0.0.0 and 8443 of 127.0.0.1, and a connection of 443.
 constexpr const char* tcp_table =
@@ -127,5 +127,5 @@ TEST(DoctorNetwork, LooksForIpv6) {
   expect_words(off.remedy, {"disable_ipv6=0"});
 }
 
-}  // namespace
+}  // namespace doctor_network_test
 }  // namespace h2server::app

@@ -8,7 +8,7 @@
 #include "app/fake_system.h"
 
 namespace h2server::app {
-namespace {
+namespace doctor_test {
 
 std::size_t widest(const std::string& text) {
   std::size_t most = 0;
@@ -115,5 +115,5 @@ TEST(Doctor, DiagnosesThisMachine) {
   EXPECT_EQ(has("io_uring"), 0);  // a pool uses blocking calls
 }
 
-}  // namespace
+}  // namespace doctor_test
 }  // namespace h2server::app

@@ -12,7 +12,7 @@
 #include "app/http_stub.h"
 
 namespace h2server::app {
-namespace {
+namespace http_client_test {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -128,5 +128,5 @@ TEST(HttpClient, GivesUpForGood) {
   EXPECT_FALSE(client.fetch({.url = stub.url("/"), .time_max = hours(1)}));
 }
 
-}  // namespace
+}  // namespace http_client_test
 }  // namespace h2server::app

@@ -12,7 +12,7 @@
 #include "content/support.h"
 
 namespace h2server::app {
-namespace {
+namespace identity_credentials_test {
 
 using tests::HttpStub;
 
@@ -123,5 +123,5 @@ TEST_F(IdentityCredentialsTest, StopsWhileItWaits) {
   EXPECT_FALSE(credentials.current());
 }
 
-}  // namespace
+}  // namespace identity_credentials_test
 }  // namespace h2server::app

@@ -7,7 +7,7 @@
 #include "content/support.h"
 
 namespace h2server::app {
-namespace {
+namespace link_command_test {
 
 using content::LinkSigner;
 using content::LinkUse;
@@ -125,5 +125,5 @@ TEST(LinkKey, WrongFiles) {
   EXPECT_FALSE(open_link_key_in(folder.path_of("link.key")));  // no folder
 }
 
-}  // namespace
+}  // namespace link_command_test
 }  // namespace h2server::app

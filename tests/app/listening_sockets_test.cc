@@ -18,7 +18,7 @@
 #include "net/socket_address.h"
 
 namespace h2server::app {
-namespace {
+namespace listening_sockets_test {
 
 config::Listener on_port(std::uint16_t port, std::string host = "127.0.0.1") {
   config::Listener listener;
@@ -401,5 +401,5 @@ TEST(PidFile, IsReplacedByTheNextOne) {
   EXPECT_FALSE(std::filesystem::exists(two));
 }
 
-}  // namespace
+}  // namespace listening_sockets_test
 }  // namespace h2server::app

@@ -6,7 +6,7 @@
 #include "content/support.h"
 
 namespace h2server::app {
-namespace {
+namespace mime_types_test {
 
 using Types = std::map<std::string, std::string>;
 
@@ -56,5 +56,5 @@ TEST_F(MimeTypesFile, IsIgnoredIfItIsTooLarge) {
   EXPECT_TRUE(types_.empty());
 }
 
-}  // namespace
+}  // namespace mime_types_test
 }  // namespace h2server::app

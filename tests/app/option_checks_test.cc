@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace h2server::app {
-namespace {
+namespace option_checks_test {
 
 namespace fs = std::filesystem;
 
@@ -180,5 +180,5 @@ TEST_F(PlacesTest, AreNotTheWholeMachine) {
   EXPECT_NE(check()[0].find("--yes"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace option_checks_test
 }  // namespace h2server::app

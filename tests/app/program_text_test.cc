@@ -12,7 +12,7 @@
 #include "app/options.h"
 
 namespace h2server::app {
-namespace {
+namespace program_text_test {
 
 OptionText made(OptionText option) {
   option.kind = kind_of(option);
@@ -90,5 +90,5 @@ TEST(Commands, AreFoundByName) {
   EXPECT_EQ(find_command(""), nullptr);
 }
 
-}  // namespace
+}  // namespace program_text_test
 }  // namespace h2server::app

@@ -8,7 +8,7 @@
 #include "content/support.h"
 
 namespace h2server::app {
-namespace {
+namespace put_command_test {
 
 TEST(PutTarget, Urls) {
   struct Row {
@@ -223,5 +223,5 @@ TEST(PutProgress, Lines) {
                   .starts_with("\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4  ["));
 }
 
-}  // namespace
+}  // namespace put_command_test
 }  // namespace h2server::app

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 
 namespace h2server::app {
-namespace {
+namespace service_manager_test {
 
 using namespace std::chrono_literals;
 
@@ -219,5 +219,5 @@ TEST_F(ServiceManagerTest, WrongSocketsAreErrors) {
   EXPECT_NE(in_child("3", "", "").find("descriptor 5"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace service_manager_test
 }  // namespace h2server::app

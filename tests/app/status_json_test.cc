@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace h2server::app {
-namespace {
+namespace status_json_test {
 
 ServerStatus status_with(std::vector<std::uint64_t> durations, std::uint64_t bytes) {
   ServerStatus status;
@@ -69,5 +69,5 @@ TEST(StatusJson, HasTheLastEntriesAlone) {
   EXPECT_NE(json.find("\"history\":[{\"unix_s\":103.000,"), std::string::npos) << json;
 }
 
-}  // namespace
+}  // namespace status_json_test
 }  // namespace h2server::app

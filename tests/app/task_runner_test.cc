@@ -8,7 +8,7 @@
 #include "h2server/timing.h"
 
 namespace h2server::app {
-namespace {
+namespace task_runner_test {
 
 using std::chrono::milliseconds;
 
@@ -50,5 +50,5 @@ TEST(TaskRunner, MemoryThatIsExhausted) {
   EXPECT_EQ(result.error().reason, "out of memory");
 }
 
-}  // namespace
+}  // namespace task_runner_test
 }  // namespace h2server::app

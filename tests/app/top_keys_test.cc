@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::app {
-namespace {
+namespace top_keys_test {
 
 TEST(TopKeys, Sequences) {
   struct Row {
@@ -35,5 +35,5 @@ TEST(TopKeys, Sequences) {
   for (const Row& row : rows) EXPECT_EQ(parse_keys(row.bytes), row.keys) << row.bytes;
 }
 
-}  // namespace
+}  // namespace top_keys_test
 }  // namespace h2server::app

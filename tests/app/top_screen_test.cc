@@ -10,7 +10,7 @@
 #include "app/top_text.h"
 
 namespace h2server::app {
-namespace {
+namespace top_screen_test {
 
 TopConnection connection_of(std::string client, std::uint64_t age_s, std::uint64_t requests) {
   TopConnection connection;
@@ -233,5 +233,5 @@ TEST(TopScreen, LongListsAreCut) {
   EXPECT_FALSE(has(lines, "/p5"));
 }
 
-}  // namespace
+}  // namespace top_screen_test
 }  // namespace h2server::app

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace h2server::app {
-namespace {
+namespace top_status_test {
 
 TopStatus parsed(std::string_view json) {
   const auto status = parse_top_status(json);
@@ -124,5 +124,5 @@ TEST(TopStatus, Quantiles) {
   for (const Row& row : rows) EXPECT_EQ(quantile_bucket(row.counts, row.share), row.bucket);
 }
 
-}  // namespace
+}  // namespace top_status_test
 }  // namespace h2server::app

@@ -10,7 +10,7 @@
 #include "app/http_stub.h"
 
 namespace h2server::app {
-namespace {
+namespace top_test {
 
 using tests::HttpStub;
 
@@ -135,5 +135,5 @@ TEST(Top, WrongUse) {
   EXPECT_EQ(run({"--help"}).status, 0);
 }
 
-}  // namespace
+}  // namespace top_test
 }  // namespace h2server::app

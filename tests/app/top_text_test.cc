@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace h2server::app {
-namespace {
+namespace top_text_test {
 
 TEST(TopText, Words) {
   EXPECT_EQ(number_text(1'234'567), "1,234,567");
@@ -111,5 +111,5 @@ TEST(TopText, Shades) {
   EXPECT_EQ(shade(1, 1), "█");
 }
 
-}  // namespace
+}  // namespace top_text_test
 }  // namespace h2server::app

@@ -12,7 +12,7 @@
 #include "base/no_threads.h"
 
 namespace h2server::app {
-namespace {
+namespace trace_sender_test {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -216,5 +216,5 @@ TEST(TraceSender, NeverStarted) {
   EXPECT_EQ(sender.counts().sent, 0u);
 }
 
-}  // namespace
+}  // namespace trace_sender_test
 }  // namespace h2server::app

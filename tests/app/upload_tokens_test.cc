@@ -11,7 +11,7 @@
 #include "h2server/test_client.h"
 
 namespace h2server::app {
-namespace {
+namespace upload_tokens_test {
 
 using content::AccessMode;
 using content::Right;
@@ -179,5 +179,5 @@ TEST(UploadTokens, Url) {
   EXPECT_EQ(url_with_token("https://host:8443/", "abc"), "https://host:8443/files?token=abc");
 }
 
-}  // namespace
+}  // namespace upload_tokens_test
 }  // namespace h2server::app

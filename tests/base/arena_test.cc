@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server::base {
-namespace {
+namespace arena_test {
 
 TEST(Arena, CopiesStayUntilItIsCleared) {
   Arena arena;
@@ -76,5 +76,5 @@ TEST(Arena, KeepsNoLargeBlockWhenItIsCleared) {
   EXPECT_EQ(arena.copy("again"), "again");
 }
 
-}  // namespace
+}  // namespace arena_test
 }  // namespace h2server::base

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::base {
-namespace {
+namespace base64_test {
 
 using namespace std::string_literals;
 
@@ -54,5 +54,5 @@ TEST(Base64, RefusesEverythingElse) {
   }
 }
 
-}  // namespace
+}  // namespace base64_test
 }  // namespace h2server::base

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace h2server::base {
-namespace {
+namespace bounded_queue_test {
 
 using Item = std::unique_ptr<int>;
 
@@ -101,5 +101,5 @@ TEST(BoundedQueue, ClosedItEndsEveryWaitAndDropsWhatNobodyTook) {
   EXPECT_TRUE(full.closed());
 }
 
-}  // namespace
+}  // namespace bounded_queue_test
 }  // namespace h2server::base

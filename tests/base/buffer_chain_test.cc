@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace h2server::base {
-namespace {
+namespace buffer_chain_test {
 
 constexpr std::size_t block = BufferChain::block_bytes;
 
@@ -239,5 +239,5 @@ TEST(BufferChain, BehavesLikeAString) {
   EXPECT_EQ(shared.use_count(), 1);
 }
 
-}  // namespace
+}  // namespace buffer_chain_test
 }  // namespace h2server::base

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server::base {
-namespace {
+namespace crc32c_test {
 
 struct Row {
   std::string bytes;
@@ -60,5 +60,5 @@ TEST(Crc32c, BothWaysAgree) {
   }
 }
 
-}  // namespace
+}  // namespace crc32c_test
 }  // namespace h2server::base

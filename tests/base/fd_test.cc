@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace h2server::base {
-namespace {
+namespace fd_test {
 
 bool is_open(int number) { return ::fcntl(number, F_GETFD) != -1; }
 
@@ -53,5 +53,5 @@ TEST(Fd, GivesItsDescriptorAway) {
   const Fd other(number);
 }
 
-}  // namespace
+}  // namespace fd_test
 }  // namespace h2server::base

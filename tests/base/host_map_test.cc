@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace h2server::base {
-namespace {
+namespace host_map_test {
 
 TEST(HostMap, FindsTheClosestName) {
   HostMap<int> map;
@@ -68,5 +68,5 @@ TEST(HostMap, KeepsWhatWasAddedApart) {
   EXPECT_EQ(*map.find("a.example"), 3);
 }
 
-}  // namespace
+}  // namespace host_map_test
 }  // namespace h2server::base

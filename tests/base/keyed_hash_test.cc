@@ -7,7 +7,7 @@
 #include <string>
 
 namespace h2server::base {
-namespace {
+namespace keyed_hash_test {
 
 TEST(KeyedHash, IsTheSameForTheSameText) {
   for (const std::string& text : {std::string(), std::string("a"), std::string(100, 'x')}) {
@@ -37,5 +37,5 @@ TEST(KeyedHash, SpreadsOverBuckets) {
   }
 }
 
-}  // namespace
+}  // namespace keyed_hash_test
 }  // namespace h2server::base

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::base {
-namespace {
+namespace log_fold_test {
 
 // What a log would write of these lines: "K:TEXT", and "K:TEXT xN" for N repetitions.
 struct Line {
@@ -83,5 +83,5 @@ TEST(LogFold, AForgottenLineIsWrittenAgain) {
   EXPECT_FALSE(fold.counts(0, "a", 0));
 }
 
-}  // namespace
+}  // namespace log_fold_test
 }  // namespace h2server::base

@@ -18,7 +18,7 @@
 #include "base/fd.h"
 
 namespace h2server::base {
-namespace {
+namespace log_test {
 
 // Redirects standard error to a descriptor for its lifetime.
 class Redirected {
@@ -266,5 +266,5 @@ TEST_F(LogFile, StandardErrorComesBack) {
   EXPECT_EQ(text(), "h2server: and forth\n");
 }
 
-}  // namespace
+}  // namespace log_test
 }  // namespace h2server::base

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace h2server::base {
-namespace {
+namespace networks_test {
 
 TEST(Networks, ContainTheirAddresses) {
   struct Row {
@@ -57,5 +57,5 @@ TEST(Networks, KnowAddresses) {
   EXPECT_FALSE(Networks::is_address("example.com"));
 }
 
-}  // namespace
+}  // namespace networks_test
 }  // namespace h2server::base

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 namespace h2server::base {
-namespace {
+namespace out_of_memory_test {
 
 TEST(OutOfMemory, EndsTheProcessWithOneLine) {
   EXPECT_EXIT(out_of_memory(), testing::ExitedWithCode(1), "^h2server: out of memory\n$");
@@ -22,5 +22,5 @@ TEST(OutOfMemory, EndsItWithTheSameStatusWhereNobodyReadsTheLine) {
   EXPECT_EXIT(into_a_closed_pipe(), testing::ExitedWithCode(1), "");
 }
 
-}  // namespace
+}  // namespace out_of_memory_test
 }  // namespace h2server::base

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace h2server::base {
-namespace {
+namespace pace_test {
 
 TEST(Pace, GivesUpAPeerThatStops) {
   Pace pace(1000, 100);
@@ -44,5 +44,5 @@ TEST(Pace, BytesEarnNoMoreThanTheSlack) {
   EXPECT_FALSE(pace.moved(1000, 1'000'000));
 }
 
-}  // namespace
+}  // namespace pace_test
 }  // namespace h2server::base

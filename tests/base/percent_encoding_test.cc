@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 namespace h2server::base {
-namespace {
+namespace percent_encoding_test {
 
 std::string encoded(std::string_view text, Slashes slashes) {
   std::string out = ">";
@@ -48,5 +48,5 @@ TEST(PercentEncoding, OfEachByteIsDecodedToIt) {
   }
 }
 
-}  // namespace
+}  // namespace percent_encoding_test
 }  // namespace h2server::base

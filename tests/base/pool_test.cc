@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::base {
-namespace {
+namespace pool_test {
 
 struct Thing {
   Thing() { ++alive; }
@@ -49,5 +49,5 @@ TEST(Pool, KeepsABoundedNumberAndFreesThemAll) {
   EXPECT_EQ(Thing::alive, 0);
 }
 
-}  // namespace
+}  // namespace pool_test
 }  // namespace h2server::base

@@ -7,7 +7,7 @@
 #include "base/counter.h"
 
 namespace h2server::base {
-namespace {
+namespace shared_array_test {
 
 TEST(SharedArray, AProcessSeesWhatItsChildWrites) {
   Result<SharedArray<Counter>> made = SharedArray<Counter>::make(3);
@@ -32,5 +32,5 @@ TEST(SharedArray, ThereMayBeNoMemory) {
   EXPECT_FALSE(SharedArray<Counter>::make(std::size_t{1} << 50));
 }
 
-}  // namespace
+}  // namespace shared_array_test
 }  // namespace h2server::base

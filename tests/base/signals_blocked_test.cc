@@ -5,7 +5,7 @@
 #include <thread>
 
 namespace h2server::base {
-namespace {
+namespace signals_blocked_test {
 
 bool blocks_sigterm() {
   sigset_t mask;
@@ -27,5 +27,5 @@ TEST(SignalsBlocked, AThreadThatIsStartedMeanwhileKeepsThemBlocked) {
   EXPECT_TRUE(in_thread);
 }
 
-}  // namespace
+}  // namespace signals_blocked_test
 }  // namespace h2server::base

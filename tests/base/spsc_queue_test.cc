@@ -7,7 +7,7 @@
 #include <thread>
 
 namespace h2server::base {
-namespace {
+namespace spsc_queue_test {
 
 TEST(SpscQueue, IsEmptyThenFullThenEmpty) {
   SpscQueue<int> queue(4);
@@ -99,5 +99,5 @@ TEST(SpscQueue, KeepsTheOrderBetweenTwoThreads) {
   EXPECT_EQ(queue.try_pop(), std::nullopt);
 }
 
-}  // namespace
+}  // namespace spsc_queue_test
 }  // namespace h2server::base

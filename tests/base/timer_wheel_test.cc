@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace h2server::base {
-namespace {
+namespace timer_wheel_test {
 
 constexpr std::int64_t tick = TimerWheel::tick_ms;
 constexpr std::int64_t round_ms = 512 * tick;
@@ -217,5 +217,5 @@ TEST_F(TimerWheelTest, KeepsEveryPromise) {
   for (auto& alarm : alarms) wheel_.disarm(alarm->timer);
 }
 
-}  // namespace
+}  // namespace timer_wheel_test
 }  // namespace h2server::base

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::base {
-namespace {
+namespace utf8_test {
 
 using namespace std::string_literals;
 
@@ -80,5 +80,5 @@ TEST(Utf8, Replacement) {
   }
 }
 
-}  // namespace
+}  // namespace utf8_test
 }  // namespace h2server::base

@@ -10,7 +10,7 @@
 #include "config/support.h"
 
 namespace h2server::config {
-namespace {
+namespace acme_test {
 
 using Texts = std::vector<std::string>;
 
@@ -109,5 +109,5 @@ TEST_F(AcmeConfigTest, DirectoryHasNoUser) {
   EXPECT_EQ(parsed.problems[0].find("secret"), std::string::npos) << parsed.problems[0];
 }
 
-}  // namespace
+}  // namespace acme_test
 }  // namespace h2server::config

@@ -9,7 +9,7 @@
 #include "config/support.h"
 
 namespace h2server::config {
-namespace {
+namespace certificates_test {
 
 using Lines = std::vector<std::string>;
 
@@ -94,5 +94,5 @@ TEST_F(CertificatesTest, ThatDoNotMatchAreRefused) {
   for (const Row& row : rows) EXPECT_EQ(parse(row.text).problems, Lines{row.problem}) << row.text;
 }
 
-}  // namespace
+}  // namespace certificates_test
 }  // namespace h2server::config

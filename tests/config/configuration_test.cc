@@ -11,7 +11,7 @@
 #include "config/support.h"
 
 namespace h2server::config {
-namespace {
+namespace configuration_test {
 
 using Texts = std::vector<std::string>;
 
@@ -468,5 +468,5 @@ TEST_F(ConfigurationTest, MayHaveManySites) {
   EXPECT_LT(sizeof(Site), 1024U) << "a thousand of them are to take 20 MB with all that they hold";
 }
 
-}  // namespace
+}  // namespace configuration_test
 }  // namespace h2server::config

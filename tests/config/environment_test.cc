@@ -6,7 +6,7 @@
 #include <string>
 
 namespace h2server::config {
-namespace {
+namespace environment_test {
 
 std::optional<std::string> fake(const std::string& name) {
   if (name == "NAME") return "value";
@@ -52,5 +52,5 @@ TEST(Environment, EscapesWhatItReplaces) {
   }
 }
 
-}  // namespace
+}  // namespace environment_test
 }  // namespace h2server::config

@@ -7,7 +7,7 @@
 #include <string_view>
 
 namespace h2server::config {
-namespace {
+namespace nearest_test {
 
 constexpr std::array<std::string_view, 6> names{"port",       "threads", "root",
                                                 "upload-max", "io",      "h2"};
@@ -30,5 +30,5 @@ TEST(Nearest, IsNoGuess) {
   EXPECT_EQ(nearest_of(std::string(100'000, 'p'), names), "");
 }
 
-}  // namespace
+}  // namespace nearest_test
 }  // namespace h2server::config

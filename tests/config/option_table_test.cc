@@ -12,7 +12,7 @@
 #include "config/reference.h"
 
 namespace h2server::config {
-namespace {
+namespace option_table_test {
 
 TEST(OptionTable, HasEachKeyOncePerSection) {
   for (const Section section :
@@ -81,5 +81,5 @@ TEST(Reference, IsThatOfTheManual) {
       << "update it: h2server config --reference > docs/manual/options.md";
 }
 
-}  // namespace
+}  // namespace option_table_test
 }  // namespace h2server::config

@@ -9,7 +9,7 @@
 #include "config/support.h"
 
 namespace h2server::config {
-namespace {
+namespace problems_test {
 
 using Lines = std::vector<std::string>;
 
@@ -336,5 +336,5 @@ TEST_F(Arguments, HaveAnEffectBesideTables) {
                    "--root has no effect: each [[site]] of site.toml has its own"}));
 }
 
-}  // namespace
+}  // namespace problems_test
 }  // namespace h2server::config

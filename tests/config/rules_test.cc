@@ -5,7 +5,7 @@
 #include <string>
 
 namespace h2server::config {
-namespace {
+namespace rules_test {
 
 TEST(Hosts, AreNormalised) {
   EXPECT_EQ(read_host("Example.COM"), "example.com");
@@ -102,5 +102,5 @@ TEST(Modes, AreOctal) {
   }
 }
 
-}  // namespace
+}  // namespace rules_test
 }  // namespace h2server::config

@@ -11,7 +11,7 @@
 #include "config/support.h"
 
 namespace h2server::config {
-namespace {
+namespace store_test {
 
 using content::s3::Style;
 using Texts = std::vector<std::string>;
@@ -98,5 +98,5 @@ TEST_F(StoreConfigTest, Problems) {
   }
 }
 
-}  // namespace
+}  // namespace store_test
 }  // namespace h2server::config

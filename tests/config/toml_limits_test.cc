@@ -7,7 +7,7 @@
 #include <string>
 
 namespace h2server::config {
-namespace {
+namespace toml_limits_test {
 
 std::string times(std::size_t count, std::string_view text) {
   std::string result;
@@ -89,5 +89,5 @@ TEST(TomlLimits, AreCheckedFirst) {
   }
 }
 
-}  // namespace
+}  // namespace toml_limits_test
 }  // namespace h2server::config

@@ -7,7 +7,7 @@
 #include <string>
 
 namespace h2server::config {
-namespace {
+namespace values_test {
 
 using std::chrono::milliseconds;
 
@@ -101,5 +101,5 @@ TEST(Switches, AreTrueAndOnOrFalseAndOff) {
   for (const char* const text : {"", "yes", "1", "TRUE"}) EXPECT_FALSE(read_switch(text)) << text;
 }
 
-}  // namespace
+}  // namespace values_test
 }  // namespace h2server::config

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace archive_places_test {
 
 using Places = std::vector<std::unique_ptr<ArchivePlaces::Place>>;
 
@@ -37,5 +37,5 @@ TEST(ArchivePlaces, AreGivenBack) {
   EXPECT_EQ(take_all(places, "192.0.2.1").size(), ArchivePlaces::client_max);
 }
 
-}  // namespace
+}  // namespace archive_places_test
 }  // namespace h2server::content

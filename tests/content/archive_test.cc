@@ -18,7 +18,7 @@
 #include "content/file_name.h"
 
 namespace h2server::content {
-namespace {
+namespace archive_test {
 
 TEST_F(Archive, FilesAndFolders) {
   directory_.write("top/b.txt", "b");
@@ -147,5 +147,5 @@ TEST_F(Archive, TimesOfFilesAndFolders) {
   EXPECT_EQ(made.substr(512 + 136, 11), "07346545000");
 }
 
-}  // namespace
+}  // namespace archive_test
 }  // namespace h2server::content

@@ -14,7 +14,7 @@
 #include "io/support.h"
 
 namespace h2server::content {
-namespace {
+namespace archive_tools_test {
 
 Tree read_tree(const std::filesystem::path& top) {
   Tree tree;
@@ -138,5 +138,5 @@ TEST_P(ArchiveOnEngine, IsInterrupted) {
 INSTANTIATE_TEST_SUITE_P(Engines, ArchiveOnEngine, testing::ValuesIn(io::engines_here()),
                          io::engine_name);
 
-}  // namespace
+}  // namespace archive_tools_test
 }  // namespace h2server::content

@@ -15,7 +15,7 @@
 #include "content/archive_support.h"
 
 namespace h2server::content {
-namespace {
+namespace archive_walk_test {
 
 // --- Changes while the archive is made ---
 
@@ -209,5 +209,5 @@ TEST_F(WalkWithLimits, TheReportIsBounded) {
   EXPECT_TRUE(made.contains("\u2026 and "));
 }
 
-}  // namespace
+}  // namespace archive_walk_test
 }  // namespace h2server::content

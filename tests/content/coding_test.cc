@@ -3,7 +3,7 @@
 #include "content/decode.h"
 
 namespace h2server::content {
-namespace {
+namespace coding_test {
 
 using tests::decode;
 using tests::Decoded;
@@ -153,5 +153,5 @@ TEST(CompressibleTypes, AreNotWhatIsCompressedAlready) {
   }
 }
 
-}  // namespace
+}  // namespace coding_test
 }  // namespace h2server::content

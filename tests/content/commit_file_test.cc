@@ -7,7 +7,7 @@
 #include "http/file_head.h"
 
 namespace h2server::content {
-namespace {
+namespace commit_file_test {
 
 using Names = std::vector<std::string>;
 
@@ -88,5 +88,5 @@ TEST(CommitFile, EntityTagsAreThoseOfDownloads) {
   EXPECT_EQ(etag_of(directory.fd(), "gone"), "");
 }
 
-}  // namespace
+}  // namespace commit_file_test
 }  // namespace h2server::content

@@ -8,7 +8,7 @@
 #include "http/syntax.h"
 
 namespace h2server {
-namespace {
+namespace compression_test {
 
 using content::Coding;
 using tests::decode_body;
@@ -392,5 +392,5 @@ TEST(CompressionInAServer, EncodesLargeBodies) {
   }
 }
 
-}  // namespace
+}  // namespace compression_test
 }  // namespace h2server

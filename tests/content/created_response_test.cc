@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace created_response_test {
 
 using namespace std::string_literals;
 
@@ -54,5 +54,5 @@ TEST(CreatedResponse, ListsTheFiles) {
   }
 }
 
-}  // namespace
+}  // namespace created_response_test
 }  // namespace h2server::content

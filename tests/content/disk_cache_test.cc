@@ -15,7 +15,7 @@
 #include "content/support.h"
 
 namespace h2server::content {
-namespace {
+namespace disk_cache_test {
 
 using State = DiskFill::State;
 using tests::TemporaryDirectory;
@@ -346,5 +346,5 @@ TEST_F(DiskCacheTest, PausesAfterAFailure) {
   EXPECT_EQ(begin("a", info_of(5)), nullptr) << "not for an hour";
 }
 
-}  // namespace
+}  // namespace disk_cache_test
 }  // namespace h2server::content

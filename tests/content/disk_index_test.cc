@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace disk_index_test {
 
 using Entry = DiskIndex::Entry;
 using Names = std::vector<std::string>;
@@ -112,5 +112,5 @@ TEST(DiskIndex, BecomesWhatTheDirectoryHas) {
       << "by the time of use";
 }
 
-}  // namespace
+}  // namespace disk_index_test
 }  // namespace h2server::content

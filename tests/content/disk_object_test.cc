@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace disk_object_test {
 
 DiskHead head_of(std::uint64_t size) {
   DiskHead head{.info = {.size = size,
@@ -85,5 +85,5 @@ TEST(DiskChecks, AreDoneWhenEachBlockIs) {
   EXPECT_TRUE(DiskChecks({}, 0).done()) << "written by this process";
 }
 
-}  // namespace
+}  // namespace disk_object_test
 }  // namespace h2server::content

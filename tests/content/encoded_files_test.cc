@@ -10,7 +10,7 @@
 #include "server/client.h"
 
 namespace h2server::content {
-namespace {
+namespace encoded_files_test {
 
 using tests::decode_body;
 using tests::noise;
@@ -456,5 +456,5 @@ INSTANTIATE_TEST_SUITE_P(Schemes, EncodedInAServer,
                            return one.param == ServerScheme::reuseport ? "event_loops" : "threads";
                          });
 
-}  // namespace
+}  // namespace encoded_files_test
 }  // namespace h2server::content

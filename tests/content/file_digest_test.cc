@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace file_digest_test {
 
 template <class Digest>
 std::string digest_of(const std::vector<std::string>& pieces) {
@@ -68,5 +68,5 @@ TEST(FileDigest, HexDigits) {
   }
 }
 
-}  // namespace
+}  // namespace file_digest_test
 }  // namespace h2server::content

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace file_name_test {
 
 using namespace std::string_literals;
 
@@ -105,5 +105,5 @@ TEST(FileName, RandomBytesMakeSafeNames) {
   }
 }
 
-}  // namespace
+}  // namespace file_name_test
 }  // namespace h2server::content

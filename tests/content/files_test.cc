@@ -13,7 +13,7 @@
 #include "h2server/test_client.h"
 
 namespace h2server {
-namespace {
+namespace files_test {
 
 TEST(Files, AreServedBelowAPrefix) {
   const tests::TemporaryDirectory directory;
@@ -154,5 +154,5 @@ TEST(Files, AreSavedIfAsked) {
 
 TEST(Files, NeedADirectory) { EXPECT_THROW(Files("/no/such/directory"), std::system_error); }
 
-}  // namespace
+}  // namespace files_test
 }  // namespace h2server

@@ -3,7 +3,7 @@
 #include "content/support.h"
 
 namespace h2server::content {
-namespace {
+namespace folder_entries_test {
 
 class FolderEntriesTest : public testing::Test {
  protected:
@@ -140,5 +140,5 @@ TEST_F(FolderEntriesTest, Errors) {
   EXPECT_EQ(read_folder(directory_.fd(), "", directory_.fd(), {}).error(), EMFILE);
 }
 
-}  // namespace
+}  // namespace folder_entries_test
 }  // namespace h2server::content

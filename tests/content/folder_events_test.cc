@@ -14,7 +14,7 @@
 #include "http/file_head.h"
 
 namespace h2server::content {
-namespace {
+namespace folder_events_test {
 
 using namespace std::chrono_literals;
 
@@ -158,5 +158,5 @@ TEST_F(FolderEventsTest, NoDescriptor) {
   EXPECT_EQ(client_->get("/").status, 503);
 }
 
-}  // namespace
+}  // namespace folder_events_test
 }  // namespace h2server::content

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace gather_buffer_test {
 
 constexpr std::size_t small = GatherLimits::small_bytes;
 constexpr std::size_t large = GatherLimits::large_bytes;
@@ -144,5 +144,5 @@ TEST(GatherBuffer, AProcessHasFewLargeOnes) {
   EXPECT_EQ(second_batch(), small);
 }
 
-}  // namespace
+}  // namespace gather_buffer_test
 }  // namespace h2server::content

@@ -5,7 +5,7 @@
 #include "h2server/test_client.h"
 
 namespace h2server::content {
-namespace {
+namespace listing_page_test {
 
 class ListingPageTest : public testing::Test {
  protected:
@@ -195,5 +195,5 @@ TEST_F(ListingPageTest, WhatIsNotListed) {
   EXPECT_EQ(get("/.hidden/x").body, "x");
 }
 
-}  // namespace
+}  // namespace listing_page_test
 }  // namespace h2server::content

@@ -5,7 +5,7 @@
 #include "content/attachment.h"
 
 namespace h2server::content {
-namespace {
+namespace markup_test {
 
 template <class Append, class Value>
 std::string made(Append append, const Value& value) {
@@ -93,5 +93,5 @@ TEST(Attachment, Names) {
   for (const auto& [name, field] : rows) EXPECT_EQ(attachment(name), field);
 }
 
-}  // namespace
+}  // namespace markup_test
 }  // namespace h2server::content

@@ -10,7 +10,7 @@
 #include "content/support.h"
 
 namespace h2server {
-namespace {
+namespace multipart_reader_test {
 
 using tests::FakeBody;
 using tests::run_now;
@@ -271,5 +271,5 @@ TEST(MultipartReader, NeedsItsMediaType) {
   }
 }
 
-}  // namespace
+}  // namespace multipart_reader_test
 }  // namespace h2server

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace multipart_test {
 
 using namespace std::string_literals;
 using Event = MultipartParser::Event;
@@ -501,5 +501,5 @@ TEST(MultipartBoundary, Table) {
   }
 }
 
-}  // namespace
+}  // namespace multipart_test
 }  // namespace h2server::content

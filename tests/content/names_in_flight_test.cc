@@ -8,7 +8,7 @@
 #include "content/support.h"
 
 namespace h2server::content {
-namespace {
+namespace names_in_flight_test {
 
 TEST(NamesInFlight, OneUploadOfANameAtOnce) {
   NamesInFlight names;
@@ -92,5 +92,5 @@ TEST(NamesInFlight, ProcessesExcludeEachOther) {
   EXPECT_TRUE(names.reserve("a"));
 }
 
-}  // namespace
+}  // namespace names_in_flight_test
 }  // namespace h2server::content

@@ -14,7 +14,7 @@
 #include "content/support.h"
 
 namespace h2server::content {
-namespace {
+namespace object_cache_disk_test {
 
 using Load = ObjectCache::Load;
 using tests::run_now;
@@ -121,5 +121,5 @@ TEST_F(ObjectCacheOnDisk, HotObjectsAreSnapshots) {
   EXPECT_FALSE(site.objects.known("a"));
 }
 
-}  // namespace
+}  // namespace object_cache_disk_test
 }  // namespace h2server::content

@@ -20,7 +20,7 @@
 #include "h2server/test_client.h"
 
 namespace h2server::content {
-namespace {
+namespace object_cache_test {
 
 using Kind = StoreError::Kind;
 using Load = ObjectCache::Load;
@@ -456,5 +456,5 @@ TEST(ObjectCacheWorkers, ServeWholeObjects) {
   EXPECT_LT(store->gets.load(), 4 * rounds);
 }
 
-}  // namespace
+}  // namespace object_cache_test
 }  // namespace h2server::content

@@ -9,7 +9,7 @@
 #include "content/support.h"
 
 namespace h2server::content {
-namespace {
+namespace overlap_test {
 
 class Overlap : public testing::Test {
  protected:
@@ -81,5 +81,5 @@ TEST_F(Overlap, Mounts) {
   if (!possible) GTEST_SKIP() << "mounting needs privileges";
 }
 
-}  // namespace
+}  // namespace overlap_test
 }  // namespace h2server::content

@@ -6,7 +6,7 @@
 #include "content/support.h"
 
 namespace h2server::content {
-namespace {
+namespace pending_uploads_test {
 
 using Names = std::vector<std::string>;
 using Opened = Result<std::unique_ptr<PendingUpload>, Response>;
@@ -353,5 +353,5 @@ TEST_F(Pending, WithoutDigests) {
   EXPECT_EQ(stored->sha256, "");
 }
 
-}  // namespace
+}  // namespace pending_uploads_test
 }  // namespace h2server::content

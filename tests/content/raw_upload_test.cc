@@ -11,7 +11,7 @@
 #include "http/digest_fields.h"
 
 namespace h2server::content {
-namespace {
+namespace raw_upload_test {
 
 using tests::Asked;
 using tests::FakeBody;
@@ -475,5 +475,5 @@ TEST_F(RawUpload, StoreBody) {
   }
 }
 
-}  // namespace
+}  // namespace raw_upload_test
 }  // namespace h2server::content

@@ -5,7 +5,7 @@
 #include "http/digest_fields.h"
 
 namespace h2server::content {
-namespace {
+namespace resumable_in_store_test {
 
 using tests::Asking;
 using tests::field_of;
@@ -577,5 +577,5 @@ TEST_F(ResumableInStoreTest, HasNoConcatenation) {
   EXPECT_EQ(response.status(), 501);
 }
 
-}  // namespace
+}  // namespace resumable_in_store_test
 }  // namespace h2server::content

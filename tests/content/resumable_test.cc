@@ -7,7 +7,7 @@
 #include "http/digest_fields.h"
 
 namespace h2server::content {
-namespace {
+namespace resumable_test {
 
 using tests::Asking;
 using tests::body_of;
@@ -366,5 +366,5 @@ TEST_F(Resumable, BothProtocols) {
   EXPECT_EQ(files(), (Files{{"a", "hello"}}));
 }
 
-}  // namespace
+}  // namespace resumable_test
 }  // namespace h2server::content

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace signed_links_test {
 
 using enum LinkVerdict;
 
@@ -111,5 +111,5 @@ TEST(SignedLinks, UsesAndKeysDiffer) {
   EXPECT_EQ(LinkSigner(key_of(1)).check("/a", query, LinkUse::download, 0), good);
 }
 
-}  // namespace
+}  // namespace signed_links_test
 }  // namespace h2server::content

@@ -7,7 +7,7 @@
 #include "http/target.h"
 
 namespace h2server::content {
-namespace {
+namespace static_files_test {
 
 using tests::Asked;
 using tests::body_of;
@@ -256,5 +256,5 @@ TEST(Refusals, HaveAStatusForEachKind) {
   EXPECT_EQ(field_of(failed, "Retry-After"), "1");
 }
 
-}  // namespace
+}  // namespace static_files_test
 }  // namespace h2server::content

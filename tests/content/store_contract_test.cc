@@ -9,7 +9,7 @@
 #include "content/support.h"
 
 namespace h2server {
-namespace {
+namespace store_contract_test {
 
 std::string name_of(const testing::TestParamInfo<tests::StoreCheck>& info) {
   return info.param.name;
@@ -88,5 +88,5 @@ TEST(LocalStore, NeedsADirectory) {
   EXPECT_THROW(local_store(directory.path_of("none")), std::system_error);
 }
 
-}  // namespace
+}  // namespace store_contract_test
 }  // namespace h2server

@@ -20,7 +20,7 @@
 #include "content/support.h"
 
 namespace h2server::content {
-namespace {
+namespace store_files_disk_test {
 
 using Kind = StoreError::Kind;
 using tests::body_of;
@@ -266,5 +266,5 @@ TEST_F(DiskStoreFiles, Downloads) {
   }
 }
 
-}  // namespace
+}  // namespace store_files_disk_test
 }  // namespace h2server::content

@@ -13,7 +13,7 @@
 #include "http/file_head.h"
 
 namespace h2server::content {
-namespace {
+namespace store_files_memory_test {
 
 using tests::body_of;
 using tests::Calls;
@@ -193,5 +193,5 @@ TEST_F(KeptStoreFiles, OwnKeysAreNobodysBusiness) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace store_files_memory_test
 }  // namespace h2server::content

@@ -14,7 +14,7 @@
 #include "h2server/test_client.h"
 
 namespace h2server::content {
-namespace {
+namespace store_files_test {
 
 using Kind = StoreError::Kind;
 using tests::Asked;
@@ -401,5 +401,5 @@ TEST(StoreListings, GoOnWhenTheirReaderLeaves) {
   EXPECT_EQ(store->lists, 2);
 }
 
-}  // namespace
+}  // namespace store_files_test
 }  // namespace h2server::content

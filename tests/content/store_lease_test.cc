@@ -5,7 +5,7 @@
 #include "content/memory_store.h"
 
 namespace h2server::content {
-namespace {
+namespace store_lease_test {
 
 using namespace std::chrono_literals;
 using tests::run_now;
@@ -89,5 +89,5 @@ TEST_F(StoreLeaseTest, WhenTheStoreFailsNobodyHasIt) {
   EXPECT_EQ(kind_of(run_now(lease.keep())), Kind::precondition);
 }
 
-}  // namespace
+}  // namespace store_lease_test
 }  // namespace h2server::content

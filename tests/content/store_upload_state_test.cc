@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace h2server::content {
-namespace {
+namespace store_upload_state_test {
 
 UploadState example() {
   UploadState state;
@@ -75,5 +75,5 @@ TEST(UploadKeys, AreBelowThePrefix) {
   EXPECT_EQ(tail_key("12", 10'000), ".h2server/uploads/12/tail-10000");
 }
 
-}  // namespace
+}  // namespace store_upload_state_test
 }  // namespace h2server::content

@@ -8,7 +8,7 @@
 #include "content/resumable_in_store.h"
 
 namespace h2server::content {
-namespace {
+namespace store_upload_test {
 
 using tests::run_now;
 
@@ -189,5 +189,5 @@ TEST_F(StoreUploadTest, WithoutMemoryTheClientTriesAgain) {
   EXPECT_EQ(options_.budget->taken(), 0U);
 }
 
-}  // namespace
+}  // namespace store_upload_test
 }  // namespace h2server::content

@@ -10,7 +10,7 @@
 #include "http/digest_fields.h"
 
 namespace h2server::content {
-namespace {
+namespace store_uploads_test {
 
 using Kind = StoreError::Kind;
 using tests::Asked;
@@ -548,5 +548,5 @@ TEST_F(StoreUploadsTest, Pages) {
   EXPECT_EQ(get("page.html", {.list = false}).status(), 404);
 }
 
-}  // namespace
+}  // namespace store_uploads_test
 }  // namespace h2server::content

@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace tar_test {
 
 constexpr std::int64_t some_time = 1'000'000'000;  // octal 7346545000
 constexpr auto file = ArchiveEntry::Kind::file;
@@ -213,5 +213,5 @@ TEST(Tar, Times) {
   }
 }
 
-}  // namespace
+}  // namespace tar_test
 }  // namespace h2server::content

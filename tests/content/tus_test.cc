@@ -6,7 +6,7 @@
 #include "content/tus_fields.h"
 
 namespace h2server::content {
-namespace {
+namespace tus_test {
 
 using tests::Asking;
 using tests::body_of;
@@ -483,5 +483,5 @@ TEST_F(TusConcatenation, Refused) {
   EXPECT_EQ(files(), (Files{{"taken", "x"}}));
 }
 
-}  // namespace
+}  // namespace tus_test
 }  // namespace h2server::content

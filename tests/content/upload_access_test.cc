@@ -12,7 +12,7 @@
 #include "h2server/test_client.h"
 
 namespace h2server::content {
-namespace {
+namespace upload_access_test {
 
 using Lines = std::vector<Response::Line>;
 
@@ -491,5 +491,5 @@ TEST_F(UploadQuota, Resumable) {
   }
 }
 
-}  // namespace
+}  // namespace upload_access_test
 }  // namespace h2server::content

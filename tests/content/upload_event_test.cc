@@ -10,7 +10,7 @@
 #include "h2server/test_client.h"
 
 namespace h2server::content {
-namespace {
+namespace upload_event_test {
 
 Response store(Request& request) {
   report_stored(request, {.name = "in/a.txt", .size = 7, .sha256 = std::string(64, 'a')});
@@ -55,5 +55,5 @@ TEST(UploadEvent, NobodyListens) {
   EXPECT_EQ(client.send({.method = PUT, .target = "/empty"}).status, 201);
 }
 
-}  // namespace
+}  // namespace upload_event_test
 }  // namespace h2server::content

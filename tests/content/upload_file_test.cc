@@ -8,7 +8,7 @@
 #include "content/support.h"
 
 namespace h2server::content {
-namespace {
+namespace upload_file_test {
 
 using Names = std::vector<std::string>;
 
@@ -335,5 +335,5 @@ TEST_F(UploadFileTest, OpenErrors) {
   }
 }
 
-}  // namespace
+}  // namespace upload_file_test
 }  // namespace h2server::content

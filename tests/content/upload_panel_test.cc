@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace upload_panel_test {
 
 std::string attributes(const UploadPanel& panel) {
   std::string out;
@@ -57,5 +57,5 @@ TEST(UploadPanel, Script) {
   EXPECT_TRUE(has_script({.events = true}));
 }
 
-}  // namespace
+}  // namespace upload_panel_test
 }  // namespace h2server::content

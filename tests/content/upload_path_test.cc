@@ -5,7 +5,7 @@
 #include "content/support.h"
 
 namespace h2server::content {
-namespace {
+namespace upload_path_test {
 
 using Names = std::vector<std::string>;
 
@@ -143,5 +143,5 @@ TEST_F(UploadParentTest, RemovesOnlyEmptyFolders) {
   EXPECT_FALSE(std::filesystem::exists(directory_.path_of("a/b")));
 }
 
-}  // namespace
+}  // namespace upload_path_test
 }  // namespace h2server::content

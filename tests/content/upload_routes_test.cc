@@ -4,7 +4,7 @@
 #include "http/file_head.h"
 
 namespace h2server::content {
-namespace {
+namespace upload_routes_test {
 
 using tests::Asked;
 using tests::body_of;
@@ -285,5 +285,5 @@ TEST_F(UploadSitePages, Room) {
   EXPECT_FALSE(has(page({.uploads = false}), " free</p>"));
 }
 
-}  // namespace
+}  // namespace upload_routes_test
 }  // namespace h2server::content

@@ -10,7 +10,7 @@
 #include "content/support.h"
 
 namespace h2server::content {
-namespace {
+namespace upload_usage_test {
 
 UploadUsage::Digest digest_of(unsigned number) {
   UploadUsage::Digest digest{};
@@ -87,5 +87,5 @@ TEST(UploadUsage, RefusesOtherFiles) {
   EXPECT_EQ(UploadUsage::open(folder.path()).error(), EISDIR);
 }
 
-}  // namespace
+}  // namespace upload_usage_test
 }  // namespace h2server::content

@@ -13,7 +13,7 @@
 #include "http/digest_fields.h"
 
 namespace h2server {
-namespace {
+namespace uploads_test {
 
 using tests::FakeBody;
 using tests::TemporaryDirectory;
@@ -551,5 +551,5 @@ TEST(Uploads, FullDisk) {
   EXPECT_EQ(smaller.status, 201) << "the space is free again";
 }
 
-}  // namespace
+}  // namespace uploads_test
 }  // namespace h2server

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace webdav_fields_test {
 
 using Value = std::optional<std::string_view>;
 
@@ -168,5 +168,5 @@ TEST(WebdavFields, IfIsBounded) {
   EXPECT_FALSE(parse_if(list + ")").has_value());
 }
 
-}  // namespace
+}  // namespace webdav_fields_test
 }  // namespace h2server::content

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace webdav_locks_test {
 
 class WebdavLocks : public testing::Test {
  protected:
@@ -154,5 +154,5 @@ TEST_F(WebdavLocks, TokensAreUnique) {
   }
 }
 
-}  // namespace
+}  // namespace webdav_locks_test
 }  // namespace h2server::content

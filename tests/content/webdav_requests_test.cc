@@ -10,7 +10,7 @@
 #include "content/xml.h"
 
 namespace h2server::content {
-namespace {
+namespace webdav_requests_test {
 
 std::string dav(std::string_view text) {
   std::string document(text);
@@ -102,5 +102,5 @@ TEST(WebdavRequests, LockInfo) {
   }
 }
 
-}  // namespace
+}  // namespace webdav_requests_test
 }  // namespace h2server::content

@@ -7,7 +7,7 @@
 #include "h2server/test_client.h"
 
 namespace h2server::content {
-namespace {
+namespace webdav_test {
 
 namespace fs = std::filesystem;
 
@@ -457,5 +457,5 @@ TEST_F(Webdav, ManagesFiles) {
   EXPECT_EQ(directory_.names(), std::vector<std::string>());
 }
 
-}  // namespace
+}  // namespace webdav_test
 }  // namespace h2server::content

@@ -9,7 +9,7 @@
 #include "content/webdav_places.h"
 
 namespace h2server::content {
-namespace {
+namespace webdav_tree_test {
 
 namespace fs = std::filesystem;
 
@@ -408,5 +408,5 @@ TEST_F(WebdavDeadProperties, AreBounded) {
   }
 }
 
-}  // namespace
+}  // namespace webdav_tree_test
 }  // namespace h2server::content

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace xml_test {
 
 // Returns the document as append_node() writes it, or "-".
 std::string rewritten(std::string_view text) {
@@ -115,5 +115,5 @@ TEST(Xml, WritesNames) {
   EXPECT_EQ(out, "<D:href/><a xmlns=\"u:&lt;x&gt;\"/><b xmlns=\"\"/>");
 }
 
-}  // namespace
+}  // namespace xml_test
 }  // namespace h2server::content

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace {
+namespace zip_names_test {
 
 TEST(ZipName, Rows) {
   const std::vector<std::pair<std::string, std::string>> rows = {
@@ -76,5 +76,5 @@ TEST(ZipNames, DistinctWithoutCase) {
   for (const auto& [names, expected] : rows) EXPECT_EQ(named(names), expected) << names.front();
 }
 
-}  // namespace
+}  // namespace zip_names_test
 }  // namespace h2server::content

@@ -12,7 +12,7 @@
 #include "content/archive_support.h"
 
 namespace h2server::content {
-namespace {
+namespace zip_test {
 
 using namespace std::string_literals;
 
@@ -359,5 +359,5 @@ TEST(Zip, Times) {
   }
 }
 
-}  // namespace
+}  // namespace zip_test
 }  // namespace h2server::content

@@ -7,7 +7,7 @@
 #include "h2server/task_group.h"
 
 namespace h2server::coro {
-namespace {
+namespace event_test {
 
 Task<void> waits(Event& event, int& times, int count) {
   for (int i = 0; i < count; ++i) {
@@ -73,5 +73,5 @@ TEST(Event, TwoTasksMayTakeTurns) {
   EXPECT_EQ(log, "ababab");
 }
 
-}  // namespace
+}  // namespace event_test
 }  // namespace h2server::coro

@@ -10,7 +10,7 @@
 #include "h2server/task_group.h"
 
 namespace h2server::coro {
-namespace {
+namespace never_started_test {
 
 Task<bool> is(bool value) { co_return value; }
 
@@ -94,5 +94,5 @@ TEST(NeverStarted, ItsAwaiterGoesOn) {
   EXPECT_EQ(group.running(), 0U);
 }
 
-}  // namespace
+}  // namespace never_started_test
 }  // namespace h2server::coro

@@ -10,7 +10,7 @@
 #include "h2server/task_group.h"
 
 namespace h2server::coro {
-namespace {
+namespace stop_test {
 
 struct Noted final : StopHook {
   Noted(std::string text, std::vector<std::string>& all) : name(std::move(text)), log(all) {}
@@ -151,5 +151,5 @@ TEST(Stop, AWaitOfAStoppedTaskDoesNotSuspend) {
   EXPECT_EQ(outcome, 0);
 }
 
-}  // namespace
+}  // namespace stop_test
 }  // namespace h2server::coro

@@ -8,7 +8,7 @@
 #include "coro/event.h"
 
 namespace h2server::coro {
-namespace {
+namespace task_group_test {
 
 Task<void> notes(std::string& log, char name) {
   log += name;
@@ -114,5 +114,5 @@ TEST(TaskGroupDeathTest, AsksToBeJoinedBeforeItDies) {
       "broken invariant");
 }
 
-}  // namespace
+}  // namespace task_group_test
 }  // namespace h2server::coro

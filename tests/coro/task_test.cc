@@ -11,7 +11,7 @@
 #include "h2server/task_group.h"
 
 namespace h2server::coro {
-namespace {
+namespace task_test {
 
 Task<int> seven() { co_return 7; }
 Task<int> seven_after(Event& event) {
@@ -168,5 +168,5 @@ TEST(Task, ResumesAChainOfAwaiters) {
   EXPECT_EQ(value, 107);
 }
 
-}  // namespace
+}  // namespace task_test
 }  // namespace h2server::coro

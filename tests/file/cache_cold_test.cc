@@ -7,7 +7,7 @@
 #include "io/support.h"
 
 namespace h2server::file {
-namespace {
+namespace cache_cold_test {
 
 using tests::TemporaryDirectory;
 
@@ -73,5 +73,5 @@ TEST_P(ColdCache, DifferentWishesDoNotMixUp) {
 INSTANTIATE_TEST_SUITE_P(Engines, ColdCache, testing::ValuesIn(io::engines_here()),
                          io::engine_name);
 
-}  // namespace
+}  // namespace cache_cold_test
 }  // namespace h2server::file

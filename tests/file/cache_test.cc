@@ -8,7 +8,7 @@
 #include "file/support.h"
 
 namespace h2server::file {
-namespace {
+namespace cache_test {
 
 using tests::FolderCache;
 using tests::LoweredLimit;
@@ -363,5 +363,5 @@ TEST_F(CacheTest, WhatMayNotBeReadIsForbidden) {
   EXPECT_EQ(content(run_now(cache.find(nullptr, "hidden/x", 1000))), "x");
 }
 
-}  // namespace
+}  // namespace cache_test
 }  // namespace h2server::file

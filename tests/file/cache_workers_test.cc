@@ -1,6 +1,7 @@
 // The cache shared by workers: each on a thread with an engine of its own.
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "content/support.h"
@@ -9,11 +10,14 @@
 #include "io/support.h"
 
 namespace h2server::file {
-namespace {
+namespace cache_workers_test {
 
 using tests::bytes_of;
 using tests::FolderCache;
 using tests::TemporaryDirectory;
+
+// Time limit of what must happen, after which a test fails.
+constexpr std::chrono::seconds patience{60};
 
 class CacheWorkers : public testing::TestWithParam<io::EngineKind> {
  protected:
@@ -47,7 +51,7 @@ constexpr int workers_max = 4;
 FileRef make_and_count(std::unique_ptr<const Content> content, std::string_view path,
                        std::int64_t now_s) {
   made.fetch_add(1);
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   while (looking.load() < workers_max && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::yield();
   }
@@ -118,7 +122,7 @@ TEST_P(CacheWorkers, DroppedFilesAreReleasedByIdleWorkers) {
   while (!cached.load()) std::this_thread::yield();
   EXPECT_FALSE(of_worker.expired());
   EXPECT_EQ(bytes_of(*small.folder().find_now("b").file), "bbbb");  // evicts the other
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   while (!of_worker.expired() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::yield();
   }
@@ -271,5 +275,5 @@ TEST(Cache, KeepsADescriptorInEightForMappedFiles) {
   }
 }
 
-}  // namespace
+}  // namespace cache_workers_test
 }  // namespace h2server::file

@@ -6,7 +6,7 @@
 #include "file/support.h"
 
 namespace h2server::file {
-namespace {
+namespace folder_test {
 
 using tests::TemporaryDirectory;
 
@@ -63,5 +63,5 @@ TEST(Folder, FilesAreNotInheritedByAnotherFolder) {
   }
 }
 
-}  // namespace
+}  // namespace folder_test
 }  // namespace h2server::file

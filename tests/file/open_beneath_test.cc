@@ -3,7 +3,7 @@
 #include "content/support.h"
 
 namespace h2server::file {
-namespace {
+namespace open_beneath_test {
 
 using tests::run_now;
 using tests::TemporaryDirectory;
@@ -131,5 +131,5 @@ TEST_F(OpenBeneath, ErrorsOfTheDirectory) {
   EXPECT_EQ(opened.error(), EBADF);
 }
 
-}  // namespace
+}  // namespace open_beneath_test
 }  // namespace h2server::file

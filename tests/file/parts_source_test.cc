@@ -12,7 +12,7 @@
 #include "file/support.h"
 
 namespace h2server::file {
-namespace {
+namespace parts_source_test {
 
 using Parts = std::vector<PartsSource::Part>;
 
@@ -169,5 +169,5 @@ TEST_F(ChangedParts, AreCompleteIfTheFileIsReplacedOrRemoved) {
   EXPECT_TRUE(read_rest(*source_) == expected.substr(piece_bytes));
 }
 
-}  // namespace
+}  // namespace parts_source_test
 }  // namespace h2server::file

@@ -12,7 +12,7 @@
 #include "file/support.h"
 
 namespace h2server::file {
-namespace {
+namespace snapshot_test {
 
 using tests::FolderCache;
 using tests::LoweredLimit;
@@ -284,5 +284,5 @@ TEST_F(SnapshotCacheTest, SnapshotsGoWithTheirCache) {
   EXPECT_EQ(Content::snapshot_bytes(), before);
 }
 
-}  // namespace
+}  // namespace snapshot_test
 }  // namespace h2server::file

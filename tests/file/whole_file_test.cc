@@ -9,7 +9,7 @@
 #include "content/support.h"
 
 namespace h2server::file {
-namespace {
+namespace whole_file_test {
 
 TEST(WholeFile, IsReadUpToALimit) {
   tests::TemporaryDirectory directory;
@@ -29,5 +29,5 @@ TEST(WholeFile, IsARegularFile) {
   EXPECT_EQ(read_whole_file(directory.path_of("missing"), 10).error(), ENOENT);
 }
 
-}  // namespace
+}  // namespace whole_file_test
 }  // namespace h2server::file

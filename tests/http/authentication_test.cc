@@ -6,7 +6,7 @@
 #include "http/middleware_support.h"
 
 namespace h2server {
-namespace {
+namespace authentication_test {
 
 using tests::FieldRows;
 using tests::Passage;
@@ -160,5 +160,5 @@ TEST(Authentication, RefusesWhatCannotBeSent) {
   }
 }
 
-}  // namespace
+}  // namespace authentication_test
 }  // namespace h2server

@@ -8,7 +8,7 @@
 #include "base/base64.h"
 
 namespace h2server {
-namespace {
+namespace authorization_test {
 
 using namespace std::string_literals;
 
@@ -164,5 +164,5 @@ TEST(EqualInConstantTime, ComparesAllBytes) {
   }
 }
 
-}  // namespace
+}  // namespace authorization_test
 }  // namespace h2server

@@ -10,7 +10,7 @@
 #include "file/support.h"
 
 namespace h2server::http {
-namespace {
+namespace byteranges_test {
 
 using tests::field_of;
 
@@ -100,5 +100,5 @@ TEST(Byteranges, KeepTheFileAlive) {
   EXPECT_TRUE(seen.expired());
 }
 
-}  // namespace
+}  // namespace byteranges_test
 }  // namespace h2server::http

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::http {
-namespace {
+namespace conditional_test {
 
 using enum PreconditionResult;
 
@@ -206,5 +206,5 @@ TEST(Conditional, StrongTags) {
   }
 }
 
-}  // namespace
+}  // namespace conditional_test
 }  // namespace h2server::http

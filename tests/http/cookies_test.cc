@@ -10,7 +10,7 @@
 #include "h2server/response.h"
 
 namespace h2server {
-namespace {
+namespace cookies_test {
 
 using namespace std::string_literals;
 
@@ -182,5 +182,5 @@ TEST(SetCookie, ComesBack) {
   EXPECT_EQ(Cookies(fields).find("__Host-id"), "a=b");
 }
 
-}  // namespace
+}  // namespace cookies_test
 }  // namespace h2server

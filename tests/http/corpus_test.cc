@@ -18,7 +18,7 @@
 #include "http/target.h"
 
 namespace h2server::http {
-namespace {
+namespace corpus_test {
 
 std::vector<std::string> files_of(const std::string& folder) {
   const char* const elsewhere = std::getenv("H2SERVER_CORPORA");
@@ -147,5 +147,5 @@ TEST_P(H2Corpus, BreaksNoInvariantHoweverItArrives) {
   EXPECT_GT(requests, 0U);  // some inputs get past the preface
 }
 
-}  // namespace
+}  // namespace corpus_test
 }  // namespace h2server::http

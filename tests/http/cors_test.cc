@@ -5,7 +5,7 @@
 #include "http/middleware_support.h"
 
 namespace h2server {
-namespace {
+namespace cors_test {
 
 using tests::FieldRows;
 using tests::Passage;
@@ -147,5 +147,5 @@ TEST(Cors, RefusesOptions) {
   EXPECT_NO_THROW(static_cast<void>(cors(words)));
 }
 
-}  // namespace
+}  // namespace cors_test
 }  // namespace h2server

@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace h2server::http {
-namespace {
+namespace cross_site_test {
 
 struct Row {
   bool encrypted;
@@ -87,5 +87,5 @@ TEST(CrossSite, Table) {
   }
 }
 
-}  // namespace
+}  // namespace cross_site_test
 }  // namespace h2server::http

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace h2server::http {
-namespace {
+namespace date_test {
 
 constexpr std::int64_t now_2026 = 1'790'000'000;  // 2026-09-21T14:13:20Z
 
@@ -136,5 +136,5 @@ TEST(Date, RefusesEveryPrefix) {
   }
 }
 
-}  // namespace
+}  // namespace date_test
 }  // namespace h2server::http

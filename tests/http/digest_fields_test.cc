@@ -9,7 +9,7 @@
 #include "base/base64.h"
 
 namespace h2server::http {
-namespace {
+namespace digest_fields_test {
 
 // The digests of "{\"hello\": \"world\"}\n" (RFC 9530, appendix D).
 const std::string sha256 = "RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=";
@@ -164,5 +164,5 @@ TEST(DigestFields, WhatIsWrittenIsRead) {
   EXPECT_EQ(parse_digest_field(field).sha256, value);
 }
 
-}  // namespace
+}  // namespace digest_fields_test
 }  // namespace h2server::http

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace h2server::http {
-namespace {
+namespace drain_list_test {
 
 struct Member final : Drainable {
   Member(DrainList& all, std::string text) : list(all), name(std::move(text)) { list.add(*this); }
@@ -144,5 +144,5 @@ TEST(DrainList, DrainsWhatHasRetired) {
   for (const Member* const member : {&busy, &idle, &late}) EXPECT_EQ(member->cancel_count, 1);
 }
 
-}  // namespace
+}  // namespace drain_list_test
 }  // namespace h2server::http

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::http {
-namespace {
+namespace file_head_test {
 
 constexpr std::int64_t modified_s = 784111777;  // Sun, 06 Nov 1994 08:49:37 GMT
 constexpr file::FileVersion version{
@@ -162,5 +162,5 @@ TEST(FileHead, ObjectsMayLackValidators) {
   EXPECT_EQ(future.last_modified, "Sun, 06 Nov 1994 08:49:37 GMT");
 }
 
-}  // namespace
+}  // namespace file_head_test
 }  // namespace h2server::http

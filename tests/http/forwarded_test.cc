@@ -5,7 +5,7 @@
 #include "h2server/rate_limit.h"
 
 namespace h2server {
-namespace {
+namespace forwarded_test {
 
 class Peer final : public ConnectionInfo {
  public:
@@ -102,5 +102,5 @@ TEST(ForwardedClient, RefusesWhatIsNoNetwork) {
   EXPECT_THROW((void)forwarded_client({"localhost"}), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace forwarded_test
 }  // namespace h2server

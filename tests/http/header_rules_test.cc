@@ -14,7 +14,7 @@
 #include "http/path_pattern.h"
 
 namespace h2server {
-namespace {
+namespace header_rules_test {
 
 TEST(PathPattern, Table) {
   struct Row {
@@ -178,5 +178,5 @@ TEST(HeaderRules, RefusesWhatCannotBe) {
   }
 }
 
-}  // namespace
+}  // namespace header_rules_test
 }  // namespace h2server

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace h2server::http {
-namespace {
+namespace hosts_test {
 
 HostRoutes* add(HostTable& table, const std::vector<std::string>& names) {
   return table.add(names);
@@ -37,5 +37,5 @@ TEST(HostTable, KnowsAHostByAnyOfItsNames) {
   EXPECT_EQ(table.hosts().size(), 2U);
 }
 
-}  // namespace
+}  // namespace hosts_test
 }  // namespace h2server::http

@@ -7,7 +7,7 @@
 #include <string>
 
 namespace h2server {
-namespace {
+namespace limits_test {
 
 TEST(Limits, TheDefaultsAreInRange) { EXPECT_EQ(problem_of(Limits()), ""); }
 
@@ -50,5 +50,5 @@ TEST(Limits, TheBoundsThemselvesAreInRange) {
   EXPECT_EQ(problem_of(limits), "");
 }
 
-}  // namespace
+}  // namespace limits_test
 }  // namespace h2server

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace h2server::http {
-namespace {
+namespace media_type_test {
 
 TEST(Mime, Table) {
   const std::string unknown = "application/octet-stream";
@@ -174,5 +174,5 @@ TEST(MimeTypes, AreRead) {
   EXPECT_TRUE(parse_mime_types(std::string("\0a/b\0 x\n", 8)).empty());
 }
 
-}  // namespace
+}  // namespace media_type_test
 }  // namespace h2server::http

@@ -7,7 +7,7 @@
 #include "http/syntax.h"
 
 namespace h2server::http {
-namespace {
+namespace message_test {
 
 TEST(Message, KnowsItsMethods) {
   for (const Method method : {GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, MOVE, COPY, MKCOL,
@@ -133,5 +133,5 @@ TEST(Syntax, SplitsLists) {
   EXPECT_EQ(split("a,"), "a|");
 }
 
-}  // namespace
+}  // namespace message_test
 }  // namespace h2server::http

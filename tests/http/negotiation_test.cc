@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server {
-namespace {
+namespace negotiation_test {
 
 using Views = std::vector<std::string_view>;
 
@@ -210,5 +210,5 @@ TEST(Negotiation, Languages) {
   check(rows, "Accept-Language", best_language);
 }
 
-}  // namespace
+}  // namespace negotiation_test
 }  // namespace h2server

@@ -14,7 +14,7 @@
 #include "file/support.h"
 
 namespace h2server::http {
-namespace {
+namespace outgoing_body_test {
 
 constexpr std::size_t inline_max = 1000;
 
@@ -437,5 +437,5 @@ TEST(OutgoingBody, HoldsASourceToItsSize) {
   }
 }
 
-}  // namespace
+}  // namespace outgoing_body_test
 }  // namespace h2server::http

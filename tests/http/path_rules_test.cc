@@ -5,7 +5,7 @@
 #include "http/middleware_support.h"
 
 namespace h2server::http {
-namespace {
+namespace path_rules_test {
 
 TEST(PathPattern, CapturesWhatWildcardsMatch) {
   struct Row {
@@ -130,5 +130,5 @@ TEST_F(RedirectsTest, RefuseWhatMakesNoSense) {
   }
 }
 
-}  // namespace
+}  // namespace path_rules_test
 }  // namespace h2server::http

@@ -10,7 +10,7 @@
 #include "h2server/request.h"
 
 namespace h2server {
-namespace {
+namespace query_test {
 
 using namespace std::string_literals;
 using tests::run_now;
@@ -146,5 +146,5 @@ TEST(Form, ReadsTheWholeBody) {
             std::to_string(EMSGSIZE) + " form parameters");
 }
 
-}  // namespace
+}  // namespace query_test
 }  // namespace h2server

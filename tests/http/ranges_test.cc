@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace h2server::http {
-namespace {
+namespace ranges_test {
 
 using enum RangeVerdict;
 
@@ -258,5 +258,5 @@ TEST(Ranges, PartsNeverCostMoreThanTheWhole) {
   EXPECT_GT(multipart, 100U);
 }
 
-}  // namespace
+}  // namespace ranges_test
 }  // namespace h2server::http

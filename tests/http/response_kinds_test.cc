@@ -9,7 +9,7 @@
 #include "h2server/response.h"
 
 namespace h2server {
-namespace {
+namespace response_kinds_test {
 
 using namespace std::string_literals;
 
@@ -130,5 +130,5 @@ TEST(ResponseKinds, RefusedProblems) {
   }
 }
 
-}  // namespace
+}  // namespace response_kinds_test
 }  // namespace h2server

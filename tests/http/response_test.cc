@@ -14,7 +14,7 @@
 #include "http/h2/response_fields.h"
 
 namespace h2server {
-namespace {
+namespace response_test {
 
 class Nothing final : public BodySource {
  public:
@@ -252,5 +252,5 @@ TEST(ResponseFields, OfAFileWithAnotherStatus) {
             ":status=404;server=h2server;content-length=7;content-type=text/html; charset=utf-8;");
 }
 
-}  // namespace
+}  // namespace response_test
 }  // namespace h2server

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::http {
-namespace {
+namespace router_test {
 
 // Returns a handler that answers with `name`, so that a test can tell which one matched.
 Handler named(const std::string& name) {
@@ -187,5 +187,5 @@ TEST_F(RouterTest, BoundsTheNumberOfParameters) {
   EXPECT_EQ(router_.find(GET, path + "/16/17/18", params).handler, nullptr);
 }
 
-}  // namespace
+}  // namespace router_test
 }  // namespace h2server::http

@@ -12,7 +12,7 @@
 #include "http/observer.h"
 
 namespace h2server::http {
-namespace {
+namespace server_context_test {
 
 class ServiceTest : public testing::Test {
  protected:
@@ -203,5 +203,5 @@ TEST_F(ServiceTest, ARequestWithoutABodyReadsNothing) {
   EXPECT_TRUE(read);
 }
 
-}  // namespace
+}  // namespace server_context_test
 }  // namespace h2server::http

@@ -7,7 +7,7 @@
 #include "http/middleware_support.h"
 
 namespace h2server {
-namespace {
+namespace standard_middleware_test {
 
 using tests::FieldRows;
 using tests::Passage;
@@ -192,5 +192,5 @@ TEST(ErrorPages, Table) {
   EXPECT_THROW(static_cast<void>(error_pages(ErrorPage())), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace standard_middleware_test
 }  // namespace h2server

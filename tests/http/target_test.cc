@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace h2server::http {
-namespace {
+namespace target_test {
 
 struct Good {
   std::string raw;
@@ -252,5 +252,5 @@ TEST(Target, RefusesBadAuthorities) {
   }
 }
 
-}  // namespace
+}  // namespace target_test
 }  // namespace h2server::http

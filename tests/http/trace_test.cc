@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server {
-namespace {
+namespace trace_test {
 
 const std::string trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
 const std::string parent_id = "00f067aa0ba902b7";
@@ -148,5 +148,5 @@ TEST(TraceContext, OfARequest) {
   }
 }
 
-}  // namespace
+}  // namespace trace_test
 }  // namespace h2server

@@ -13,7 +13,7 @@
 #include "http/h2/session_host.h"
 
 namespace h2server::http {
-namespace {
+namespace trailers_test {
 
 using Lines = std::vector<std::pair<std::string, std::string>>;
 
@@ -157,5 +157,5 @@ TEST(Trailers, OfAResponse) {
   }
 }
 
-}  // namespace
+}  // namespace trailers_test
 }  // namespace h2server::http

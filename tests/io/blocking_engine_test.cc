@@ -8,7 +8,7 @@
 #include "io/support.h"
 
 namespace h2server::io {
-namespace {
+namespace blocking_engine_test {
 
 using std::chrono::milliseconds;
 
@@ -257,5 +257,5 @@ TEST_F(BlockingEngineTest, GivesASocketAway) {
   EXPECT_EQ(text, "second");
 }
 
-}  // namespace
+}  // namespace blocking_engine_test
 }  // namespace h2server::io

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 
 namespace h2server::io {
-namespace {
+namespace engine_test {
 
 struct Loopback {
   base::Fd listener;
@@ -443,5 +443,5 @@ TEST_P(EngineTest, AcceptsAgainAfterTheProcessRanOutOfDescriptors) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, EngineTest, testing::ValuesIn(engines_here()), engine_name);
 
-}  // namespace
+}  // namespace engine_test
 }  // namespace h2server::io

@@ -18,7 +18,7 @@
 #include "io/support.h"
 
 namespace h2server::io {
-namespace {
+namespace engine_turns_test {
 
 const std::string cancelled = "error " + std::to_string(ECANCELED);
 
@@ -387,5 +387,5 @@ TEST_P(EngineTurns, TheCurrentEngineIsTheThreadsOwn) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, EngineTurns, testing::ValuesIn(engines_here()), engine_name);
 
-}  // namespace
+}  // namespace engine_turns_test
 }  // namespace h2server::io

@@ -21,7 +21,7 @@
 #include "io/support.h"
 
 namespace h2server::io {
-namespace {
+namespace file_op_test {
 
 constexpr std::size_t large = 8 * 1024 * 1024;
 
@@ -275,5 +275,5 @@ TEST_P(FileOpTest, CancellingAll) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, FileOpTest, testing::ValuesIn(engines_here()), engine_name);
 
-}  // namespace
+}  // namespace file_op_test
 }  // namespace h2server::io

@@ -15,7 +15,7 @@
 #include "io/support.h"
 
 namespace h2server::io {
-namespace {
+namespace uring_engine_test {
 
 std::unique_ptr<Engine> open_small() {
   auto engine = UringEngine::open({.submissions = 8,
@@ -153,5 +153,5 @@ TEST_F(UringEngineTest, PassesDescriptorsToAnotherThread) {
   EXPECT_EQ(arrived, count);
 }
 
-}  // namespace
+}  // namespace uring_engine_test
 }  // namespace h2server::io

@@ -14,7 +14,7 @@
 #include "floor/session.h"
 
 namespace h2server::lab::floor {
-namespace {
+namespace floor_test {
 
 using namespace std::literals;
 
@@ -411,5 +411,5 @@ TEST(FloorSession, SendsLargeBodiesInTurns) {
   }
 }
 
-}  // namespace
+}  // namespace floor_test
 }  // namespace h2server::lab::floor

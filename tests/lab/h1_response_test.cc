@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::lab::load {
-namespace {
+namespace h1_response_test {
 
 using Verdict = H1Response::Verdict;
 
@@ -159,5 +159,5 @@ TEST(H1Response, IsUsedAgain) {
   EXPECT_EQ(response.body_bytes(), 3U);
 }
 
-}  // namespace
+}  // namespace h1_response_test
 }  // namespace h2server::lab::load

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace h2server::lab::load {
-namespace {
+namespace histogram_test {
 
 TEST(LoadHistogram, IsEmptyAtFirst) {
   const Histogram empty;
@@ -128,5 +128,5 @@ TEST(LoadHistogram, WritesTextOfNothing) {
   EXPECT_NE(Histogram().hgrm().find("Total count    =            0]"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace histogram_test
 }  // namespace h2server::lab::load

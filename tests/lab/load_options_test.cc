@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace h2server::lab::load {
-namespace {
+namespace load_options_test {
 
 Result<Options, Stop> parse(const std::string& line) {
   std::istringstream words("load " + line);
@@ -63,5 +63,5 @@ TEST(LoadOptions, RefusesWhatIsWrong) {
   }
 }
 
-}  // namespace
+}  // namespace load_options_test
 }  // namespace h2server::lab::load

@@ -18,7 +18,7 @@
 #include "relay/delay_line.h"
 
 namespace h2server::lab::relay {
-namespace {
+namespace relay_test {
 
 std::string all_arrived(const DelayLine& line, std::int64_t now_ns) {
   std::string text;
@@ -269,5 +269,5 @@ TEST_F(RelayTest, ResetsAClientWhoseTargetRefuses) {
   EXPECT_EQ(errno, ECONNRESET);
 }
 
-}  // namespace
+}  // namespace relay_test
 }  // namespace h2server::lab::relay

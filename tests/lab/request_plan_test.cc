@@ -5,7 +5,7 @@
 #include <string>
 
 namespace h2server::lab::load {
-namespace {
+namespace request_plan_test {
 
 std::string bytes_of(Upload upload, std::size_t piece_bytes) {
   std::string all;
@@ -106,5 +106,5 @@ TEST(RequestPlan, RefusesAMessageThatIsLongAlready) {
       RequestPlan::make({.path = "/", .authority = "h", .message_bytes = 20, .body_bytes = {}}));
 }
 
-}  // namespace
+}  // namespace request_plan_test
 }  // namespace h2server::lab::load

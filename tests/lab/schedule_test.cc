@@ -5,7 +5,7 @@
 #include <cstdint>
 
 namespace h2server::lab::load {
-namespace {
+namespace schedule_test {
 
 constexpr std::int64_t ms = 1'000'000;
 
@@ -47,5 +47,5 @@ TEST(ArrivalSchedule, CountsWhatItTellsDue) {
   }
 }
 
-}  // namespace
+}  // namespace schedule_test
 }  // namespace h2server::lab::load

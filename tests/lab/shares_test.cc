@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::lab::load {
-namespace {
+namespace shares_test {
 
 std::vector<std::uint64_t> shares_of(std::uint64_t requests, std::size_t connections,
                                      const std::vector<unsigned>& weights) {
@@ -52,5 +52,5 @@ TEST(Shares, AreGivenUpForOneConnection) {
   EXPECT_EQ(shares.left(1), 50U);
 }
 
-}  // namespace
+}  // namespace shares_test
 }  // namespace h2server::lab::load

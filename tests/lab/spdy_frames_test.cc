@@ -10,7 +10,7 @@
 #include "spdy_host.h"
 
 namespace h2server::lab::spdy {
-namespace {
+namespace spdy_frames_test {
 
 std::string bytes_of(std::string_view hexadecimal) {
   std::string bytes;
@@ -246,5 +246,5 @@ TEST(SpdyHeaderBlock, ValuesAreSeparatedByNul) {
   EXPECT_EQ(split(std::string_view("a\0\0b", 4)), "bad");
 }
 
-}  // namespace
+}  // namespace spdy_frames_test
 }  // namespace h2server::lab::spdy

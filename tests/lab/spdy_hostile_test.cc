@@ -7,7 +7,7 @@
 #include "spdy_host.h"
 
 namespace h2server::lab::spdy {
-namespace {
+namespace spdy_hostile_test {
 
 struct Row {
   const char* what;
@@ -318,5 +318,5 @@ TEST(SpdyFloods, AClientThatDoesNotReadIsLeft) {
   EXPECT_FALSE(host.receive(pings));
 }
 
-}  // namespace
+}  // namespace spdy_hostile_test
 }  // namespace h2server::lab::spdy

@@ -8,7 +8,7 @@
 #include "spdy_host.h"
 
 namespace h2server::lab::spdy {
-namespace {
+namespace spdy_session_test {
 
 TEST(SpdySession, BeginsWithSettingsAndItsWindow) {
   const Limits limits{
@@ -219,5 +219,5 @@ TEST(SpdySession, PingsAreEchoedIfTheyAreTheClients) {
   EXPECT_EQ(host.take(), "ping 1\nping 4294967295\n");
 }
 
-}  // namespace
+}  // namespace spdy_session_test
 }  // namespace h2server::lab::spdy

@@ -10,7 +10,7 @@
 #include "net/listener.h"
 
 namespace h2server::lab::load {
-namespace {
+namespace target_test {
 
 std::string source_of(const base::Fd& socket) {
   sockaddr_in address{};
@@ -41,5 +41,5 @@ TEST(LoadTarget, TakesFurtherSourceAddresses) {
 
 TEST(LoadTarget, FindsNoHostOfAWrongName) { EXPECT_FALSE(Target::find("not a host", 80)); }
 
-}  // namespace
+}  // namespace target_test
 }  // namespace h2server::lab::load

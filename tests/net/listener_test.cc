@@ -6,13 +6,14 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
-#include <chrono>
+#include <fstream>
 #include <string>
 #include <thread>
 
 namespace h2server::net {
-namespace {
+namespace listener_test {
 
 // Returns true if a client can connect to `port` over IPv4 loopback.
 bool reaches(std::uint16_t port) {
@@ -29,6 +30,17 @@ int tcp_option(int socket, int option) {
   socklen_t size = sizeof value;
   ::getsockopt(socket, IPPROTO_TCP, option, &value, &size);
   return value;
+}
+
+// Returns how often a thread of this process has waited for something.
+unsigned long pauses_of(pid_t thread) {
+  std::ifstream status("/proc/self/task/" + std::to_string(thread) + "/status");
+  const std::string name = "voluntary_ctxt_switches:";
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name)) return std::stoul(line.substr(name.size()));
+  }
+  ADD_FAILURE() << "no count of pauses";
+  return 0;
 }
 
 TEST(Listener, OpensAFreePort) {
@@ -136,8 +148,10 @@ TEST(Listener, WaitsForAPortThatIsGivenUp) {
   auto first = open_listeners({.host = "127.0.0.1"});
   ASSERT_TRUE(first.has_value()) << first.error();
   const std::uint16_t port = first->front().address.port;
-  std::thread end([&first] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  // The port is given up once the other listener waits for it, which it does for a second.
+  const pid_t waiting = ::gettid();
+  std::thread end([&first, waiting, before = pauses_of(waiting)] {
+    while (pauses_of(waiting) == before) std::this_thread::yield();
     first->clear();
   });
   const auto second = open_listeners({.host = "127.0.0.1", .port = port});
@@ -161,5 +175,5 @@ TEST(Listener, SaysWhichHostIsNone) {
       << listeners.error();
 }
 
-}  // namespace
+}  // namespace listener_test
 }  // namespace h2server::net

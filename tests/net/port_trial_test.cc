@@ -7,7 +7,7 @@
 #include "net/listener.h"
 
 namespace h2server::net {
-namespace {
+namespace port_trial_test {
 
 TEST(PortTrial, AcceptsAFreePortAndLeavesItFree) {
   std::uint16_t port = 0;
@@ -35,5 +35,5 @@ TEST(PortTrial, RefusesAnAddressOfAnotherMachine) {
   EXPECT_EQ(try_port("no such name", 0), EADDRNOTAVAIL);
 }
 
-}  // namespace
+}  // namespace port_trial_test
 }  // namespace h2server::net

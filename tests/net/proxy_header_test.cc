@@ -5,7 +5,7 @@
 #include <string>
 
 namespace h2server::net {
-namespace {
+namespace proxy_header_test {
 
 using Verdict = ProxyHeader::Verdict;
 
@@ -102,5 +102,5 @@ TEST(ProxyHeader, RefusesWhatIsNone) {
   }
 }
 
-}  // namespace
+}  // namespace proxy_header_test
 }  // namespace h2server::net

@@ -15,7 +15,7 @@
 #include "content/support.h"
 
 namespace h2server::net {
-namespace {
+namespace socket_address_test {
 
 // The two ends of a connection through a listener that is bound to `address`.
 struct Connected {
@@ -142,5 +142,5 @@ TEST(SocketAddress, None) {
   EXPECT_EQ(local_address(one.get()), Address());
 }
 
-}  // namespace
+}  // namespace socket_address_test
 }  // namespace h2server::net

@@ -24,7 +24,7 @@
 #include "net/listener.h"
 
 namespace h2server::net {
-namespace {
+namespace socket_file_test {
 
 // Returns 0 if a client can connect to the path, or an errno value.
 int connect_to(const std::string& path) {
@@ -203,5 +203,5 @@ TEST(AdoptedListener, OtherDescriptorsAreErrors) {
   }
 }
 
-}  // namespace
+}  // namespace socket_file_test
 }  // namespace h2server::net

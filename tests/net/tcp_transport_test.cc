@@ -17,7 +17,7 @@
 #include "io/support.h"
 
 namespace h2server::net {
-namespace {
+namespace tcp_transport_test {
 
 constexpr std::uint32_t timeout_ms = 60'000;
 
@@ -172,5 +172,5 @@ TEST_P(TcpTransportTest, KnowsWhatThePeerHas) {
 INSTANTIATE_TEST_SUITE_P(Engines, TcpTransportTest, testing::ValuesIn(io::engines_here()),
                          io::engine_name);
 
-}  // namespace
+}  // namespace tcp_transport_test
 }  // namespace h2server::net

@@ -25,7 +25,7 @@
 #include "net/tls_objects.h"
 
 namespace h2server::net {
-namespace {
+namespace tls_authority_test {
 
 using Store = std::unique_ptr<X509_STORE, FreeBy<X509_STORE_free>>;
 using Verification = std::unique_ptr<X509_STORE_CTX, FreeBy<X509_STORE_CTX_free>>;
@@ -427,5 +427,5 @@ TEST(LocalMachine, AnAuthoritysNameFitsIntoItsField) {
   EXPECT_NE(this_machine().host, "");
 }
 
-}  // namespace
+}  // namespace tls_authority_test
 }  // namespace h2server::net

@@ -23,7 +23,7 @@
 #include "net/tls_objects.h"
 
 namespace h2server::net {
-namespace {
+namespace tls_certificate_test {
 
 class TlsCertificate : public testing::Test {
  protected:
@@ -217,5 +217,5 @@ TEST_F(TlsCertificate, AValidOneIsNotTalkedAbout) {
   EXPECT_EQ(TlsContext::open(path("crt"), path("key")).value()->warning(), "");
 }
 
-}  // namespace
+}  // namespace tls_certificate_test
 }  // namespace h2server::net

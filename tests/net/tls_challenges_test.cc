@@ -8,7 +8,7 @@
 #include "net/tls_handshake.h"
 
 namespace h2server::net {
-namespace {
+namespace tls_challenges_test {
 
 constexpr const char* challenge_only = "\x0a"
                                        "acme-tls/1";
@@ -105,5 +105,5 @@ TEST_P(TlsChallengesTest, NeedsNoCertificateOfTheClient) {
   EXPECT_FALSE(connect(**context, "a.example", "\x02h2").done);
 }
 
-}  // namespace
+}  // namespace tls_challenges_test
 }  // namespace h2server::net

@@ -20,7 +20,7 @@
 #include "net/tls_objects.h"
 
 namespace h2server::net {
-namespace {
+namespace tls_clients_test {
 
 using Context = std::unique_ptr<SSL_CTX, FreeBy<SSL_CTX_free>>;
 using Ssl = std::unique_ptr<SSL, FreeBy<SSL_free>>;
@@ -249,5 +249,5 @@ TEST_P(TlsClientsTest, WrongFilesAreErrors) {
   EXPECT_EQ(ERR_peek_error(), 0U);
 }
 
-}  // namespace
+}  // namespace tls_clients_test
 }  // namespace h2server::net

@@ -10,7 +10,7 @@
 #include "net/tls_handshake.h"
 
 namespace h2server::net {
-namespace {
+namespace tls_context_test {
 
 constexpr const char* rsa_only = "rsa_pss_rsae_sha256:rsa_pkcs1_sha256";
 constexpr const char* ecdsa_only = "ecdsa_secp256r1_sha256";
@@ -189,5 +189,5 @@ TEST_P(TlsContextTest, WarnsOfEachCertificateOnce) {
   EXPECT_TRUE(open({.certificates = {files_.write_pair("pair", ecdsa_)}})->warnings().empty());
 }
 
-}  // namespace
+}  // namespace tls_context_test
 }  // namespace h2server::net

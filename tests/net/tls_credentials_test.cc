@@ -11,7 +11,7 @@
 #include "net/tls_handshake.h"
 
 namespace h2server::net {
-namespace {
+namespace tls_credentials_test {
 
 std::int64_t later_us = 0;
 std::int64_t later() noexcept { return base::unix_us() + later_us; }
@@ -87,5 +87,5 @@ TEST(FileStampTest, TellsOnlyOnceTheClockHasGoneOn) {
   EXPECT_EQ(stamp_of(""), FileStamp());
 }
 
-}  // namespace
+}  // namespace tls_credentials_test
 }  // namespace h2server::net

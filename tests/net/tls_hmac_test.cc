@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server::net {
-namespace {
+namespace tls_hmac_test {
 
 std::string hex(const Sha256Digest& digest) {
   std::string text;
@@ -40,5 +40,5 @@ TEST(TlsHmac, Vectors) {
   }
 }
 
-}  // namespace
+}  // namespace tls_hmac_test
 }  // namespace h2server::net

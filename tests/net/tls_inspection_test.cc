@@ -17,7 +17,7 @@
 #include "net/tls_objects.h"
 
 namespace h2server::net {
-namespace {
+namespace tls_inspection_test {
 
 class TlsInspection : public testing::Test {
  protected:
@@ -115,5 +115,5 @@ TEST_F(TlsInspection, AsksNobodyForAPassphrase) {
   EXPECT_EQ(inspect_key(path("server.crt"), path("encrypted.key")), KeyFit::encrypted);
 }
 
-}  // namespace
+}  // namespace tls_inspection_test
 }  // namespace h2server::net

@@ -10,7 +10,7 @@
 #include "net/tls_handshake.h"
 
 namespace h2server::net {
-namespace {
+namespace tls_ocsp_test {
 
 std::int64_t clock_s = 0;
 std::int64_t now() { return clock_s; }
@@ -202,5 +202,5 @@ TEST(TlsOcspFileTest, MustBeAResponse) {
   EXPECT_EQ(ERR_peek_error(), 0U);
 }
 
-}  // namespace
+}  // namespace tls_ocsp_test
 }  // namespace h2server::net

@@ -18,7 +18,7 @@
 #include "net/tls_secret.h"
 
 namespace h2server::net {
-namespace {
+namespace tls_records_test {
 
 using Secret = TlsProtection::Secret;
 using Use = TlsProtection::Use;
@@ -427,5 +427,5 @@ TEST_F(TlsRecordsTest, LeavesOtherSuitesToOpenSsl) {
   EXPECT_EQ(TlsRecords::make(begin_), nullptr);
 }
 
-}  // namespace
+}  // namespace tls_records_test
 }  // namespace h2server::net

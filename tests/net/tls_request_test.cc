@@ -19,7 +19,7 @@
 #include "net/tls_issue.h"
 
 namespace h2server::net {
-namespace {
+namespace tls_request_test {
 
 using Hosts = std::vector<std::string>;
 
@@ -202,5 +202,5 @@ TEST(TlsRequest, NoNameWithoutAuthorityKey) {
   EXPECT_FALSE(read_certificate_id(file.path()));
 }
 
-}  // namespace
+}  // namespace tls_request_test
 }  // namespace h2server::net

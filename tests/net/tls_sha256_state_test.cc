@@ -5,7 +5,7 @@
 #include "net/tls_digest.h"
 
 namespace h2server::net {
-namespace {
+namespace tls_sha256_state_test {
 
 Sha256State::Value digest_of(std::string_view text) {
   Digest digest(Digest::Algorithm::sha256);
@@ -53,5 +53,5 @@ TEST(Sha256State, RefusesWhatIsNone) {
   }
 }
 
-}  // namespace
+}  // namespace tls_sha256_state_test
 }  // namespace h2server::net

@@ -17,7 +17,7 @@
 #include "net/tls_objects.h"
 
 namespace h2server::net {
-namespace {
+namespace tls_tickets_test {
 
 using Context = std::unique_ptr<SSL_CTX, FreeBy<SSL_CTX_free>>;
 using Ssl = std::unique_ptr<SSL, FreeBy<SSL_free>>;
@@ -241,5 +241,5 @@ TEST_P(TlsTickets, ThatWereChangedAreRefused) {
   }
 }
 
-}  // namespace
+}  // namespace tls_tickets_test
 }  // namespace h2server::net

@@ -24,7 +24,7 @@
 #include "net/tls_certificate.h"
 
 namespace h2server::net {
-namespace {
+namespace tls_transport_test {
 
 constexpr std::uint32_t timeout_ms = 60'000;
 
@@ -590,5 +590,5 @@ TEST_P(TlsTransportTest, RefusesARecordSizeLimitThatIsTooSmall) {
 INSTANTIATE_TEST_SUITE_P(Kinds, TlsTransportTest, testing::ValuesIn(kinds),
                          [](const auto& kind) { return std::string(kind.param.name); });
 
-}  // namespace
+}  // namespace tls_transport_test
 }  // namespace h2server::net

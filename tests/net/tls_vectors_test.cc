@@ -18,7 +18,7 @@
 #include "net/tls_secret.h"
 
 namespace h2server::net {
-namespace {
+namespace tls_vectors_test {
 
 using Secret = TlsProtection::Secret;
 using Use = TlsProtection::Use;
@@ -379,5 +379,5 @@ TEST(TlsVectors, RefusesRecordsWithoutContentType) {
   }
 }
 
-}  // namespace
+}  // namespace tls_vectors_test
 }  // namespace h2server::net

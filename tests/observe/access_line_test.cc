@@ -10,7 +10,7 @@
 #include "observe/connection_members.h"
 
 namespace h2server::observe {
-namespace {
+namespace access_line_test {
 
 constexpr std::int64_t begun_unix_us = 1'795'544'571'000'042;  // 2026-11-24 18:22:51
 
@@ -311,5 +311,5 @@ TEST(ConnectionMembers, MoveWithTheirConnection) {
   EXPECT_EQ(second.text().client, "::1");
 }
 
-}  // namespace
+}  // namespace access_line_test
 }  // namespace h2server::observe

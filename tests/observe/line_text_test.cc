@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 
 namespace h2server::observe {
-namespace {
+namespace line_text_test {
 
 // Writes into memory of exactly the promised size, so that the address sanitizer sees more.
 template <Escape escape>
@@ -151,5 +151,5 @@ TEST(LineText, Numbers) {
   EXPECT_EQ(seconds(INT64_MAX), "9223372036854.775807");
 }
 
-}  // namespace
+}  // namespace line_text_test
 }  // namespace h2server::observe

@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace h2server::observe {
-namespace {
+namespace log_ring_test {
 
 using Sharing = LogRing::Sharing;
 
@@ -257,5 +257,5 @@ TEST(LogRing, ManyThreadsShareOne) {
   for (const std::size_t count : lines) EXPECT_EQ(count, each);
 }
 
-}  // namespace
+}  // namespace log_ring_test
 }  // namespace h2server::observe

@@ -17,7 +17,7 @@
 #include <string>
 
 namespace h2server::observe {
-namespace {
+namespace log_target_test {
 
 namespace fs = std::filesystem;
 
@@ -457,5 +457,5 @@ TEST_F(Syslog, AReceiverMayBeSlow) {
   EXPECT_EQ(got, lines);
 }
 
-}  // namespace
+}  // namespace log_target_test
 }  // namespace h2server::observe

@@ -21,7 +21,7 @@
 #include "base/fd.h"
 
 namespace h2server::observe {
-namespace {
+namespace log_writer_test {
 
 namespace fs = std::filesystem;
 using Sharing = LogRing::Sharing;
@@ -244,5 +244,5 @@ TEST_F(LogWriters, StandardOutputAsAFileGoesByOneOffset) {
   EXPECT_EQ(content_of(path("log")), "1\n2\n3\n");
 }
 
-}  // namespace
+}  // namespace log_writer_test
 }  // namespace h2server::observe

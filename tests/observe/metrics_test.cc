@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace h2server::observe {
-namespace {
+namespace metrics_test {
 
 AccessRecord record_of(std::string_view method, int status, std::uint8_t version) {
   AccessRecord record;
@@ -196,5 +196,5 @@ TEST(Metrics, PathsAreCountedWhileSomebodyWatches) {
   EXPECT_EQ(all[0].count, 1U);
 }
 
-}  // namespace
+}  // namespace metrics_test
 }  // namespace h2server::observe

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace h2server::observe {
-namespace {
+namespace open_metrics_test {
 
 using Type = OpenMetricsWriter::Type;
 
@@ -155,5 +155,5 @@ TEST(OpenMetrics, AThousandIdleSitesAreAShortText) {
   EXPECT_LT(writer.finish().size(), 2000U);
 }
 
-}  // namespace
+}  // namespace open_metrics_test
 }  // namespace h2server::observe

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace h2server::observe {
-namespace {
+namespace otlp_test {
 
 using namespace std::string_literals;
 using namespace std::string_view_literals;
@@ -244,5 +244,5 @@ TEST(Otlp, ShortensTexts) {
   EXPECT_EQ(std::get<std::string>(find(span, "user_agent.original")->value).size(), 1024u);
 }
 
-}  // namespace
+}  // namespace otlp_test
 }  // namespace h2server::observe

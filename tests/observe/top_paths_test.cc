@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace h2server::observe {
-namespace {
+namespace top_paths_test {
 
 std::vector<TopPath> top(const TopPaths& paths, std::size_t count) {
   return TopPaths::merge(paths.all(), count);
@@ -77,5 +77,5 @@ TEST(TopPaths, LongOnesAreCut) {
   EXPECT_EQ(found[0].path, std::string(TopPaths::path_bytes_max, 'x'));
 }
 
-}  // namespace
+}  // namespace top_paths_test
 }  // namespace h2server::observe

@@ -5,7 +5,7 @@
 #include <string>
 
 namespace h2server::observe {
-namespace {
+namespace url_parts_test {
 
 TEST(UrlParts, UserInformationIsLeftOut) {
   struct Row {
@@ -96,5 +96,5 @@ TEST(UrlParts, Authorities) {
   }
 }
 
-}  // namespace
+}  // namespace url_parts_test
 }  // namespace h2server::observe

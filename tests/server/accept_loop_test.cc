@@ -10,7 +10,7 @@
 #include "server/client.h"
 
 namespace h2server::server {
-namespace {
+namespace accept_loop_test {
 
 using tests::Client;
 
@@ -146,5 +146,5 @@ TEST_F(AcceptLoopTest, StoppedBeforeItRuns) {
   EXPECT_TRUE(taken_.empty());
 }
 
-}  // namespace
+}  // namespace accept_loop_test
 }  // namespace h2server::server

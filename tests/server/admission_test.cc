@@ -11,7 +11,7 @@
 #include "base/log.h"
 
 namespace h2server::server {
-namespace {
+namespace admission_test {
 
 using Refusal = Admission::Refusal;
 
@@ -119,5 +119,5 @@ TEST(Admission, SaysSoNowAndThen) {
             "--connections-per-address\n");
 }
 
-}  // namespace
+}  // namespace admission_test
 }  // namespace h2server::server

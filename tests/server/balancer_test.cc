@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace h2server::server {
-namespace {
+namespace balancer_test {
 
 // Workers without load of which some are full. Records which ones were offered a connection.
 struct Workers {
@@ -169,5 +169,5 @@ TEST(Balancer, SkewedLoadsAreEvenedOut) {
   EXPECT_LT(balancer.rewrites(), 1000U);
 }
 
-}  // namespace
+}  // namespace balancer_test
 }  // namespace h2server::server

@@ -15,7 +15,7 @@
 #include "server/http2_client.h"
 
 namespace h2server {
-namespace {
+namespace blocking_schemes_test {
 
 using tests::Client;
 using tests::Http2Client;
@@ -253,5 +253,5 @@ TEST(Report, EachWorkerHasALine) {
   EXPECT_EQ(pool.report(), "");
 }
 
-}  // namespace
+}  // namespace blocking_schemes_test
 }  // namespace h2server

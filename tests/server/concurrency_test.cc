@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -20,7 +22,7 @@
 #include "server/http2_client.h"
 
 namespace h2server {
-namespace {
+namespace concurrency_test {
 
 using namespace std::chrono_literals;
 using tests::Client;
@@ -189,15 +191,20 @@ TEST_P(Concurrency, BlockingCallsRunOnOtherThreads) {
 TEST_P(Concurrency, AFullPoolAnswers503) {
   if (!has_workers()) GTEST_SKIP() << "a thread for each connection";
   ServerOptions with = options();
+  with.threads = 1;  // so that the third request comes after the second one's call is made
   with.blocking_threads_max = 1;
   with.blocking_queue_max = 1;
   std::promise<void> open;
   const std::shared_future<void> opened = open.get_future().share();
   std::atomic<int> entered{0};
+  std::atomic<int> running{0};
   Server server(with);
   server.get("/wait", [&](Request&) -> Task<Response> {
     ++entered;
-    const Result<void> made = co_await run_blocking([&] { opened.wait(); });
+    const Result<void> made = co_await run_blocking([&] {
+      ++running;
+      opened.wait();
+    });
     made.value();
     co_return Response(200, "waited");
   });
@@ -205,10 +212,9 @@ TEST_P(Concurrency, AFullPoolAnswers503) {
   Client first(port_), second(port_), third(port_);
   const std::string get = "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n";
   first.send(get);
-  while (entered.load() < 1) std::this_thread::yield();
+  while (running.load() < 1) std::this_thread::yield();
   second.send(get);
-  while (entered.load() < 2) std::this_thread::yield();
-  std::this_thread::sleep_for(20ms);  // the calls are made by now: one runs, one waits
+  while (entered.load() < 2) std::this_thread::yield();  // one runs, one waits
   testing::internal::CaptureStderr();
   EXPECT_EQ(third.get("/wait").status, 503);
   testing::internal::GetCapturedStderr();
@@ -306,7 +312,9 @@ TEST_P(Concurrency, AChannelConnectsRequests) {
     const Result<void> sent = co_await channel.send(std::string(request.param("what")));
     co_return Response(200, sent ? "sent" : name_of(sent.error().code));
   });
+  std::atomic<int> receivers{0};
   server.get("/receive", [&](Request&) -> Task<Response> {
+    ++receivers;
     const Result<std::string> value = co_await channel.receive();
     co_return Response(200, value ? *value : name_of(value.error().code));
   });
@@ -321,8 +329,9 @@ TEST_P(Concurrency, AChannelConnectsRequests) {
   sender.send("GET /send/d HTTP/1.1\r\nHost: x\r\n\r\n");  // waits for room
   for (const char* const value : {"b", "c", "d"}) EXPECT_EQ(receiver.get("/receive").body, value);
   EXPECT_EQ(sender.receive().body, "sent");
+  const int before = receivers.load();
   receiver.send("GET /receive HTTP/1.1\r\nHost: x\r\n\r\n");
-  std::this_thread::sleep_for(20ms);
+  while (receivers.load() == before) std::this_thread::yield();
   channel.close();
   EXPECT_EQ(receiver.receive().body, name_of(EPIPE));
   EXPECT_EQ(sender.get("/send/e").body, name_of(EPIPE));
@@ -524,15 +533,31 @@ TEST_P(Concurrency, ACallbackBeforeTheHandlerIsCalled) {
   EXPECT_EQ(called.get_future().wait_for(tests::patience), std::future_status::ready);
 }
 
-// A request that follows at once is not lost, and the connection goes on.
+// Returns how many sockets this process has open.
+std::size_t open_sockets() {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code closed_meanwhile;
+    const std::filesystem::path target =
+        std::filesystem::read_symlink(entry.path(), closed_meanwhile);
+    if (target.string().starts_with("socket:")) ++count;
+  }
+  return count;
+}
+
 // The watch for the client, begun by middleware, ends with a connection whose responses can't be
 // sent.
 TEST(StopToken, OfARequestBehindResponsesThatNobodyReads) {
   ServerOptions options = tests::cleartext(ServerScheme::reuseport, 1);
   options.limits.send_idle_ms_max = 300;
   const std::string big(100'000, 'b');  // outlives the server, whose handlers read it
+  std::atomic<std::size_t> begun{0};
   Server server(options);
   server.get("/big", [&big](Request&) { return Response(200, big); });
+  server.get("/first", [&](Request&) {
+    ++begun;
+    return Response(200, big);
+  });
   server.get("/fine", [](Request&) { return Response(204); });
   Routes watched = server.group("/watched");
   watched.use([](Request& request) -> std::optional<Response> {
@@ -545,32 +570,45 @@ TEST(StopToken, OfARequestBehindResponsesThatNobodyReads) {
   });
   ASSERT_TRUE(server.start());
   const std::uint16_t port = tests::port_of(server);
+  const std::size_t open = open_sockets();
   std::vector<std::unique_ptr<tests::Client>> clients;
   for (int before = 20; before < 80; ++before) {
-    std::string requests;
+    std::string requests = "GET /first HTTP/1.1\r\nHost: h\r\n\r\n";
     for (int i = 0; i < before; ++i) requests += "GET /big HTTP/1.1\r\nHost: h\r\n\r\n";
     requests += "GET /watched/later HTTP/1.1\r\nHost: h\r\n\r\n";
     clients.push_back(std::make_unique<tests::Client>(port));
     clients.back()->send(requests);
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  while (begun.load() < clients.size()) std::this_thread::yield();
+  const auto until = std::chrono::steady_clock::now() + tests::patience;
+  while (open_sockets() > open + clients.size() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(open_sockets(), open + clients.size()) << "the server has closed its ends";
   tests::Client client(port);
   EXPECT_EQ(client.get("/fine").status, 204);
 }
 
+// A request that follows at once is not lost, and the connection goes on.
 TEST_P(Concurrency, ARequestThatArrivesEarlyIsServedNext) {
   Server server(options());
-  server.get("/{n}", [](Request& request) -> Task<Response> {
+  tests::Signal entered;
+  std::atomic<bool> sent{false};
+  server.get("/{n}", [&](Request& request) -> Task<Response> {
     const std::string n(request.param("n"));
+    if (n == "1") entered.set();
+    while (!sent.load()) co_await sleep_for(1ms);
     const Result<void> slept = co_await sleep_for(5ms);
     co_return Response(slept ? 200 : 503, n);
   });
   start(server);
   Client client(port_);
   for (int round = 0; round < 3; ++round) {
+    sent.store(false);
     client.send("GET /1 HTTP/1.1\r\nHost: x\r\n\r\n");
-    std::this_thread::sleep_for(2ms);
+    ASSERT_TRUE(entered.wait());
     client.send("GET /2 HTTP/1.1\r\nHost: x\r\n\r\nGET /3 HTTP/1.1\r\nHost: x\r\n\r\n");
+    sent.store(true);
     for (const char* const n : {"1", "2", "3"}) EXPECT_EQ(client.receive().body, n);
   }
 }
@@ -626,5 +664,5 @@ TEST_P(Concurrency, TheTokenStopsAtTheDrainLimit) {
   }
 }
 
-}  // namespace
+}  // namespace concurrency_test
 }  // namespace h2server

@@ -19,7 +19,7 @@
 #include "server/http2_client.h"
 
 namespace h2server {
-namespace {
+namespace connection_info_test {
 
 using tests::Client;
 
@@ -126,5 +126,5 @@ TEST(ConnectionInfo, IsEmptyIfItIsUnknown) {
   EXPECT_FALSE(request.connection().is_unix_socket());
 }
 
-}  // namespace
+}  // namespace connection_info_test
 }  // namespace h2server

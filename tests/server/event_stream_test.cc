@@ -14,7 +14,7 @@
 #include "server/client.h"
 
 namespace h2server {
-namespace {
+namespace event_stream_test {
 
 using namespace std::chrono_literals;
 
@@ -212,5 +212,5 @@ TEST_F(Events, AClientThatComesBackGetsWhatItMissed) {
   }
 }
 
-}  // namespace
+}  // namespace event_stream_test
 }  // namespace h2server

@@ -4,7 +4,7 @@
 #include "server/exchange_fixture.h"
 
 namespace h2server::tests {
-namespace {
+namespace exchange_http2_test {
 
 using http::h2::Nghttp2Client;
 using Answer = Nghttp2Client::Answer;
@@ -300,5 +300,5 @@ TEST_P(ExchangeHttp2, ExpectationIsMetByTheFirstRead) {
   });
 }
 
-}  // namespace
+}  // namespace exchange_http2_test
 }  // namespace h2server::tests

@@ -4,7 +4,7 @@
 #include "server/exchange_fixture.h"
 
 namespace h2server::tests {
-namespace {
+namespace exchange_test {
 
 std::string request(std::string_view method, std::string_view fields = "") {
   return std::string(method) + " / HTTP/1.1\r\nHost: test\r\n" + std::string(fields) + "\r\n";
@@ -332,5 +332,5 @@ TEST_P(ExchangeHttp1, Version10EndsWithTheConnection) {
   EXPECT_EQ(client.take(1000), "early");
 }
 
-}  // namespace
+}  // namespace exchange_test
 }  // namespace h2server::tests

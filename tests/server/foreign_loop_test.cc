@@ -13,7 +13,7 @@
 #include "server/http2_client.h"
 
 namespace h2server {
-namespace {
+namespace foreign_loop_test {
 
 using namespace std::chrono_literals;
 
@@ -110,5 +110,5 @@ TEST_F(ForeignLoop, NeedsOneWorkerOnEpoll) {
   EXPECT_EQ(threads.descriptor(), -1);
 }
 
-}  // namespace
+}  // namespace foreign_loop_test
 }  // namespace h2server

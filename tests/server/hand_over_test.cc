@@ -10,7 +10,7 @@
 #include "server/client.h"
 
 namespace h2server {
-namespace {
+namespace hand_over_test {
 
 using tests::Client;
 
@@ -71,5 +71,5 @@ TEST_P(HandOver, StoppingStrandsNobody) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, HandOver, testing::ValuesIn(io::engines_here()), io::engine_name);
 
-}  // namespace
+}  // namespace hand_over_test
 }  // namespace h2server

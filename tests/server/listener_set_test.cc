@@ -14,7 +14,7 @@
 #include "server/stop_signal.h"
 
 namespace h2server::server {
-namespace {
+namespace listener_set_test {
 
 using tests::Client;
 using Ending = ListenerSet::Ending;
@@ -129,5 +129,5 @@ TEST_F(ListenerSetTest, ShortOfDescriptorsItPausesAndTriesAgain) {
   EXPECT_TRUE(set_->accept());
 }
 
-}  // namespace
+}  // namespace listener_set_test
 }  // namespace h2server::server

@@ -19,7 +19,7 @@
 #include "server/http2_client.h"
 
 namespace h2server {
-namespace {
+namespace listeners_test {
 
 using tests::Client;
 
@@ -261,5 +261,5 @@ TEST(Listeners, SeveralServersInOneProcess) {
   }
 }
 
-}  // namespace
+}  // namespace listeners_test
 }  // namespace h2server

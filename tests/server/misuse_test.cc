@@ -7,7 +7,7 @@
 #include "server/client.h"
 
 namespace h2server {
-namespace {
+namespace misuse_test {
 
 Response answer(Request&) { return Response(200); }
 
@@ -105,5 +105,5 @@ TEST(Run, WhatItsCallerThrowsEndsTheServer) {
   ASSERT_TRUE(server.start()) << "it has ended, so it can start again";
 }
 
-}  // namespace
+}  // namespace misuse_test
 }  // namespace h2server

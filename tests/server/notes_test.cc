@@ -12,7 +12,7 @@
 #include "notes_store.h"
 
 namespace h2server {
-namespace {
+namespace notes_test {
 
 TestRequest creating(std::string json) {
   return {.method = POST,
@@ -82,5 +82,5 @@ TEST_F(Notes, OfNobodyAreNotLookedUp) {
   EXPECT_THROW(static_cast<void>(store_.list(1, source.get_token())), HttpError);
 }
 
-}  // namespace
+}  // namespace notes_test
 }  // namespace h2server

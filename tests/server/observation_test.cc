@@ -14,7 +14,7 @@
 #include "server/http2_client.h"
 
 namespace h2server {
-namespace {
+namespace observation_test {
 
 using tests::Client;
 
@@ -301,5 +301,5 @@ TEST(Hosts, HaveRoutesOfTheirOwn) {
   EXPECT_EQ(ask("a.test", "/y"), "404");
 }
 
-}  // namespace
+}  // namespace observation_test
 }  // namespace h2server

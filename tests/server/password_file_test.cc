@@ -15,7 +15,7 @@
 #include "h2server/test_client.h"
 
 namespace h2server {
-namespace {
+namespace password_file_test {
 
 const std::string engine = "$2b$04$abcdefghijklmnopqrstuuCiRMDOSPunoGZ1DCFvc2WqLWXwAsJFG";
 const std::string difference = "$2y$04$abcdefghijklmnopqrstuuYoTZ7KvCLFMLqI0/cIQIZxTcs0CvJya";
@@ -382,5 +382,5 @@ TEST_F(Passwords, RefusesOptions) {
                std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace password_file_test
 }  // namespace h2server

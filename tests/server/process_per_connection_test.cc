@@ -16,7 +16,7 @@
 #include "server/http2_client.h"
 
 namespace h2server {
-namespace {
+namespace process_per_connection_test {
 
 using std::chrono::steady_clock;
 using tests::Client;
@@ -244,5 +244,5 @@ TEST_F(ProcessPerConnection, RunNoticesThatNobodyAcceptsAnyMore) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-}  // namespace
+}  // namespace process_per_connection_test
 }  // namespace h2server

@@ -13,7 +13,7 @@
 #include "server/rate_limiter.h"
 
 namespace h2server {
-namespace {
+namespace rate_limit_test {
 
 using server::RateLimiter;
 using tests::Passage;
@@ -161,5 +161,5 @@ TEST(RateLimit, RefusesOptions) {
   }
 }
 
-}  // namespace
+}  // namespace rate_limit_test
 }  // namespace h2server

@@ -15,7 +15,7 @@
 #include "server/client.h"
 
 namespace h2server {
-namespace {
+namespace reload_certificates_test {
 
 using net::Certificate;
 using net::Identity;
@@ -215,5 +215,5 @@ TEST_F(ReloadCertificatesTest, ChallengesEndWithTheHandshake) {
   }
 }
 
-}  // namespace
+}  // namespace reload_certificates_test
 }  // namespace h2server

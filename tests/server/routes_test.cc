@@ -12,7 +12,7 @@
 #include "h2server/timing.h"
 
 namespace h2server {
-namespace {
+namespace routes_test {
 
 using namespace std::chrono_literals;
 
@@ -342,5 +342,5 @@ TEST_F(RoutesTest, MiddlewareLeavesValuesForHandlers) {
   EXPECT_EQ(get("/"), "ada7");
 }
 
-}  // namespace
+}  // namespace routes_test
 }  // namespace h2server

@@ -5,7 +5,7 @@
 #include <set>
 
 namespace h2server::server {
-namespace {
+namespace scheme_test {
 
 TEST(Schemes, HaveAKindAndANameEach) {
   std::set<std::string_view> names;
@@ -51,5 +51,5 @@ TEST(Schemes, SayWhyAnEngineWasTaken) {
   EXPECT_NE(blocking->reason, "");
 }
 
-}  // namespace
+}  // namespace scheme_test
 }  // namespace h2server::server

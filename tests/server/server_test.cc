@@ -13,7 +13,7 @@
 #include "server/client.h"
 
 namespace h2server {
-namespace {
+namespace server_test {
 
 using tests::Client;
 using tests::Reply;
@@ -238,5 +238,5 @@ TEST(AddHandler, ARefusedPatternChangesNothing) {
   EXPECT_EQ(client.get("/b/1/1").status, 404);
 }
 
-}  // namespace
+}  // namespace server_test
 }  // namespace h2server

@@ -8,7 +8,7 @@
 #include "server/client.h"
 
 namespace h2server {
-namespace {
+namespace start_test {
 
 using tests::Client;
 
@@ -158,5 +158,5 @@ TEST(Start, ShortOfDescriptors) {
   }
 }
 
-}  // namespace
+}  // namespace start_test
 }  // namespace h2server

@@ -10,7 +10,7 @@
 #include <functional>
 
 namespace h2server::server {
-namespace {
+namespace stop_signal_test {
 
 bool readable(int descriptor, int ms = 0) {
   pollfd watched{.fd = descriptor, .events = POLLIN, .revents = 0};
@@ -80,5 +80,5 @@ TEST(StopSignal, TheDeathOfWhoAsksAsksToDrain) {
   ::close(pipe[1]);
 }
 
-}  // namespace
+}  // namespace stop_signal_test
 }  // namespace h2server::server

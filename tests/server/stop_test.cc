@@ -12,7 +12,7 @@
 #include "server/client.h"
 
 namespace h2server {
-namespace {
+namespace stop_test {
 
 using tests::Client;
 using tests::Reply;
@@ -216,5 +216,5 @@ TEST_P(Stopping, RunUntilASignal) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-}  // namespace
+}  // namespace stop_test
 }  // namespace h2server

@@ -10,7 +10,7 @@
 #include "h2server/options.h"
 
 namespace h2server::server {
-namespace {
+namespace system_limits_test {
 
 TEST(SystemLimits, DescriptorsAreRaisedToTheHardLimit) {
   rlimit before{};
@@ -107,5 +107,5 @@ TEST(SystemLimits, ProcessorsAreThoseOfTheAffinityMask) {
   ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
 }
 
-}  // namespace
+}  // namespace system_limits_test
 }  // namespace h2server::server

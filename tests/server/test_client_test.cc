@@ -12,7 +12,7 @@
 #include "h2server/timing.h"
 
 namespace h2server {
-namespace {
+namespace test_client_test {
 
 using namespace std::chrono_literals;
 
@@ -135,5 +135,5 @@ TEST(TestClientTime, DoesNotCountWhatTheTestDoesMeanwhile) {
   EXPECT_EQ(client.get("/").status, 204);
 }
 
-}  // namespace
+}  // namespace test_client_test
 }  // namespace h2server

@@ -7,7 +7,7 @@
 #include "server/client.h"
 
 namespace h2server {
-namespace {
+namespace timeout_test {
 
 using tests::Client;
 using tests::Reply;
@@ -56,5 +56,5 @@ TEST(Timeout, RefusesTimes) {
   EXPECT_THROW(static_cast<void>(timeout(std::chrono::milliseconds(-1))), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace timeout_test
 }  // namespace h2server

@@ -8,7 +8,7 @@
 #include "server/context.h"
 
 namespace h2server::server {
-namespace {
+namespace worker_services_test {
 
 TEST(Context, FilesAreLoadedFromTheRootOfTheThreadsEngine) {
   const tests::TemporaryDirectory directory;
@@ -34,5 +34,5 @@ TEST(Context, FilesAreLoadedFromTheRootOfTheThreadsEngine) {
   });
 }
 
-}  // namespace
+}  // namespace worker_services_test
 }  // namespace h2server::server

@@ -8,7 +8,7 @@
 #include "server/client.h"
 
 namespace h2server::server {
-namespace {
+namespace worker_test {
 
 // The worker gets one end of a socket pair (`theirs`), the test keeps the other (`ours`).
 struct Pair {
@@ -167,5 +167,5 @@ TEST_F(WorkerTest, StoppedAtOnce) {
   }
 }
 
-}  // namespace
+}  // namespace worker_test
 }  // namespace h2server::server

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::content::s3 {
-namespace {
+namespace answers_test {
 
 using Kind = StoreError::Kind;
 using Lines = std::vector<Response::Line>;
@@ -329,5 +329,5 @@ TEST(S3Answers, LargestPage) {
   EXPECT_EQ(list_page(page, "").value().objects.size(), 1000U);
 }
 
-}  // namespace
+}  // namespace answers_test
 }  // namespace h2server::content::s3

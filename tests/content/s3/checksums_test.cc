@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace h2server::content::s3 {
-namespace {
+namespace checksums_test {
 
 // Of "123456789", by other programs.
 constexpr std::string_view bytes = "123456789";
@@ -69,5 +69,5 @@ TEST(S3Checksums, VerifyPieces) {
   }
 }
 
-}  // namespace
+}  // namespace checksums_test
 }  // namespace h2server::content::s3

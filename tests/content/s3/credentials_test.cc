@@ -12,7 +12,7 @@
 #include "content/support.h"
 
 namespace h2server::content::s3 {
-namespace {
+namespace credentials_test {
 
 TEST(S3Credentials, OfProfiles) {
   struct Row {
@@ -206,5 +206,5 @@ TEST(S3Credentials, FilesAreReadAgain) {
   EXPECT_EQ(key_at(340), "THIRD");
 }
 
-}  // namespace
+}  // namespace credentials_test
 }  // namespace h2server::content::s3

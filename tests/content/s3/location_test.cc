@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server::content::s3 {
-namespace {
+namespace location_test {
 
 TEST(S3Location, OfOptions) {
   struct Row {
@@ -161,5 +161,5 @@ TEST(S3Location, UrlsOfLists) {
   EXPECT_TRUE(list_url(local("s3://pub"), {})->ends_with("&prefix="));
 }
 
-}  // namespace
+}  // namespace location_test
 }  // namespace h2server::content::s3

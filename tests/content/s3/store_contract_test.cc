@@ -10,7 +10,7 @@
 #include "content/store_contract.h"
 
 namespace h2server::content::s3 {
-namespace {
+namespace store_contract_test {
 
 std::string environment(const char* name) {
   const char* const value = std::getenv(name);
@@ -46,5 +46,5 @@ std::string name_of(const testing::TestParamInfo<tests::StoreCheck>& info) {
 
 INSTANTIATE_TEST_SUITE_P(All, S3StoreContract, testing::ValuesIn(tests::store_checks()), name_of);
 
-}  // namespace
+}  // namespace store_contract_test
 }  // namespace h2server::content::s3

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::content::s3 {
-namespace {
+namespace web_identity_test {
 
 struct TextRow {
   std::string text;
@@ -116,5 +116,5 @@ TEST(WebIdentity, KeysOfProfiles) {
   EXPECT_EQ(none.role + none.token_file + none.session_name, "");
 }
 
-}  // namespace
+}  // namespace web_identity_test
 }  // namespace h2server::content::s3

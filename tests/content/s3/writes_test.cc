@@ -14,7 +14,7 @@
 #include "h2server/test_client.h"
 
 namespace h2server::content::s3 {
-namespace {
+namespace writes_test {
 
 using std::chrono::milliseconds;
 using tests::StoreStub;
@@ -457,5 +457,5 @@ TEST(S3Writes, CompletionThatWasCarriedOut) {
   }
 }
 
-}  // namespace
+}  // namespace writes_test
 }  // namespace h2server::content::s3

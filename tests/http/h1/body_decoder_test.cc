@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server::http::h1 {
-namespace {
+namespace body_decoder_test {
 
 using Verdict = BodyDecoder::Verdict;
 
@@ -263,5 +263,5 @@ TEST(H1BodyDecoder, HasNothingToDecodeWithoutABody) {
   EXPECT_EQ(bytes, "GET");
 }
 
-}  // namespace
+}  // namespace body_decoder_test
 }  // namespace h2server::http::h1

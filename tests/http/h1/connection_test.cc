@@ -15,7 +15,7 @@
 #include "http/fake_transport.h"
 
 namespace h2server::http::h1 {
-namespace {
+namespace connection_test {
 
 Response streamed(std::vector<std::string> pieces, std::optional<std::uint64_t> size = {}) {
   return {std::make_unique<Pieces>(std::move(pieces)), "text/plain; charset=utf-8", size};
@@ -702,5 +702,5 @@ TEST_F(H1Connection, AHandlerThatNeverStartsIsAnsweredFor) {
   EXPECT_NE(log.find("name the result first: bool ok = co_await"), std::string::npos) << log;
 }
 
-}  // namespace
+}  // namespace connection_test
 }  // namespace h2server::http::h1

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server::http::h1 {
-namespace {
+namespace parser_test {
 
 using Verdict = Parser::Verdict;
 using Body = Framing::Body;
@@ -463,5 +463,5 @@ TEST(H1Parser, TakesTheLongestTargetThatItsLimitsPromise) {
   EXPECT_EQ(outcome.head.target, target);
 }
 
-}  // namespace
+}  // namespace parser_test
 }  // namespace h2server::http::h1

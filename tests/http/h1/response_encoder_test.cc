@@ -10,7 +10,7 @@
 #include "http/file_head.h"
 
 namespace h2server::http::h1 {
-namespace {
+namespace response_encoder_test {
 
 std::string head_of(const Response& response, Version version = Version::http_1_1,
                     bool close = false) {
@@ -108,5 +108,5 @@ TEST(H1ResponseEncoder, WritesChunkSizes) {
   }
 }
 
-}  // namespace
+}  // namespace response_encoder_test
 }  // namespace h2server::http::h1

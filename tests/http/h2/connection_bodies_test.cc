@@ -10,7 +10,7 @@
 #include "http/h2/connection_fixture.h"
 
 namespace h2server::http::h2 {
-namespace {
+namespace connection_bodies_test {
 
 class H2ConnectionBodies : public ConnectionFixture {};
 
@@ -236,5 +236,5 @@ TEST_P(H2ConnectionBodies, AnUploadBehindTheResponseOfAMappedFileIsEnded) {
   ::unlink(path.c_str());
 }
 
-}  // namespace
+}  // namespace connection_bodies_test
 }  // namespace h2server::http::h2

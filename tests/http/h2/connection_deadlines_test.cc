@@ -2,7 +2,7 @@
 #include "http/h2/framed_connection.h"
 
 namespace h2server::http::h2 {
-namespace {
+namespace connection_deadlines_test {
 
 class ConnectionDeadlines : public FramedConnection {
  protected:
@@ -295,5 +295,5 @@ TEST_P(ConnectionDeadlines, ARequestThatKeepsUpBehindItsResponseGoesOn) {
   transport_.end();
 }
 
-}  // namespace
+}  // namespace connection_deadlines_test
 }  // namespace h2server::http::h2

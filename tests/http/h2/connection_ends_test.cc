@@ -3,7 +3,7 @@
 #include "http/h2/framed_connection.h"
 
 namespace h2server::http::h2 {
-namespace {
+namespace connection_ends_test {
 
 class ConnectionEnds : public FramedConnection {};
 
@@ -79,5 +79,5 @@ INSTANTIATE_TEST_SUITE_P(, ConnectionEnds,
                          testing::Values(Http2Implementation::native, Http2Implementation::nghttp2),
                          name_of_parameter);
 
-}  // namespace
+}  // namespace connection_ends_test
 }  // namespace h2server::http::h2

@@ -8,7 +8,7 @@
 #include "http/h2/connection_fixture.h"
 
 namespace h2server::http::h2 {
-namespace {
+namespace connection_test {
 
 class H2Connection : public ConnectionFixture {};
 
@@ -276,5 +276,5 @@ TEST_P(H2Connection, CountsOpenStreams) {
   EXPECT_EQ(streams.get(), 0U);
 }
 
-}  // namespace
+}  // namespace connection_test
 }  // namespace h2server::http::h2

@@ -12,7 +12,7 @@
 #include "http/h2/session_host.h"
 
 namespace h2server::http::h2 {
-namespace {
+namespace native_fields_test {
 
 struct Row {
   FieldList fields;
@@ -264,5 +264,5 @@ TEST(Priority, MayBeUpdatedBeforeItsStreamAndLater) {
   EXPECT_EQ(order, "531");
 }
 
-}  // namespace
+}  // namespace native_fields_test
 }  // namespace h2server::http::h2

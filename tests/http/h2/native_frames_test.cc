@@ -9,7 +9,7 @@
 #include "http/h2/session_host.h"
 
 namespace h2server::http::h2 {
-namespace {
+namespace native_frames_test {
 
 constexpr std::size_t steps[] = {SIZE_MAX, 1};
 
@@ -342,5 +342,5 @@ TEST_F(NativeFrames, DoNotFollowTheEndOfAResetStream) {
   }
 }
 
-}  // namespace
+}  // namespace native_frames_test
 }  // namespace h2server::http::h2

@@ -9,7 +9,7 @@
 #include "http/h2/session_host.h"
 
 namespace h2server::http::h2 {
-namespace {
+namespace native_session_test {
 
 struct NativeSession : testing::Test {
   void begin(const SettingsList& list = {}) {
@@ -245,5 +245,5 @@ TEST_F(NativeSession, SendsHeadsThatTakeContinuations) {
             ":status=200;a=" + large + ";b=" + large + ";c=" + large + ";");
 }
 
-}  // namespace
+}  // namespace native_session_test
 }  // namespace h2server::http::h2

@@ -10,7 +10,7 @@
 #include "http/h2/streams.h"
 
 namespace h2server::http::h2 {
-namespace {
+namespace native_units_test {
 
 TEST(FrameHead, IsReadAsItIsWritten) {
   const std::vector<FrameHead> rows = {
@@ -184,5 +184,5 @@ TEST(Streams, TellsOfEachOnce) {
   base::Pool<H2Exchange>::Pointer(&exchange, {&exchanges}).reset();
 }
 
-}  // namespace
+}  // namespace native_units_test
 }  // namespace h2server::http::h2

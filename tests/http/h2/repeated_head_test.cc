@@ -10,7 +10,7 @@
 #include "http/h2/session_host.h"
 
 namespace h2server::http::h2 {
-namespace {
+namespace repeated_head_test {
 
 using namespace std::literals;
 
@@ -168,5 +168,5 @@ TEST_F(RepeatedHeadTest, MayBeLong) {
   }
 }
 
-}  // namespace
+}  // namespace repeated_head_test
 }  // namespace h2server::http::h2

@@ -10,7 +10,7 @@
 #include "http/h2/session_host.h"
 
 namespace h2server::http::h2 {
-namespace {
+namespace session_floods_test {
 
 class H2Floods : public testing::TestWithParam<Http2Implementation> {
  protected:
@@ -210,5 +210,5 @@ TEST(FrameHeads, SayWhereTheOneIsThatWasRefused) {
   EXPECT_EQ(end, before.size() + frame_head_bytes);
 }
 
-}  // namespace
+}  // namespace session_floods_test
 }  // namespace h2server::http::h2

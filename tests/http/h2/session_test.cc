@@ -13,7 +13,7 @@
 #include "http/h2/session_host.h"
 
 namespace h2server::http::h2 {
-namespace {
+namespace session_test {
 
 class H2Session : public testing::TestWithParam<Http2Implementation> {
  protected:
@@ -335,5 +335,5 @@ TEST_P(H2Session, SendsTrailersAndReceivesThem) {
   EXPECT_TRUE(host_.alive.empty());
 }
 
-}  // namespace
+}  // namespace session_test
 }  // namespace h2server::http::h2

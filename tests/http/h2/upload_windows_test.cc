@@ -9,7 +9,7 @@
 #include "http/h2/session_host.h"
 
 namespace h2server::http::h2 {
-namespace {
+namespace upload_windows_test {
 
 constexpr std::uint32_t mib = 1024 * 1024;
 constexpr std::int64_t budget_bytes = Limits().windows_gain_bytes_max;
@@ -177,5 +177,5 @@ TEST_P(UploadWindows, AreLeftByAHundredConnectionsThatStall) {
   EXPECT_EQ(budget.left(), budget_bytes);
 }
 
-}  // namespace
+}  // namespace upload_windows_test
 }  // namespace h2server::http::h2

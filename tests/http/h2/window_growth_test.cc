@@ -10,7 +10,7 @@
 #include "http/h2/window_growth.h"
 
 namespace h2server::http::h2 {
-namespace {
+namespace window_growth_test {
 
 constexpr std::uint32_t mib = 1024 * 1024;
 constexpr std::uint64_t unknown = largest_window_bytes;  // content to come
@@ -297,5 +297,5 @@ TEST_F(GrowingWindows, RefusesMoreThanItOpened) {
   EXPECT_EQ(sent, 4 * mib + content.size());
 }
 
-}  // namespace
+}  // namespace window_growth_test
 }  // namespace h2server::http::h2

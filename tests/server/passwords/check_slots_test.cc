@@ -12,7 +12,7 @@
 #include "h2server/timing.h"
 
 namespace h2server::server {
-namespace {
+namespace check_slots_test {
 
 // A handler that holds a slot until it is asked to release it.
 class HeldSlots : public testing::Test {
@@ -88,5 +88,5 @@ TEST_F(HeldSlots, OneThatLeavesLosesNoSlot) {
   EXPECT_EQ(waiting.rest().status, 200);
 }
 
-}  // namespace
+}  // namespace check_slots_test
 }  // namespace h2server::server

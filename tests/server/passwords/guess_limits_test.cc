@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace h2server::server {
-namespace {
+namespace guess_limits_test {
 
 constexpr std::int64_t s = 1'000'000'000;
 constexpr std::int64_t start = 1000 * s;
@@ -50,5 +50,5 @@ TEST(GuessLimits, ManyClientsKeepOutOnlyUnknownOnes) {
   EXPECT_EQ(limits.wait_ns({.client = 98, .user = 7}, start + 3 * s), 0);
 }
 
-}  // namespace
+}  // namespace guess_limits_test
 }  // namespace h2server::server

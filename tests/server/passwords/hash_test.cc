@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::server {
-namespace {
+namespace hash_test {
 
 const std::string past_72 =
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -123,5 +123,5 @@ TEST(PasswordHash, RefusesKinds) {
   EXPECT_TRUE(check_password_hash("$y$jBT$" + yescrypt_end));  // 64 MiB
 }
 
-}  // namespace
+}  // namespace hash_test
 }  // namespace h2server::server

@@ -5,7 +5,7 @@
 #include <string>
 
 namespace h2server::server {
-namespace {
+namespace remembered_test {
 
 RememberedDigests::Digest digest_of(const std::string& text) {
   static const net::KeyedDigest key;
@@ -64,5 +64,5 @@ TEST(RememberedDigests, RemembersNothingWithoutALifetime) {
   EXPECT_FALSE(digests.renew(digest_of("a"), 1000));
 }
 
-}  // namespace
+}  // namespace remembered_test
 }  // namespace h2server::server

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace h2server::server {
-namespace {
+namespace table_test {
 
 const std::string engine = "$2b$04$abcdefghijklmnopqrstuuCiRMDOSPunoGZ1DCFvc2WqLWXwAsJFG";
 const std::string difference = "$2y$04$abcdefghijklmnopqrstuuYoTZ7KvCLFMLqI0/cIQIZxTcs0CvJya";
@@ -97,5 +97,5 @@ TEST(PasswordTable, HasABound) {
   EXPECT_EQ(larger.error(), "users:100001: more than 100000 users");
 }
 
-}  // namespace
+}  // namespace table_test
 }  // namespace h2server::server

@@ -10,7 +10,7 @@
 #include "server/passwords/table.h"
 
 namespace h2server::server {
-namespace {
+namespace tokens_test {
 
 // By sha256sum.
 const std::string of_abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -136,5 +136,5 @@ TEST(PasswordTable, RefusesLinesOfTokens) {
   EXPECT_TRUE(PasswordTable::parse("a:{sha256}" + of_abc, "users")) << "in any case";
 }
 
-}  // namespace
+}  // namespace tokens_test
 }  // namespace h2server::server

@@ -11,7 +11,7 @@
 #include "http/h2/hpack/static_table.h"
 
 namespace h2server::http::h2::hpack {
-namespace {
+namespace decoder_test {
 
 using Verdict = Decoder::Verdict;
 
@@ -369,5 +369,5 @@ TEST(HpackDecoder, HoldsLittleMemory) {
   EXPECT_LE(sizeof(Decoder) + decoder.memory_bytes(), 500U);
 }
 
-}  // namespace
+}  // namespace decoder_test
 }  // namespace h2server::http::h2::hpack

@@ -8,7 +8,7 @@
 #include "http/h2/hpack/lines.h"
 
 namespace h2server::http::h2::hpack {
-namespace {
+namespace dynamic_table_test {
 
 // A straightforward implementation of RFC 7541, 4.
 struct Model {
@@ -108,5 +108,5 @@ TEST(DynamicTable, FindsTheNewestOfASizeAndTag) {
   EXPECT_EQ(table.find(0, 2, 2, 9), 3U);
 }
 
-}  // namespace
+}  // namespace dynamic_table_test
 }  // namespace h2server::http::h2::hpack

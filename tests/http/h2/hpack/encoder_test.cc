@@ -9,7 +9,7 @@
 #include "http/h2/hpack/lines.h"
 
 namespace h2server::http::h2::hpack {
-namespace {
+namespace encoder_test {
 
 using Verdict = Decoder::Verdict;
 
@@ -282,5 +282,5 @@ TEST(HpackEncoder, HoldsNoMoreThanTheTable) {
   EXPECT_LE(sizeof(Encoder), 256U);
 }
 
-}  // namespace
+}  // namespace encoder_test
 }  // namespace h2server::http::h2::hpack

@@ -9,7 +9,7 @@
 #include "http/h2/hpack/lines.h"
 
 namespace h2server::http::h2::hpack {
-namespace {
+namespace huffman_test {
 
 std::string pack(std::string_view text) {
   std::vector<char> out(huffman_size(text));
@@ -144,5 +144,5 @@ TEST(Huffman, DecodesRandomBytesLikeTheDefinition) {
   EXPECT_GT(good, 1000);
 }
 
-}  // namespace
+}  // namespace huffman_test
 }  // namespace h2server::http::h2::hpack

@@ -13,7 +13,7 @@
 #include "http/h2/hpack/lines.h"
 
 namespace h2server::http::h2::hpack {
-namespace {
+namespace interop_test {
 
 using Verdict = Decoder::Verdict;
 
@@ -290,5 +290,5 @@ TEST(HpackInterop, DecodesTheStories) {
   EXPECT_GT(blocks, 1000U);
 }
 
-}  // namespace
+}  // namespace interop_test
 }  // namespace h2server::http::h2::hpack

@@ -6,7 +6,7 @@
 #include "http/h2/hpack/static_table.h"
 
 namespace h2server::http::h2::hpack {
-namespace {
+namespace token_test {
 
 TEST(Token, KnowsTheNamesOfTheStaticTable) {
   for (std::uint32_t i = 1; i <= static_count; ++i) {
@@ -54,5 +54,5 @@ TEST(Token, OfNoneIsNotInTheStaticTable) {
   EXPECT_EQ(static_index_of_name[static_cast<std::size_t>(Token::other_pseudo)], 0);
 }
 
-}  // namespace
+}  // namespace token_test
 }  // namespace h2server::http::h2::hpack
