@@ -34,6 +34,12 @@ def allow_descriptors():
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, enough), hard))
 
 
+@pytest.fixture(autouse=True)
+def folder_of_its_own(tmp_path, monkeypatch):
+    """Programs that a test starts do not run in the clone, where the owner has files of his own."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="module")
 def server_for():
     """server_for(tls): returns the module's server with or without TLS."""

@@ -16,7 +16,7 @@ from support import http1, named, pairs
 from support.certificates import make_certificate
 from support.configured import CLEARTEXT, Configured
 from support.contents import form, form_type
-from support.environment import PATIENCE, tool
+from support.environment import LAST_RESORT_S, tool
 from support.http2 import Connection as Http2
 from support.metrics import scrape
 from support.waiting import wait_until
@@ -31,7 +31,7 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 def lines(server, count, name="access.log"):
     """Returns the lines of a log once there are `count`; more are an error."""
-    wait_until(lambda: len(server.lines_of(name)) >= count, f"{count} lines are written", 10)
+    wait_until(lambda: len(server.lines_of(name)) >= count, f"{count} lines are written")
     found = server.lines_of(name)
     assert len(found) == count, found
     return found
@@ -394,7 +394,7 @@ def test_fifo_that_nobody_reads():
             path = "/a.txt?" + "x" * 3000
             done = subprocess.run(
                 [tool("h2load"), "-n2000", "-c4", "-m10", f"http://127.0.0.1:{server.port}{path}"],
-                capture_output=True, text=True, check=True, timeout=60 * PATIENCE)
+                capture_output=True, text=True, check=True, timeout=LAST_RESORT_S)
             assert "2000 succeeded, 0 failed, 0 errored" in done.stdout
             wait_until(lambda: lost_lines(server) > 0, "lines are counted as lost")
             server.stop()
@@ -444,7 +444,7 @@ def test_each_request_has_one_line(pair):
             done = subprocess.run(
                 [tool("h2load"), "-n1500", "-c8", "-t1", "-m4", protocol,
                  f"http://127.0.0.1:{server.port}/a.txt"],
-                capture_output=True, text=True, check=True, timeout=60 * PATIENCE)
+                capture_output=True, text=True, check=True, timeout=LAST_RESORT_S)
             assert "1500 succeeded" in done.stdout
         found = objects(server, 3000)
         server.stop()

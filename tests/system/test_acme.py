@@ -10,7 +10,7 @@ import pytest
 
 from support import named
 from support.configured import free_port
-from support.environment import PATIENCE
+from support.environment import LAST_RESORT_S
 from support.pebble import Pebble, needs_pebble
 from support.reloading import Reloading
 from support.waiting import wait_until
@@ -77,11 +77,12 @@ def is_issued(pebble, port, name):
 
 def wait_for_certificate(pebble, port, *names):
     for name in names:
-        wait_until(lambda: is_issued(pebble, port, name), f"{name} has a certificate", 60)
+        wait_until(lambda: is_issued(pebble, port, name), f"{name} has a certificate")
 
 
 def wait_for_other(port, certificate):
-    wait_until(lambda: certificate_of(port, "a.test") != certificate, "it is renewed", 120)
+    wait_until(lambda: certificate_of(port, "a.test") != certificate, "it is renewed",
+               2 * LAST_RESORT_S)
 
 
 def page(pebble, port, name="a.test"):
@@ -258,7 +259,7 @@ def test_a_failed_order_loses_nothing(ports):
     with (Pebble(*ports, blocked=["a.test"]) as pebble,
           serving(pebble, ports, more=SECOND) as server):
         wait_for_certificate(pebble, ports[0], "b.test")
-        server.wait_for_message("no certificate for a.test, ", 30)
+        server.wait_for_message("no certificate for a.test, ")
         server.wait_for_message("next try")
         assert not is_issued(pebble, ports[0], "a.test")
         with named.Client(named.encrypt(named.plain(ports[0]), "a.test", None)) as client:
@@ -271,7 +272,7 @@ def test_no_authority(ports):
     with pebble:
         pass
     with serving(pebble, ports) as server:
-        wait_until(lambda: "no certificate for" in server.stderr, "it says so", 30)
+        wait_until(lambda: "no certificate for" in server.stderr, "it says so")
         assert certificate_of(ports[0], "a.test")
 
 
@@ -279,17 +280,17 @@ def test_an_untrusted_authority(ports):
     with Pebble(*ports) as pebble:
         pebble.ca = pebble.roots  # who signs what it issues, not its own certificate
         with serving(pebble, ports) as server:
-            wait_until(lambda: "no certificate for" in server.stderr, "it says so", 30)
+            wait_until(lambda: "no certificate for" in server.stderr, "it says so")
         assert pebble.orders() == 0
 
 
 def test_the_end_waits_for_no_order(ports):
-    """Pebble takes a minute to look at challenges."""
-    with Pebble(*ports, PEBBLE_VA_NOSLEEP="0", PEBBLE_VA_SLEEPTIME="60") as pebble:
+    """Pebble takes days to look at challenges."""
+    with Pebble(*ports, PEBBLE_VA_NOSLEEP="0", PEBBLE_VA_SLEEPTIME="1000000") as pebble:
         with serving(pebble, ports) as server:
-            wait_until(lambda: "POST /chalZ/" in pebble.log, "the order is in flight", 60)
+            wait_until(lambda: "POST /chalZ/" in pebble.log, "the order is in flight")
             server.signal(signal.SIGTERM)
-            assert server.ended_within(10 * PATIENCE)
+            assert server.ends()
 
 
 def test_challenges_are_answered_to_nobody_else(ports):

@@ -5,6 +5,7 @@ import contextlib
 import pytest
 
 from support.configured import free_port
+from support.environment import LAST_RESORT_S
 from support.line import Line
 from support.pebble import Pebble, needs_pebble
 from support.reloading import Reloading
@@ -70,12 +71,13 @@ def test_one_certificate_for_all(s3, tmp_path, monkeypatch, challenge):
         pebble = servers.pebble
         for _ in range(2):
             servers.start()
-        wait_until(lambda: servers.who_orders() is not None, "one of them orders", 60)
+        wait_until(lambda: servers.who_orders() is not None, "one of them orders")
         servers.lead_the_authority_to(1 - servers.who_orders())
         for server, (port, _) in servers.all:
-            wait_until(lambda: is_issued(pebble, port, "a.test"), "it has a certificate", 90)
+            wait_until(lambda: is_issued(pebble, port, "a.test"), "it has a certificate",
+                       2 * LAST_RESORT_S)
             assert page(pebble, port) == b"page of a"
-            server.wait_for_message("certificate", 20)
+            server.wait_for_message("certificate")
         first = certificate_of(servers.all[0][1][0], "a.test")
         assert certificate_of(servers.all[1][1][0], "a.test") == first
         assert pebble.orders() == 1
@@ -87,7 +89,8 @@ def test_one_certificate_for_all(s3, tmp_path, monkeypatch, challenge):
         for server, _ in servers.all:
             server.reload()  # asks the authority anew
         for _, (port, _) in servers.all:
-            wait_until(lambda: certificate_of(port, "a.test") != first, "it is renewed", 150)
+            wait_until(lambda: certificate_of(port, "a.test") != first, "it is renewed",
+                       3 * LAST_RESORT_S)
         assert len({certificate_of(port, "a.test") for _, (port, _) in servers.all}) == 1
         # An order that the reload has ended is begun again.
         assert sum(server.stderr.count("has a new certificate") for server, _ in servers.all) == 2
@@ -99,16 +102,17 @@ def test_without_the_store(s3, tmp_path, monkeypatch):
     with Servers(tmp_path, monkeypatch, "tls-alpn-01") as servers:
         server, port = servers.start()
         servers.lead_the_authority_to(0)
-        wait_until(lambda: is_issued(servers.pebble, port, "a.test"), "it has a certificate", 90)
+        wait_until(lambda: is_issued(servers.pebble, port, "a.test"), "it has a certificate",
+                   2 * LAST_RESORT_S)
         s3.kill()
-        server.wait_for_message("no certificates are shared for now: acme-store: ", 60)
+        server.wait_for_message("no certificates are shared for now: acme-store: ")
         server.reload()
         assert is_issued(servers.pebble, port, "a.test"), "it goes on with what it has"
-        server.wait_for_message("starts with the certificate that is here", 20)
+        server.wait_for_message("starts with the certificate that is here")
         fresh, _ = servers.make()
         with pytest.raises(AssertionError, match="acme: acme-store: "):
             with fresh:
                 pass
         s3.start()
-        server.wait_for_message("acme-store works again", 60)
+        server.wait_for_message("acme-store works again")
         assert servers.pebble.orders() == 1

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from support.environment import PATIENCE
+from support.environment import LAST_RESORT_S
 
 # apt reads and writes only below {base}. It does not touch the machine's own state.
 CONFIGURATION = """\
@@ -43,7 +43,7 @@ Description: nothing at all
 
 def run(*command, **options):
     done = subprocess.run(command, capture_output=True, text=True, check=False,
-                          timeout=60 * PATIENCE, **options)
+                          timeout=LAST_RESORT_S, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 

@@ -11,11 +11,11 @@ import pytest
 from support import pairs
 from support.authority import Authority, replace
 from support.configured import free_port
-from support.environment import BINARY, PATIENCE, tool
+from support.environment import BINARY, LAST_RESORT_S, tool
 from support.server import Server
 from support.waiting import wait_until
 
-LIMIT_S = 20 * PATIENCE
+LIMIT_S = LAST_RESORT_S
 # With a process for each connection, none can be told of changes.
 RELOADS = ["reuseport", "acceptor", "thread-pool", "thread-per-connection"]
 in_one_process = pytest.mark.skipif(bool(pairs.CHOSEN and pairs.CHOSEN.forks),
@@ -176,7 +176,7 @@ def test_a_response_that_comes_later_is_used(authority, live):
         assert f"the OCSP response {response} is about another certificate" in server.stderr
         assert "OCSP response: no response sent" in s_client(server, "-status")
         authority.respond(live[0], response)
-        wait_until(lambda: "Cert Status: good" in s_client(server, "-status"), "it is loaded", 20)
+        wait_until(lambda: "Cert Status: good" in s_client(server, "-status"), "it is loaded")
 
 
 # --- when they change -----------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def test_connections_outlive_a_renewal(authority, live, scheme):
             ask(old)
             renew(authority, *live)
             after = serial_in(live[0])
-            wait_until(lambda: present_serial(server, context) == after, "it is loaded", 20)
+            wait_until(lambda: present_serial(server, context) == after, "it is loaded")
             ask(old)
             assert serial_of(old) == before
         server.wait_for_message(f"loaded the certificate {live[0]}")
@@ -210,7 +210,7 @@ def test_sessions_outlive_a_renewal(authority, live, version):
             session = first.session
         renew(authority, *live)
         after = serial_in(live[0])
-        wait_until(lambda: present_serial(server, context) == after, "it is loaded", 20)
+        wait_until(lambda: present_serial(server, context) == after, "it is loaded")
         with connect(server, context, session) as second:
             assert second.session_reused
             ask(second)
@@ -222,12 +222,12 @@ def test_the_old_one_stays_if_the_new_one_is_bad(authority, live):
     with start(live, quiet=False) as server:
         before = present_serial(server, context)
         live[0].write_text("no certificate")
-        server.wait_for_message("the changed certificates are not used", 20)
+        server.wait_for_message("the changed certificates are not used")
         server.wait_for_message(str(live[0]))
         assert present_serial(server, context) == before
         renew(authority, *live)
         after = serial_in(live[0])
-        wait_until(lambda: present_serial(server, context) == after, "it is loaded", 20)
+        wait_until(lambda: present_serial(server, context) == after, "it is loaded")
 
 
 @in_one_process
@@ -248,7 +248,7 @@ def test_links_of_acme_clients_are_followed(authority, live, tmp_path):
             new.symlink_to(f"../archive/{name}2.pem")
             new.rename(link)
         after = serial_in(tmp_path / "archive/cert2.pem")
-        wait_until(lambda: present_serial(server, context) == after, "it is loaded", 20)
+        wait_until(lambda: present_serial(server, context) == after, "it is loaded")
 
 
 @in_one_process
@@ -258,8 +258,8 @@ def test_the_status_has_the_new_days_at_once(authority, live):
     with start(live, arguments=arguments, quiet=False) as server:
         assert days_left(admin) in ([89], [90])
         renew(authority, *live, days=300)
-        wait_until(lambda: "loaded the certificate" in server.stderr, "it is loaded", 20)
-        wait_until(lambda: days_left(admin) in ([299], [300]), "it is told", 20)
+        wait_until(lambda: "loaded the certificate" in server.stderr, "it is loaded")
+        wait_until(lambda: days_left(admin) in ([299], [300]), "it is told")
 
 
 def days_left(port):

@@ -15,7 +15,7 @@ import pytest
 
 from support.census import Base
 from support.contents import noise
-from support.environment import PATIENCE, SANITIZER, tool
+from support.environment import LAST_RESORT_S, SANITIZER, tool
 from support.http1 import get
 from support.pairs import PAIRS
 from support.processes import anonymous_bytes
@@ -29,7 +29,7 @@ WORKERS = 2
 POOL_THREADS = 4
 GROWTH_MAX = 4_000_000  # bytes, between the halves: 400 for each of 10 000 connections
 PAGE = noise(500)
-TIMEOUT_S = 20 * PATIENCE
+TIMEOUT_S = LAST_RESORT_S
 WITH_RST = struct.pack("ii", 1, 0)
 
 multiprocess = multiprocessing.get_context("spawn")
@@ -104,7 +104,7 @@ def h2load(server, protocol, connections):
     done = subprocess.run(
         [tool("h2load"), "-n", str(connections), "-c", str(connections), *version,
          server.url + "page"],
-        capture_output=True, text=True, check=False, timeout=60 * PATIENCE)
+        capture_output=True, text=True, check=False, timeout=LAST_RESORT_S)
     assert done.returncode == 0, done.stderr
     [succeeded] = re.findall(r"(\d+) succeeded, 0 failed, 0 errored, 0 timeout", done.stdout)
     assert int(succeeded) == connections

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from support.contents import form, form_type, noise, sha256, sha256_of_file
-from support.environment import CLIENTS, PATIENCE, tool
+from support.environment import CLIENTS, LAST_RESORT_S, tool
 from support.protocols import PROTOCOLS, name_of
 
 PAGE = noise(1_500_000)
@@ -31,7 +31,7 @@ def server(protocol, server_for):
 
 def execute(*command, **options):
     done = subprocess.run(command, capture_output=True, text=True, check=False,
-                          timeout=60 * PATIENCE, **options)
+                          timeout=LAST_RESORT_S, **options)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -113,7 +113,7 @@ def test_nghttp(server, protocol, tmp_path):
 def test_httpx(server, protocol):
     """httpx has no HTTP/2 without TLS."""
     name = stored_name("httpx", protocol)
-    with httpx.Client(http2=protocol.http2, base_url=server.url, timeout=20,
+    with httpx.Client(http2=protocol.http2, base_url=server.url, timeout=LAST_RESORT_S,
                       verify=str(server.certificate) if server.tls else False) as client:
         page = client.get("/page")
         assert (page.status_code, page.http_version) == (200, version_of(protocol))
@@ -129,7 +129,8 @@ def test_httpx(server, protocol):
 @pytest.mark.parametrize("protocol", [PROTOCOLS[0], PROTOCOLS[1], PROTOCOLS[3]], ids=name_of)
 def test_httpx_at_once(server, protocol):
     async def run():
-        async with httpx.AsyncClient(http2=protocol.http2, base_url=server.url, timeout=30,
+        async with httpx.AsyncClient(http2=protocol.http2, base_url=server.url,
+                                     timeout=LAST_RESORT_S,
                                      verify=str(server.certificate) if server.tls else False
                                      ) as client:
             return await asyncio.gather(*(client.get("/page") for _ in range(30)))

@@ -10,7 +10,7 @@ import tempfile
 
 import pytest
 
-from support.environment import BINARY, PATIENCE, tool
+from support.environment import BINARY, LAST_RESORT_S, tool
 from support.pairs import SCHEMES
 from support.protocols import PROTOCOLS, fetch
 from support.server import Server
@@ -48,7 +48,7 @@ def run(folder, *arguments, user=None):
     """Runs the program to its end. With `user`, runs a copy that this user can reach."""
     binary = BINARY if user is None else shutil.copy(BINARY, folder)
     return subprocess.run([binary, *arguments], cwd=folder, capture_output=True, text=True,
-                          timeout=10 * PATIENCE, check=False, stdin=subprocess.DEVNULL,
+                          timeout=LAST_RESORT_S, check=False, stdin=subprocess.DEVNULL,
                           user=user, group=user, extra_groups=None if user is None else [])
 
 
@@ -204,7 +204,7 @@ def test_keys_of_ours_are_not_served(folder, arguments, exists):
         (folder / "www/state/h2server/ca").mkdir(parents=True)
     environment = {**os.environ, "XDG_STATE_HOME": str(folder / "www/state")}
     done = subprocess.run([BINARY, "-p", "0", *arguments], cwd=folder, capture_output=True,
-                          text=True, timeout=10 * PATIENCE, check=False, env=environment)
+                          text=True, timeout=LAST_RESORT_S, check=False, env=environment)
     check_refused(done, [WRONG_USE], "private keys", "www/state/h2server", "www")
 
 
@@ -215,7 +215,7 @@ def test_keys_of_ours_are_links(folder):
     (folder / "state/h2server/self-signed").symlink_to(folder / "www/keys")
     environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
     done = subprocess.run([BINARY, "-p", "0", "www"], cwd=folder, capture_output=True, text=True,
-                          timeout=10 * PATIENCE, check=False, env=environment)
+                          timeout=LAST_RESORT_S, check=False, env=environment)
     check_refused(done, [WRONG_USE], "private key", "server.key", "www")
 
 
@@ -225,7 +225,7 @@ def test_uploads_beside_a_state_directory_below(folder):
     environment = {**os.environ, "XDG_STATE_HOME": str(folder / "uploads/state")}
     arguments = ["www", "--upload-dir", "uploads", "--error-pages", "absent"]
     done = subprocess.run([BINARY, "--h2c", "-p", "0", *arguments], cwd=folder,
-                          capture_output=True, text=True, timeout=10 * PATIENCE, check=False,
+                          capture_output=True, text=True, timeout=LAST_RESORT_S, check=False,
                           env=environment)
     check_refused(done, [WRONG_USE], "error pages in absent")
 
@@ -248,7 +248,7 @@ def test_the_root_behind_an_option(folder, option, value):
 def test_no_directory_for_anything(folder):
     environment = {"PATH": os.environ["PATH"], "XDG_STATE_HOME": "/proc/none", "TMPDIR": "/absent"}
     done = subprocess.run([BINARY, "-p", "0", "www"], cwd=folder, capture_output=True, text=True,
-                          timeout=10 * PATIENCE, check=False, env=environment)
+                          timeout=LAST_RESORT_S, check=False, env=environment)
     check_refused(done, [REFUSED_BY_THE_SYSTEM], "--cert", "--h2c")
 
 

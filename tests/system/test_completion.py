@@ -8,14 +8,14 @@ import subprocess
 
 import pytest
 
-from support.environment import BINARY, PATIENCE
+from support.environment import BINARY, LAST_RESORT_S
 
 SHELLS = ["bash", "zsh", "fish"]
 
 
 def output(*command, text=None, **settings):
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False,
-                          timeout=30 * PATIENCE,
+                          timeout=LAST_RESORT_S,
                           env={**os.environ, "LC_ALL": "C.UTF-8"}, **settings)
     assert done.returncode == 0, done
     assert done.stderr == "", done
@@ -131,7 +131,7 @@ def test_refuses_wrong_use():
     for arguments in [("completion",), ("completion", "csh"), ("completion", "bash", "zsh"),
                       ("man", "more")]:
         done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, check=False,
-                              timeout=30 * PATIENCE)
+                              timeout=LAST_RESORT_S)
         assert done.returncode == 2, arguments
         assert done.stdout == ""
         assert done.stderr.startswith("h2server: error: ")

@@ -13,7 +13,7 @@ import pytest
 from support.cluster import haproxy
 from support.certificates import make_certificate
 from support.configured import free_port
-from support.environment import BINARY, PATIENCE, SANITIZER, SOURCE
+from support.environment import BINARY, LAST_RESORT_S, SANITIZER, SOURCE
 from support.s3 import BUCKET, KEY_ID, S3, SECRET, needs_s3
 
 yaml = pytest.importorskip("yaml")
@@ -118,7 +118,7 @@ def test_bucket_is_made(tmp_path):
                        "S3_ENDPOINT": s3.url}
         for bucket in ("another", BUCKET):  # the second one is there already
             subprocess.run(["sh", "-euc", script("bucket", tmp_path)], check=True,
-                           env={**environment, "BUCKET": bucket}, timeout=60 * PATIENCE)
+                           env={**environment, "BUCKET": bucket}, timeout=LAST_RESORT_S)
         assert s3.get("index.html") == (SOURCE / "www/index.html").read_bytes()
 
 
@@ -126,5 +126,5 @@ def test_certificate_is_made(tmp_path):
     (tmp_path / "cert").mkdir()
     text = script("certificate", tmp_path).replace("8443", str(free_port()))
     subprocess.run(["sh", "-euc", text], check=True, env={**variables(), "HOME": str(tmp_path)},
-                   timeout=60 * PATIENCE, stdout=subprocess.DEVNULL)
+                   timeout=LAST_RESORT_S, stdout=subprocess.DEVNULL)
     assert (tmp_path / "cert/server.crt").exists() and (tmp_path / "cert/server.key").exists()

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from support.environment import BINARY, PATIENCE, SOURCE
+from support.environment import BINARY, LAST_RESORT_S, SOURCE
 
 EXAMPLES = sorted((SOURCE / "examples/config").glob("*.toml"))
 WRONG_USE = 2
@@ -22,7 +22,7 @@ def folder(tmp_path):
 def run(folder, *arguments, **variables):
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder.parent / "home"), **variables}
     return subprocess.run([BINARY, *arguments], cwd=folder, capture_output=True, text=True,
-                          timeout=20 * PATIENCE, check=False, env=environment,
+                          timeout=LAST_RESORT_S, check=False, env=environment,
                           stdin=subprocess.DEVNULL)
 
 

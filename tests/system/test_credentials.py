@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from support.environment import BINARY, PATIENCE, SANITIZER, tool
+from support.environment import BINARY, LAST_RESORT_S, SANITIZER, tool
 from support.server import Server
 
 PASSPHRASE = "correct horse"
@@ -52,7 +52,7 @@ def command(folder, certificate, key):
 
 def refusal(arguments, **options):
     done = subprocess.run(arguments, capture_output=True, text=True, check=False,
-                          stdin=subprocess.DEVNULL, timeout=20 * PATIENCE, **options)
+                          stdin=subprocess.DEVNULL, timeout=LAST_RESORT_S, **options)
     assert done.returncode in (1, 2), done
     assert re.fullmatch(r"h2server: error: [^\n]+\n", done.stderr), done.stderr
     return done.stderr
@@ -160,7 +160,7 @@ class Terminal:
 
     def read_until(self, *texts):
         """Reads until one of the texts is shown or the program ends. Returns all output so far."""
-        until = time.monotonic() + 20 * PATIENCE
+        until = time.monotonic() + LAST_RESORT_S
         while not any(text in self.shown for text in texts):
             left = until - time.monotonic()
             assert left > 0 and select.select([self.master], [], [], left)[0], self.shown

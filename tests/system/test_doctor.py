@@ -8,14 +8,14 @@ import subprocess
 
 import pytest
 
-from support.environment import BINARY, PATIENCE, tool
+from support.environment import BINARY, LAST_RESORT_S, tool
 
 MARKS = re.compile(r"^  (ok|note|problem) +(\S+(?: \S+)*?)  +\S", re.MULTILINE)
 
 
 def run(folder, *arguments, **settings):
     return subprocess.run([BINARY, "doctor", *arguments], cwd=folder, capture_output=True,
-                          text=True, timeout=30 * PATIENCE, check=False, **settings)
+                          text=True, timeout=LAST_RESORT_S, check=False, **settings)
 
 
 def marks(text):
@@ -36,7 +36,7 @@ def on_a_terminal(folder, *arguments, **environment):
                 shown += piece
         except OSError:
             pass  # EIO: the program has ended
-        process.wait(30 * PATIENCE)
+        process.wait(LAST_RESORT_S)
     os.close(ours)
     return shown.decode()
 

@@ -9,7 +9,7 @@ import pytest
 
 from support import named
 from support.configured import CLEARTEXT, Configured
-from support.environment import BINARY, PATIENCE
+from support.environment import BINARY, LAST_RESORT_S
 from support.waiting import wait_until
 
 TEXT = CLEARTEXT + 'error-log = "error.log"\n[[site]]\nroot = "www"\n'
@@ -90,7 +90,7 @@ def test_without_a_reader(tmp_path):
     (tmp_path / "site.toml").write_text(TEXT)
     os.mkfifo(tmp_path / "error.log")
     done = subprocess.run([BINARY, "--config", "site.toml"], cwd=tmp_path, text=True,
-                          capture_output=True, check=False, timeout=20 * PATIENCE)
+                          capture_output=True, check=False, timeout=LAST_RESORT_S)
     assert done.returncode == 2
     assert done.stderr == ("h2server: error: can't open the error log error.log: "
                            "No such device or address\n")

@@ -8,7 +8,7 @@ import subprocess
 import httpx
 import pytest
 
-from support.environment import BUILD, PATIENCE, SANITIZER, tool
+from support.environment import BUILD, LAST_RESORT_S, SANITIZER, tool
 from test_browser import run_browser
 
 
@@ -26,14 +26,14 @@ def example(name, *arguments, stdin=subprocess.DEVNULL, ends_itself=False):
             yield process
             if not ends_itself:
                 process.terminate()
-            _, stderr = process.communicate(timeout=30 * PATIENCE)
+            _, stderr = process.communicate(timeout=LAST_RESORT_S)
             assert (process.returncode, stderr) == (0, "")
         finally:
             process.kill()
 
 
 def curl(*arguments):
-    done = subprocess.run([tool("curl"), "-sS", "-m", str(20 * PATIENCE), "-w", "%{http_code}",
+    done = subprocess.run([tool("curl"), "-sS", "-m", str(LAST_RESORT_S), "-w", "%{http_code}",
                            *arguments], capture_output=True, text=True, check=True)
     return int(done.stdout[-3:]), done.stdout[:-3]
 
@@ -48,12 +48,12 @@ def test_hello():
 
 def test_notes(tmp_path):
     database = tmp_path / "notes.db"
-    with example("notes", database) as notes, httpx.Client(timeout=20 * PATIENCE) as client:
+    with example("notes", database) as notes, httpx.Client(timeout=LAST_RESORT_S) as client:
         created = client.post(notes.url, json={"text": "bread “and” milk"})
         assert (created.status_code, created.json()) == (201, {"id": 1, "text": "bread “and” milk"})
         assert client.post(notes.url, json={"text": "tea"}).headers["location"] == "/notes/2"
         assert client.delete(f"{notes.url}/2").status_code == 204
-    with example("notes", database) as notes, httpx.Client(timeout=20 * PATIENCE) as client:
+    with example("notes", database) as notes, httpx.Client(timeout=LAST_RESORT_S) as client:
         assert client.get(notes.url).json() == [created.json()], "the notes outlive the program"
         assert client.get(f"{notes.url}/1").json() == created.json()
         refused = client.post(notes.url, json={"text": ""})
@@ -74,7 +74,7 @@ def test_notes_says_why_it_does_not_start(tmp_path):
 
 def test_clock_goes_on_where_a_client_was():
     with example("clock") as clock:
-        with httpx.stream("GET", f"{clock.url}ticks", timeout=20 * PATIENCE) as response:
+        with httpx.stream("GET", f"{clock.url}ticks", timeout=LAST_RESORT_S) as response:
             assert response.headers["content-type"] == "text/event-stream"
             lines = response.iter_lines()
             first = [next(lines) for _ in range(8)]
@@ -82,7 +82,7 @@ def test_clock_goes_on_where_a_client_was():
             assert ids[0] < ids[1]
         last = {"Last-Event-ID": str(ids[0])}
         with httpx.stream("GET", f"{clock.url}ticks", headers=last,
-                          timeout=20 * PATIENCE) as response:
+                          timeout=LAST_RESORT_S) as response:
             lines = response.iter_lines()
             assert [next(lines) for _ in range(4)] == first[4:]
 

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from support.environment import PATIENCE
+from support.environment import LAST_RESORT_S
 from support.protocols import PROTOCOLS, fetch
 from support.server import Server
 
@@ -65,10 +65,10 @@ def flood(server, frames):
     opening = PREFACE + frame(SETTINGS) + frame(HEADERS, END_HEADERS, 1, POST)
     left = memoryview(opening + frames)
     received = b""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20 * PATIENCE) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=LAST_RESORT_S) as connection:
         while goaway_code(received) is None:
             readable, writable, _ = select.select([connection], [connection] if left else [], [],
-                                                  20 * PATIENCE)
+                                                  LAST_RESORT_S)
             assert readable or writable, "all was taken"
             if readable:
                 piece = connection.recv(65536)

@@ -6,7 +6,7 @@ import xml.etree.ElementTree
 import pytest
 
 from support import pairs
-from support.environment import PATIENCE, tool
+from support.environment import LAST_RESORT_S, tool
 from support.protocols import PROTOCOLS, name_of
 from support.server import Server
 
@@ -17,10 +17,11 @@ CASES_MIN = {False: 140, True: 145}  # number of cases, without and with the str
 
 def run_h2spec(server, report, *arguments):
     command = [tool("h2spec"), "--host", "127.0.0.1", "--port", str(server.port),
-               "--timeout", str(2 * PATIENCE), "--junit-report", report, *arguments]
+               "--timeout", str(LAST_RESORT_S), "--junit-report", report, *arguments]
     if server.tls:
         command += ["--tls", "--insecure"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=10 * LAST_RESORT_S,
+                          check=False)
     assert report.exists(), done.stdout + done.stderr
     assert " 0 skipped" in done.stdout, done.stdout
     return xml.etree.ElementTree.parse(report).getroot()

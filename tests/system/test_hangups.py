@@ -9,7 +9,7 @@ import threading
 
 from support import named
 from support.configured import CLEARTEXT, Configured
-from support.environment import BINARY, PATIENCE
+from support.environment import BINARY, LAST_RESORT_S
 from support.http1 import Connection, get
 from support.waiting import wait_until
 
@@ -35,7 +35,7 @@ class Storm:
     def wait_for_more(self, count):
         wanted = self.sent + count
         wait_until(lambda: self.sent >= wanted or not self._thread.is_alive(),
-                   "signals are sent", 20)
+                   "signals are sent")
         assert self.sent >= wanted, f"the program ended: {self._process.returncode}"
 
     def __enter__(self):
@@ -56,7 +56,7 @@ def writer_of(fifo):
             opened.append(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
         return bool(opened)
 
-    wait_until(is_read, "it is read", 20)
+    wait_until(is_read, "it is read")
     return open(opened[0], "wb")
 
 
@@ -94,11 +94,11 @@ def test_while_it_starts_and_stops(tmp_path):
         storm.wait_for_more(1000)
         tell()
         wait_until(lambda: "http://localhost:" in printed(tmp_path) or process.poll() is not None,
-                   "it has started", 20)
+                   "it has started")
         storm.wait_for_more(1000)
         assert process.poll() is None
         process.terminate()
-        assert process.wait(20 * PATIENCE) == 0
+        assert process.wait(LAST_RESORT_S) == 0
     assert (tmp_path / "stderr").read_text() == ""
 
 
@@ -107,7 +107,7 @@ def test_after_a_wrong_configuration(tmp_path):
     with starting(tmp_path, "prot = 1\n") as (process, tell), Storm(process) as storm:
         storm.wait_for_more(1000)
         tell()
-        assert process.wait(20 * PATIENCE) == 2
+        assert process.wait(LAST_RESORT_S) == 2
     assert "prot" in (tmp_path / "stderr").read_text()
 
 
@@ -140,7 +140,7 @@ def test_behind_the_drain():
                 + "trace-sample = 1\n" + SITE)
         with Configured(text, FILES, quiet=False) as server:
             assert named.fetch(server.port, "a.test", "/a.txt").status == 200
-            collector.settimeout(20 * PATIENCE)
+            collector.settimeout(LAST_RESORT_S)
             post, _ = collector.accept()
             with post, Storm(server.process) as storm:
                 server.signal(signal.SIGTERM)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from support.contents import noise
-from support.environment import BINARY, CLIENTS, PATIENCE
+from support.environment import BINARY, CLIENTS, LAST_RESORT_S
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
 
@@ -60,7 +60,7 @@ def test_io_uring_is_not_replaced(refusal, scheme, tmp_path):
     done = subprocess.run(
         [*wrapper(refusal), BINARY, "--scheme", scheme, "--io", "io_uring", "--h2c", "-p", "0",
          "--root", tmp_path],
-        capture_output=True, text=True, timeout=20 * PATIENCE, check=False,
+        capture_output=True, text=True, timeout=LAST_RESORT_S, check=False,
         stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(r"h2server: error: [^\n]*io_uring[^\n]*\n", done.stderr), done.stderr

@@ -16,11 +16,11 @@ import tomllib
 import pytest
 
 from support.configured import free_port
-from support.environment import BINARY, PATIENCE, SANITIZER, tool
+from support.environment import BINARY, LAST_RESORT_S, SANITIZER, tool
 from support.manifests import (CHART, KUSTOMIZE, RENDERINGS, SCHEMAS, SERVER_ENVIRONMENT,
                                kustomized, optional_tool, run, templated)
 from support.named import fetch
-from support.waiting import holds_within, wait_until
+from support.waiting import wait_until
 
 yaml = pytest.importorskip("yaml")
 pytestmark = pytest.mark.skipif(bool(SANITIZER), reason="does not depend on the build")
@@ -289,7 +289,7 @@ def placed(rendering, folder):
 def test_configuration_is_right(rendering, tmp_path):
     (tmp_path / "h2server.toml").write_text(placed(rendering, tmp_path))
     done = subprocess.run([BINARY, "check", "--config", "h2server.toml"], cwd=tmp_path, text=True,
-                          capture_output=True, check=False, timeout=20 * PATIENCE,
+                          capture_output=True, check=False, timeout=LAST_RESORT_S,
                           env={"PATH": os.environ["PATH"], **SERVER_ENVIRONMENT})
     assert done.returncode == 0, done.stderr
 
@@ -324,8 +324,8 @@ def run_pod(rendering, folder):
             except ConnectionError:
                 return 0
 
-        ready = holds_within(lambda: answers("/-/ready") == 200 or server.poll() is not None, 20)
-        assert ready and server.poll() is None, server.stderr.read()
+        wait_until(lambda: answers("/-/ready") == 200 or server.poll() is not None, "it is ready")
+        assert server.poll() is None, server.stderr.read()
         assert answers("/-/healthy") == 200
         assert answers("/-/metrics") == 401
         assert answers("/-/metrics", "Authorization: Bearer secret") == 200
@@ -333,7 +333,7 @@ def run_pod(rendering, folder):
         wait_until(lambda: answers("/-/ready") == 503, "it is not ready")
         assert answers("/-/healthy") == 200, "nor is it killed while it goes on"
         server.terminate()
-        assert server.wait(20 * PATIENCE) == 0
+        assert server.wait(LAST_RESORT_S) == 0
     finally:
         server.kill()
         server.wait()

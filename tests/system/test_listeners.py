@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from support.environment import BUILD, PATIENCE, tool
+from support.environment import BUILD, LAST_RESORT_S, tool
 from support.example import Example
 from support.waiting import wait_until
 
@@ -61,7 +61,7 @@ def credentials(folder):
 
 def curl(*arguments):
     """Returns (exit status, output)."""
-    done = subprocess.run([tool("curl"), "-sk", "--max-time", str(20 * PATIENCE), *map(str, arguments)],
+    done = subprocess.run([tool("curl"), "-sk", "-m", str(LAST_RESORT_S), *map(str, arguments)],
                           capture_output=True, text=True, check=False)
     return done.returncode, done.stdout
 
@@ -115,7 +115,7 @@ def test_server_name(folder, version):
             [tool("openssl"), "s_client", "-connect", f"127.0.0.1:{port}", "-servername",
              "other.example", "-tls" + version.replace(".", "_"), "-quiet"],
             input="GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", capture_output=True,
-            text=True, check=False, timeout=20 * PATIENCE)
+            text=True, check=False, timeout=LAST_RESORT_S)
         assert "name: other.example\n" in done.stdout
 
 
@@ -160,7 +160,7 @@ def test_socket_of_a_killed_server_is_replaced(tmp_path, scheme):
         assert lines_of("--unix-socket", path, "http://localhost/")[0] == "HTTP/1"
         second = subprocess.run([BUILD / "examples/connection", *arguments], cwd=tmp_path,
                                 capture_output=True, text=True, check=False,
-                                timeout=20 * PATIENCE)
+                                timeout=LAST_RESORT_S)
         assert (second.returncode, second.stdout) == (1, "")
         assert "socket is in use" in second.stderr
         assert lines_of("--unix-socket", path, "http://localhost/")[0] == "HTTP/1"
@@ -180,5 +180,5 @@ def test_next_server_takes_over_an_inherited_listener():
             waiting = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
             waiting.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         with Connection(f"fd:{descriptor}", pass_fds=[descriptor]):
-            waiting.settimeout(20 * PATIENCE)
+            waiting.settimeout(LAST_RESORT_S)
             assert waiting.recv(15) == b"HTTP/1.1 200 OK"

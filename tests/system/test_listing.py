@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from support.environment import SANITIZER, tool
+from support.environment import LAST_RESORT_S, SANITIZER, tool
 from support.protocols import PROTOCOLS, fetch
 from support.server import Server
 from test_browser import run_browser
@@ -75,7 +75,7 @@ def test_wget(tmp_path):
     with Server() as server:
         fill(server.root)
         subprocess.run([tool("wget"), "-q", "-r", "-np", "-nH", server.url], cwd=tmp_path, check=True,
-                       timeout=60)
+                       timeout=LAST_RESORT_S)
     got = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert got == {*FILES, "sub dir/inside.bin", "index.html", "sub dir/index.html"}
     assert (tmp_path / "other.txt").read_bytes() == FILES["other.txt"]
@@ -86,7 +86,7 @@ def test_lftp(tmp_path):
     with Server() as server:
         fill(server.root)
         subprocess.run([tool("lftp"), "-c", f"open {server.url}; mirror . {tmp_path}/copy"],
-                       check=True, timeout=60, capture_output=True)
+                       check=True, timeout=LAST_RESORT_S, capture_output=True)
     got = {str(path.relative_to(tmp_path / "copy"))
            for path in (tmp_path / "copy").rglob("*") if path.is_file()}
     assert got == {*FILES, "sub dir/inside.bin"}
@@ -97,7 +97,7 @@ def test_rclone():
     with Server() as server:
         fill(server.root)
         done = subprocess.run([tool("rclone"), "lsf", "-R", "--http-url", server.url, ":http:"],
-                              check=True, timeout=60, capture_output=True, text=True)
+                              check=True, timeout=LAST_RESORT_S, capture_output=True, text=True)
     assert set(done.stdout.splitlines()) == {*FILES, "sub dir/", "sub dir/inside.bin"}
 
 

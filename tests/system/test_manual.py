@@ -27,7 +27,7 @@ import subprocess
 import pytest
 
 from support.configured import free_port
-from support.environment import BINARY, PATIENCE, SANITIZER, SOURCE
+from support.environment import BINARY, LAST_RESORT_S, SANITIZER, SOURCE
 from support.waiting import wait_until
 
 PAGES = sorted((SOURCE / "docs/manual").glob("*.md"))
@@ -126,7 +126,7 @@ def environment(folder):
 def check(folder):
     done = subprocess.run([BINARY, "check", "--config", "site.toml"], cwd=folder, text=True,
                           capture_output=True, env=environment(folder), check=False,
-                          timeout=20 * PATIENCE)
+                          timeout=LAST_RESORT_S)
     return done.stdout, done.stderr
 
 
@@ -155,9 +155,9 @@ class Running:
         successor = int(pid_file.read_text()) if pid_file.exists() else self._process.pid
         if successor != self._process.pid:
             os.kill(successor, signal.SIGTERM)
-            wait_until(lambda: not pid_file.exists(), "the successor ends", 20)
+            wait_until(lambda: not pid_file.exists(), "the successor ends")
         self._process.send_signal(signal.SIGTERM)
-        self.status = self._process.wait(20 * PATIENCE)
+        self.status = self._process.wait(LAST_RESORT_S)
 
     def output(self):
         return (self.folder / "out").read_text()
@@ -180,7 +180,7 @@ def curl(place, words, token):
     options = dict(word.partition("=")[::2] for word in words)
     host = options.get("host", "example.com")
     scheme = "https" if "tls" in options else "http"
-    command = ["curl", "-s", "-k", "-w", "\n%{http_code}", "-m", "20"]
+    command = ["curl", "-s", "-k", "-w", "\n%{http_code}", "-m", str(LAST_RESORT_S)]
     if "unix" in options:
         command += ["--unix-socket", place.localize(f'{options["unix"]}"')[:-1],
                     "-H", f"X-Forwarded-For: {CLIENT}"]
@@ -238,7 +238,7 @@ def test_version_2_of_the_proxy_protocol(tmp_path):
     header = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + addresses
     with Running(tmp_path), socket.create_connection(
             ("127.0.0.1", place.ports["8443"])) as connection:
-        connection.settimeout(20 * PATIENCE)
+        connection.settimeout(LAST_RESORT_S)
         connection.sendall(header + b"GET / HTTP/1.1\r\nHost: example.com\r\n"
                            b"Connection: close\r\n\r\n")
         assert receive(connection).startswith(b"HTTP/1.1 200 ")
@@ -275,10 +275,10 @@ def test_nginx_in_front(tmp_path):
             done = subprocess.run(
                 ["curl", "-s", "-k", "--retry", "20", "--retry-connrefused", "--retry-delay", "1",
                  "--resolve", f"example.com:{port}:127.0.0.1", f"https://example.com:{port}/"],
-                capture_output=True, text=True, check=False, timeout=60 * PATIENCE)
+                capture_output=True, text=True, check=False, timeout=LAST_RESORT_S)
         finally:
             nginx.terminate()
-            nginx.wait(20 * PATIENCE)
+            nginx.wait(LAST_RESORT_S)
     assert done.stdout == "a page\n", place.text
     assert (tmp_path / "var/log/h2server/access.log").read_text().startswith("127.0.0.1 ")
 
@@ -331,7 +331,7 @@ def test_the_limits_are_those_of_the_library():
 def run(folder, commands):
     done = subprocess.run(["bash", "-e", "-c", "\n".join(commands)], cwd=folder, text=True,
                           env=environment(folder), capture_output=True, check=False,
-                          timeout=60 * PATIENCE)
+                          timeout=LAST_RESORT_S)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
 

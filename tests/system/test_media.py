@@ -10,7 +10,7 @@ import wave
 
 import pytest
 
-from support.environment import PATIENCE, SANITIZER, tool
+from support.environment import LAST_RESORT_S, PATIENCE, SANITIZER, tool
 from support.firefox import Firefox
 from support.server import Server
 from test_browser import run_browser
@@ -88,7 +88,7 @@ def test_ffprobe(server, media):
     done = subprocess.run(
         [tool("ffprobe"), "-v", "error", "-tls_verify", "0", "-print_format", "json",
          "-show_format", server.url + "files/" + FILM], check=True, capture_output=True,
-        timeout=60 * PATIENCE)
+        timeout=LAST_RESORT_S)
     found = json.loads(done.stdout)["format"]
     assert float(found["duration"]) == FILM_S
     assert int(found["size"]) == (media / FILM).stat().st_size

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from support.environment import BUILD, PATIENCE, tool
+from support.environment import BUILD, LAST_RESORT_S, tool
 
 APP = "https://app.example"
 USER = ["-u", "alice:secret"]
@@ -36,7 +36,7 @@ def ask(request):
                 done = subprocess.run(
                     [tool("curl"), "-sSi", request.param, *arguments,
                      f"http://127.0.0.1:{port}{path}"],
-                    capture_output=True, text=True, check=True, timeout=60 * PATIENCE)
+                    capture_output=True, text=True, check=True, timeout=LAST_RESORT_S)
                 answer = Answer(done.stdout)
                 assert answer.version == ("HTTP/1.1" if "1.1" in request.param else "HTTP/2")
                 return answer
@@ -44,7 +44,7 @@ def ask(request):
             yield run
         finally:
             process.terminate()
-            output, errors = process.communicate(timeout=30 * PATIENCE)
+            output, errors = process.communicate(timeout=LAST_RESORT_S)
     assert process.returncode == 0
     assert re.search(r"^/private 401 \d+ us$", output, re.MULTILINE)
     assert re.search(r"^/slow 503 \d+ us$", output, re.MULTILINE)

@@ -15,7 +15,7 @@ from support import named
 from support.certificates import make_certificate
 from support.configured import Configured, free_port
 from support.contents import form, form_type
-from support.environment import PATIENCE, SOURCE, tool
+from support.environment import LAST_RESORT_S, SOURCE, tool
 from support.metrics import scrape
 from support.waiting import wait_until
 
@@ -71,7 +71,7 @@ class Prometheus:
         """Returns the values of an expression. Fails if it can't be evaluated."""
         url = f"http://127.0.0.1:{self.port}/api/v1/query?" + urllib.parse.urlencode(
             {"query": expression})
-        with urllib.request.urlopen(url, timeout=20 * PATIENCE) as answer:
+        with urllib.request.urlopen(url, timeout=LAST_RESORT_S) as answer:
             found = json.load(answer)
         assert found["status"] == "success" and "warnings" not in found, found
         data = found["data"]
@@ -126,15 +126,15 @@ def scraped(tmp_path_factory):
     with open(server.folder / "www/large", "wb") as file:
         file.truncate(1 << 30)
     with server, Prometheus(tmp_path_factory.mktemp("prometheus"), admin) as prometheus:
-        wait_until(prometheus.is_ready, "Prometheus starts", 30)
+        wait_until(prometheus.is_ready, "Prometheus starts")
         # A rate needs a sample from before a series' growth.
         make_requests(server)
         wait_until(lambda: prometheus.query("h2server_http_responses_cut_off_total"),
-                   "the first numbers are there", 20)
+                   "the first numbers are there")
         make_requests(server)
         wanted = scrape_value(admin)
         wait_until(lambda: sum(float(one["value"][1]) for one in prometheus.query(
-            "h2server_http_requests_total")) >= wanted, "the second numbers are there", 20)
+            "h2server_http_requests_total")) >= wanted, "the second numbers are there")
         yield prometheus, wanted
 
 
@@ -159,7 +159,7 @@ def test_counts_arrive(scraped):
     assert float(found["value"][1]) == wanted
     # Counters are known as such, with what they mean.
     url = f"http://127.0.0.1:{prometheus.port}/api/v1/metadata?metric=h2server_http_requests"
-    with urllib.request.urlopen(url, timeout=20 * PATIENCE) as answer:
+    with urllib.request.urlopen(url, timeout=LAST_RESORT_S) as answer:
         known = json.load(answer)["data"]
     assert [one["type"] for one in known["h2server_http_requests"]] == ["counter"]
 

@@ -13,6 +13,7 @@ import pytest
 from support import named, sockets
 from support.certificates import make_certificate
 from support.configured import Configured, free_port
+from support.environment import LAST_RESORT_S
 from support.waiting import wait_until
 
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
@@ -264,10 +265,10 @@ def test_behind_nginx(proxied):
             with socket.socket() as trial:
                 return trial.connect_ex(("127.0.0.1", port)) == 0
 
-        wait_until(accepts, "nginx listens", 10)
+        wait_until(accepts, "nginx listens")
         before = len(proxied.lines_of("access.log"))
         with named.Client(named.plain(port)) as client:
-            client.socket.settimeout(10)
+            client.socket.settimeout(LAST_RESORT_S)
             answer = client.fetch("one.test", "/a.txt", "X-Forwarded-For: 203.0.113.9")
         assert (answer.status, answer.body) == (200, b"a")
         line = last_line(proxied, before)

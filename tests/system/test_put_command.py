@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from support.contents import noise
-from support.environment import BINARY, PATIENCE
+from support.environment import BINARY, LAST_RESORT_S, PATIENCE
 from support.resumable import UploadServer
 from support.tus_stub import TusStub
 from support.waiting import wait_until
@@ -41,7 +41,7 @@ class User:
     def put(self, *arguments, status=0):
         """Returns what it prints."""
         process = self.begin(*arguments)
-        out, err = process.communicate(timeout=60 * PATIENCE)
+        out, err = process.communicate(timeout=LAST_RESORT_S)
         assert process.returncode == status, err
         self.err = err
         return out
@@ -181,7 +181,7 @@ def test_a_server_that_restarts(user):
         wait_until(lambda: stub.count("HEAD") > 0 or stub.count("PATCH") > 0, "a broken line")
         stub.stop()
         stub.start()
-        assert process.communicate(timeout=60 * PATIENCE)[0] == f"{SHA256}  a.bin\n"
+        assert process.communicate(timeout=LAST_RESORT_S)[0] == f"{SHA256}  a.bin\n"
         assert stub.files == {"/files/a.bin": CONTENT}
 
 
@@ -255,7 +255,7 @@ def test_an_interrupt_leaves_what_a_later_run_needs(user):
         process = user.begin("--retries", "1000000", file, stub.url)
         wait_until(lambda: stub.count("PATCH") > 2, "tries")
         process.send_signal(signal.SIGINT)
-        err = process.communicate(timeout=60 * PATIENCE)[1]
+        err = process.communicate(timeout=LAST_RESORT_S)[1]
         assert process.returncode == -signal.SIGINT
         assert "interrupted; run it again to go on" in err
         stub.faults = {}
@@ -282,7 +282,7 @@ def test_a_bar_on_a_terminal(user):
         process = subprocess.Popen([BINARY, "put", user.file(), stub.url], env=user.environment,
                                    stdin=theirs, stdout=subprocess.PIPE, stderr=theirs)
         os.close(theirs)
-        assert process.communicate(timeout=60 * PATIENCE)[0].decode() == f"{SHA256}  a.bin\n"
+        assert process.communicate(timeout=LAST_RESORT_S)[0].decode() == f"{SHA256}  a.bin\n"
         shown = read_all(ours)
         assert re.search(r"\ra\.bin  \[#* *\] +\d+ %", shown), shown
         assert shown.endswith("\r\x1b[K"), "the bar is gone at the end"

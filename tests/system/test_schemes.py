@@ -11,7 +11,7 @@ import pytest
 from support import pairs
 from support.answer import Broken
 from support.contents import form, form_type, noise
-from support.environment import BINARY, PATIENCE, SANITIZER
+from support.environment import BINARY, LAST_RESORT_S, SANITIZER
 from support.http1 import get
 from support.pairs import ALL, PAIRS, SCHEMES, Pair
 from support.processes import children, members, zombies
@@ -38,7 +38,7 @@ def place_files(server):
 
 def run(root, *arguments):
     return subprocess.run([BINARY, "--h2c", "--port", "0", "--root", root, *arguments],
-                          capture_output=True, text=True, timeout=20 * PATIENCE, check=False,
+                          capture_output=True, text=True, timeout=LAST_RESORT_S, check=False,
                           stdin=subprocess.DEVNULL)
 
 

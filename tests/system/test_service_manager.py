@@ -10,7 +10,7 @@ import time
 import pytest
 
 from support import named
-from support.environment import BINARY, PATIENCE, SOURCE
+from support.environment import BINARY, LAST_RESORT_S, SOURCE
 from support.protocols import PROTOCOLS, fetch
 from support.service_manager import Managed
 from support.waiting import wait_until
@@ -25,14 +25,14 @@ needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None,
 
 
 def test_start_and_end():
-    with Managed('drain-timeout = "20s"\n' + TEXT.format("one"), FILES) as server:
+    with Managed('drain-timeout = "10m"\n' + TEXT.format("one"), FILES) as server:
         ready = server.told()
         assert ready["READY"] == "1" and ready["STATUS"] == "serves 1 site on 1 listener"
         assert server.is_silent()
         server.signal(signal.SIGTERM)
         end = server.told()
-        assert end["STOPPING"] == "1" and int(end["EXTEND_TIMEOUT_USEC"]) >= 20_000_000
-        assert server.ended_within(20 * PATIENCE)
+        assert end["STOPPING"] == "1" and int(end["EXTEND_TIMEOUT_USEC"]) >= 600_000_000
+        assert server.ends(), "nothing is in flight"
 
 
 def test_reload():
@@ -114,10 +114,10 @@ def test_sockets_are_taken():
             server.wait_for_end_of(first)
             assert fetch(server, H1, "/name").body == b"one"
         # The service manager goes on listening: a connection waits for the next start.
-        with socket.create_connection(("127.0.0.1", port), 10) as waiting:
+        with socket.create_connection(("127.0.0.1", port), LAST_RESORT_S) as waiting:
             waiting.sendall(b"GET /name HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
             with Managed(text, FILES, sockets=[passed]):
-                waiting.settimeout(20)
+                waiting.settimeout(LAST_RESORT_S)
                 assert waiting.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
@@ -140,7 +140,7 @@ def test_a_socket_that_was_passed_comes_back():
 def test_what_is_no_socket():
     done = subprocess.run(["sh", "-c", 'LISTEN_PID=$$ exec "$@"', "sh", BINARY, "--h2c", "--port",
                            "0"], env={"LISTEN_FDS": "40"}, capture_output=True, text=True,
-                          timeout=30, check=False)
+                          timeout=LAST_RESORT_S, check=False)
     assert done.returncode == 1 and "LISTEN_FDS" in done.stderr, done
 
 

@@ -16,7 +16,7 @@ import zipfile
 
 import pytest
 
-from support.environment import BINARY, tool
+from support.environment import BINARY, LAST_RESORT_S, tool
 from support.pairs import CHOSEN
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
@@ -116,7 +116,7 @@ def test_tokens(mode, tmp_path):
             """Returns the status, the challenges and the body."""
             answer = subprocess.run([tool("curl"), "-sS", "-i", mode, *arguments,
                                      f"{server.url}{path}"], check=True, capture_output=True,
-                                    text=True, timeout=60).stdout
+                                    text=True, timeout=LAST_RESORT_S).stdout
             head, _, body = answer.partition("\n\n")
             lines = [line.partition(": ") for line in head.splitlines()]
             return (int(head.split()[1]),
@@ -330,6 +330,7 @@ def test_wrong_use(arguments, tmp_path):
     (tmp_path / "token").write_text("ci:{SHA256}abc\n")
     (tmp_path / "root").mkdir()
     done = subprocess.run([BINARY, "--h2c", "-p", "0", *arguments], cwd=tmp_path, check=False,
-                          capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+                          capture_output=True, text=True, timeout=LAST_RESORT_S,
+                          stdin=subprocess.DEVNULL)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("h2server: error: ") and done.stderr.count("\n") == 1

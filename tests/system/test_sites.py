@@ -397,6 +397,12 @@ def resident_bytes(server):
 LIMITED = 'rate-limit = "1/h 2"\nauth = ["/private=users"]\n'
 
 
+class WithUsualLimits(Configured):
+    """Its command line is that of users, and so is its memory."""
+
+    time_limits = []
+
+
 def memory_of(count, tmp_path, options=""):
     text, files = thousand(count, options)
     certificate, key = make_certificate(tmp_path, "all", "*.many.test")
@@ -405,8 +411,7 @@ def memory_of(count, tmp_path, options=""):
     for number in range(count):
         files[f"{number}.crt"] = certificate.read_bytes()
         files[f"{number}.key"] = key.read_bytes()
-    server = Configured(text, files, pair=None)
-    server.start_s = 40  # it reads so many certificates and keys
+    server = WithUsualLimits(text, files, pair=None)
     with server:
         for number in range(0, count, 100):
             name = f"s{number}.many.test"

@@ -1,29 +1,31 @@
 """Files that are asked for again and again are sent from sealed copies (memfd), which do not change
 with them."""
 
+import collections
 import os
 import pathlib
+import re
 import time
 
 import pytest
 
 from support import pairs
-from support.changes import CHANGES, KIB, OLD, Reader, wait_for_stall
+from support.changes import CHANGES, KIB, OLD, Reader, seen_in_time, wait_for_stall
 from support.contents import noise
-from support.environment import PATIENCE
 from support.processes import members
-from support.waiting import holds_within
+from support.waiting import wait_until
 
-SEEN_WITHIN_S = 1.2 * PATIENCE  # the server caches a file's state for one second
+_SNAPSHOT = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) .*/memfd:h2server-file", re.MULTILINE)
 
 pytestmark = pytest.mark.skipif(bool(pairs.CHOSEN and pairs.CHOSEN.forks),
                                 reason="each connection's process has a cache of its own")
 
 
 def snapshots(server):
-    """Returns the number of snapshots that the server has mapped."""
-    return sum(pathlib.Path(f"/proc/{pid}/maps").read_text().count("/memfd:h2server-file")
-               for pid in members(server.pid))
+    """Returns how many snapshots of each size, in whole pages, the server has mapped."""
+    return collections.Counter(
+        int(end, 16) - int(start, 16) for pid in members(server.pid)
+        for start, end in _SNAPSHOT.findall(pathlib.Path(f"/proc/{pid}/maps").read_text()))
 
 
 def place_copied(site, contents):
@@ -33,13 +35,15 @@ def place_copied(site, contents):
     Asks for each twice in a row: what is asked for less than once a second is not copied, and a
     slow machine takes longer for a round."""
     paths = [site.place(name, content) for name, content in contents.items()]
-    before = snapshots(site.server)
-    until = time.monotonic() + 20 * PATIENCE
-    while snapshots(site.server) < before + len(paths):
+    before = snapshots(site.server).total()
+
+    def copied():
         for path, content in zip(paths, contents.values()):
             for _ in range(2):
                 assert site.fetch(path).body == content
-        assert time.monotonic() < until, "no snapshots"
+        return snapshots(site.server).total() >= before + len(paths)
+
+    wait_until(copied, "snapshots")
     return paths
 
 
@@ -57,14 +61,23 @@ def test_sizes(site):
 
 
 def test_small_files_and_files_asked_for_once_are_not_copied(site):
+    """Not while another file, which is asked for no more often than the small one, is copied."""
     before = snapshots(site.server)
     small, once = site.place("small", noise(64 * KIB)), site.place("once", OLD)
-    until = time.monotonic() + 4.5
     assert site.fetch(once).body == OLD
-    while time.monotonic() < until:
-        assert site.fetch(small).status == 200
+    often = 400 * KIB
+    path = site.place("often", noise(often))
+
+    def copied():
+        for _ in range(2):
+            assert site.fetch(small).status == 200
+        for _ in range(2):
+            assert site.fetch(path).status == 200
+        return snapshots(site.server)[often] > before[often]
+
+    wait_until(copied, "a snapshot")
     assert site.fetch(once).body == OLD
-    assert snapshots(site.server) == before
+    assert snapshots(site.server) - before == {often: 1}
 
 
 def test_a_response_is_of_the_version_it_began_with(site):
@@ -77,11 +90,11 @@ def test_a_response_is_of_the_version_it_began_with(site):
             change(site.folder / pathlib.Path(path).name)
             whole = reader.finish() == OLD
             assert whole, f"the snapshot changed with its file: {name}"
-    until = time.monotonic() + SEEN_WITHIN_S
+    changed = time.monotonic()
     for path, name in zip(paths, changes):
         file = site.folder / pathlib.Path(path).name
         content = file.read_bytes() if file.exists() else None
-        seen = holds_within(lambda: answers(site, path, content), max(0, until - time.monotonic()))
+        seen = seen_in_time(lambda: answers(site, path, content), changed)  # noqa: B023
         assert seen, f"the old version is still sent: {name}"
 
 

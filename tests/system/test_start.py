@@ -12,7 +12,7 @@ import urllib.request
 import pytest
 
 from support.contents import form, form_type
-from support.environment import BINARY, tool
+from support.environment import BINARY, LAST_RESORT_S, tool
 from support.pairs import SCHEMES
 from support.processes import thread_count
 from support.protocols import PROTOCOLS, fetch, name_of
@@ -273,7 +273,7 @@ def test_wrong_configuration(tmp_path, text, key):
     (tmp_path / "www").mkdir()
     (tmp_path / "wrong.toml").write_text(text + "\n")
     done = subprocess.run([BINARY, "--h2c", "--config", "wrong.toml"], cwd=tmp_path, text=True,
-                          capture_output=True, check=False, timeout=20)
+                          capture_output=True, check=False, timeout=LAST_RESORT_S)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(r"h2server: error: [^\n]+\n", done.stderr), done.stderr
     assert key in done.stderr and "INI" not in done.stderr, "the file is TOML"
@@ -314,7 +314,7 @@ def check_names(server):
 
 def answers_at(host, port):
     request = urllib.request.Request(f"http://{host}:{port}/page.txt")
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=LAST_RESORT_S) as answer:
         return answer.read() == b"page"
 
 

@@ -13,7 +13,7 @@ import pytest
 from support import http1, http2
 from support.answer import Broken
 from support.contents import noise, sha256
-from support.environment import BINARY, not_sanitized, tool
+from support.environment import BINARY, LAST_RESORT_S, not_sanitized, tool
 from support.metrics import scrape
 from support.processes import anonymous_bytes
 from support.protocols import PROTOCOLS, fetch, name_of
@@ -309,7 +309,7 @@ def test_store_that_is_down(kind):
         s3.put("pre/large", LARGE)
         s3.put("pre/x", b"x")
         with http1.Connection(server, receive_buffer=4096) as connection:
-            connection.socket.settimeout(60)
+            connection.socket.settimeout(LAST_RESORT_S)
             connection.request("GET", "/large")
             pieces = connection.body_pieces(connection.answer_head())
             next(pieces)

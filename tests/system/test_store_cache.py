@@ -11,7 +11,7 @@ import pytest
 
 from support import http1, http2
 from support.contents import noise
-from support.environment import BINARY, PATIENCE
+from support.environment import BINARY, LAST_RESORT_S
 from support.metrics import scrape
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.s3 import S3, STORES, credentials_given, needs_s3, serving
@@ -322,7 +322,7 @@ def test_two_servers_in_one_directory(s3, folder):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60 * PATIENCE)
+            thread.join(LAST_RESORT_S)
         assert not wrong
         sizes = sorted(path.stat().st_size for path in first.kept())
         assert sizes == sorted(len(content) for content in objects.values())
@@ -343,5 +343,5 @@ def test_two_servers_in_one_directory(s3, folder):
 def test_wrong_options(tmp_path, arguments, message):
     (tmp_path / "file").write_text("")
     done = subprocess.run([BINARY, "--port", "0", "--h2c", *arguments], cwd=tmp_path,
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=LAST_RESORT_S)
     assert done.returncode == 2 and message in done.stderr, done.stderr

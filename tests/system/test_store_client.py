@@ -194,7 +194,7 @@ def test_web_identity_is_renewed(identity, tmp_path):
             get(server, "/x")
             return fields[-1]["x-amz-security-token"] == "second"
 
-        wait_until(renewed, "new credentials", 15)
+        wait_until(renewed, "new credentials")
         assert b"WebIdentityToken=another.token.of.the.cluster" in asked(identity)[-1].body
 
 

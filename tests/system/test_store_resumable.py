@@ -140,7 +140,7 @@ def killed(s3, other):
             connections.callback(connection.close)
             seen = Client(other, H1)
             wait_until(lambda: seen.progress(urls[kind])["offset"] >= acknowledged,  # noqa: B023
-                       "parts are stored", 20)
+                       "parts are stored")
         server.signal(signal.SIGKILL)
         server.process.wait()
         server.status = -signal.SIGKILL
@@ -158,7 +158,7 @@ def test_goes_on_at_another_server(s3, other, killed, kind):
         return ends[-1][1].status != 423
 
     # The first waits for the lease of the killed server; those of the others end meanwhile.
-    wait_until(ended, "the lease ends", LEASE_S + 10)
+    wait_until(ended, "the lease ends")
     offset, answer = ends[-1]
     assert (answer.status, offset >= acknowledged) == (success, True), answer
     if kind == list(KINDS)[0]:
@@ -180,7 +180,7 @@ def test_store_that_ends():
         url = client.tus_create("hit", ("upload-length", str(len(CONTENT))))
         assert client.tus_append(url, 0, CONTENT[:ACKNOWLEDGED]).status == 204
         connection = begin_tus_append(server, url)
-        wait_until(lambda: client.progress(url)["offset"] > ACKNOWLEDGED, "a part is stored", 20)
+        wait_until(lambda: client.progress(url)["offset"] > ACKNOWLEDGED, "a part is stored")
         s3.kill()
         sending = threading.Thread(target=_send, args=(connection, CONTENT[40_000_000:]))
         sending.start()
@@ -195,7 +195,7 @@ def test_store_that_ends():
             ends.append(end_tus(client, url))
             return ends[-1][1].status != 423
 
-        wait_until(ended, "the lease ends", LEASE_S + 10)
+        wait_until(ended, "the lease ends")
         offset, answer = ends[-1]
         assert (answer.status, offset >= ACKNOWLEDGED) == (204, True), answer
         assert sha256(read_back(server, "hit")) == sha256(CONTENT)
@@ -350,7 +350,7 @@ def test_one_request_at_a_time(server, other):
     url = client.tus_create("locked", ("upload-length", str(len(CONTENT))))
     assert client.tus_append(url, 0, CONTENT[:ACKNOWLEDGED]).status == 204
     connection = begin_tus_append(server, url)
-    wait_until(lambda: client.progress(url)["offset"] > ACKNOWLEDGED, "a part is stored", 20)
+    wait_until(lambda: client.progress(url)["offset"] > ACKNOWLEDGED, "a part is stored")
     assert client.tus_append(url, ACKNOWLEDGED, b"x").status == 423
     assert client.draft_append(url, ACKNOWLEDGED, "?0", b"x").status == 423
     assert client.ask("DELETE", url, TUS).status == 423

@@ -5,14 +5,14 @@ import json
 import signal
 import subprocess
 import threading
-import time
 
 import pytest
 
 from support import http1
 from support.contents import noise, sha256
 from support.environment import BINARY, not_sanitized, tool
-from support.processes import anonymous_bytes
+from support.metrics import scrape
+from support.processes import anonymous_bytes, bytes_to_read
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.s3 import S3, credentials_given, needs_s3, serving
 from support.waiting import wait_until
@@ -195,13 +195,18 @@ def test_killed_server(s3):
 @needs_s3
 def test_killed_store():
     """The upload ends well or fails, and leaves nothing."""
-    with S3() as s3, taking(s3, 'upload-expiry = "2s"', quiet=False) as server:
+    with S3() as s3, taking(s3, 'upload-expiry = "2s"', 'admin = "unix:admin.sock"',
+                            quiet=False) as server:
+        def retries():
+            return scrape(server.folder / "admin.sock").value("h2server_store_retries_total")
+
         connection = begin_put(server, "hit", len(LARGE), LARGE[: 3 * PART])
         wait_until(lambda: notes(s3), "parts are under way")
+        before = retries()
         s3.kill()
         sending = threading.Thread(target=lambda: _send(connection, LARGE[3 * PART :]))
         sending.start()
-        time.sleep(1)
+        wait_until(lambda: retries() > before or not sending.is_alive(), "the server notices")
         s3.start()
         answer = connection.answer()
         sending.join()
@@ -227,6 +232,17 @@ def _send(connection, data):
         connection.socket.sendall(data)
 
 
+def wait_for_rest(server):
+    """Waits until the server reads nothing more of what its clients have sent."""
+    unread = []
+
+    def rests():
+        unread.append(bytes_to_read(server.port))
+        return len(unread) >= 200 and len(set(unread[-200:])) == 1
+
+    wait_until(rests, "the server rests")
+
+
 @needs_s3
 @not_sanitized
 def test_memory(s3):
@@ -236,7 +252,7 @@ def test_memory(s3):
         before = anonymous_bytes(server.pid)
         slow = [begin_put(server, f"slow-{number}", len(LARGE), LARGE[:MEBIBYTE])
                 for number in range(60)]
-        time.sleep(2)
+        wait_for_rest(server)
         assert fetch(server, H1, "/files/small", "PUT", body=b"x").status == 201
         # 32 parts, and beside them at most 1.5 MiB of each.
         assert anonymous_bytes(server.pid) - before < (256 + 60 * 1.5) * MEBIBYTE

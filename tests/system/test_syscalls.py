@@ -5,12 +5,11 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 import pytest
 
 from support import pairs, waiting
-from support.environment import not_sanitized, tool
+from support.environment import LAST_RESORT_S, not_sanitized, tool
 from support.protocols import name_of
 from support.server import Server
 
@@ -78,11 +77,13 @@ def test_a_file_asked_for_again_is_sent_by_sendfile(tmp_path):
     with Server(pair=pair, workers=1) as server:
         (server.root / "small").write_bytes(b"x" * 300_000)
         counts = {}
-        for _ in range(10):  # the first sends are of the mapped file
+
+        def sends_by_sendfile():  # the first sends are of the mapped file
+            nonlocal counts
             counts = traced(server.pid, tmp_path / "counts", lambda: run_load(server, row))
-            if counts.get("sendfile", 0) >= REQUESTS:
-                break
-            time.sleep(1)
+            return counts.get("sendfile", 0) >= REQUESTS
+
+        waiting.wait_until(sends_by_sendfile, "it is sent by sendfile")
     message = f"{counts}"
     assert REQUESTS <= counts.get("sendfile", 0) <= 6 * REQUESTS, message
     assert counts.get("fstat", 0) + counts.get("newfstatat", 0) <= 20, message
@@ -96,7 +97,7 @@ def of(counts, names):
 def run_load(server, row):
     done = subprocess.run([tool("h2load"), "-n", str(REQUESTS), "-c", "1", *row.load,
                            server.url + "small"],
-                          capture_output=True, text=True, check=False, timeout=60)
+                          capture_output=True, text=True, check=False, timeout=LAST_RESORT_S)
     assert f"{REQUESTS} succeeded" in done.stdout, done.stdout + done.stderr
 
 

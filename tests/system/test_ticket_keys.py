@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from support.environment import BINARY
+from support.environment import BINARY, LAST_RESORT_S
 from support.server import Server
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
@@ -78,5 +78,5 @@ def test_what_is_no_key(tmp_path):
         for command in [[], ["check"]]:
             done = subprocess.run(
                 [BINARY, *command, "--port", "0", "--ticket-key", key, served],
-                capture_output=True, text=True, timeout=30, check=False)
+                capture_output=True, text=True, timeout=LAST_RESORT_S, check=False)
             assert done.returncode != 0 and problem in done.stderr + done.stdout, done

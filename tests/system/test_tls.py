@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from support import http1, pairs, sockets
-from support.environment import PATIENCE, tool
+from support.environment import LAST_RESORT_S, tool
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
 
@@ -39,12 +39,12 @@ def server_of():
         yield get
 
 
-def s_client(server, *arguments, send=b"", seconds=20):
+def s_client(server, *arguments, send=b""):
     """Returns the output of `openssl s_client`, which trusts only the server's certificate."""
     done = subprocess.run(
         [tool("openssl"), "s_client", "-connect", f"127.0.0.1:{server.port}", "-CAfile",
          server.certificate, "-verify_return_error", *arguments],
-        input=send, capture_output=True, check=False, timeout=seconds * PATIENCE)
+        input=send, capture_output=True, check=False, timeout=LAST_RESORT_S)
     return (done.stdout + done.stderr).decode(errors="replace")
 
 
@@ -191,7 +191,7 @@ def test_early_data_is_not_accepted(server, tmp_path):
 
 def test_renegotiation_is_refused(server):
     """In s_client, `R` requests renegotiation (TLS 1.2)."""
-    printed = s_client(server, "-tls1_2", send=b"R\n", seconds=5)
+    printed = s_client(server, "-tls1_2", send=b"R\n")
     assert "RENEGOTIATING" in printed
     assert "no renegotiation" in printed
     assert fetch(server, H1_TLS, "/page").body == b"the page"
@@ -276,7 +276,7 @@ NO_HANDSHAKE = {
 @pytest.mark.parametrize("data", NO_HANDSHAKE.values(), ids=NO_HANDSHAKE)
 def test_what_is_no_handshake(server, data):
     """The connection is closed promptly."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5 * PATIENCE) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=LAST_RESORT_S) as connection:
         try:
             connection.sendall(data)
             while connection.recv(65536):
@@ -299,7 +299,7 @@ LAST_WORDS = {
 def test_last_words_arrive(server_of, pair, data, answer):
     """The server's last bytes arrive even if the client sends much before it reads."""
     server = server_of(pair)
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20 * PATIENCE) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=LAST_RESORT_S) as connection:
         connection.sendall(data + MORE)
         connection.shutdown(socket.SHUT_WR)
         received = b""
@@ -320,7 +320,7 @@ def test_alert_for_a_record_that_was_changed(server_of, pair):
 
 def test_tls_on_a_port_without(tmp_path):
     with Server() as server, socket.create_connection(("127.0.0.1", server.port)) as connection:
-        connection.settimeout(5 * PATIENCE)
+        connection.settimeout(LAST_RESORT_S)
         context = ssl.create_default_context()
         with pytest.raises((ssl.SSLError, ConnectionError)):
             context.wrap_socket(connection, server_hostname="localhost")

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from support.environment import BINARY, PATIENCE
+from support.environment import BINARY, LAST_RESORT_S
 from support.http1 import Connection
 from support.server import Server
 from support.waiting import wait_until
@@ -108,7 +108,7 @@ class Terminal:
         def found():
             self.read()
             return text.encode() in self.seen
-        wait_until(found, f"the terminal shows {text!r}", 10)
+        wait_until(found, f"the terminal shows {text!r}")
         self.seen = self.seen.partition(text.encode())[2]
 
     def press(self, keys):
@@ -116,7 +116,7 @@ class Terminal:
 
     def ends(self, status):
         """Waits for the end, after which the terminal must be as it was."""
-        wait_until(lambda: self.process.poll() is not None, "it ends", 10)
+        wait_until(lambda: self.process.poll() is not None, "it ends")
         self.read()
         assert self.process.returncode == status
         assert self.seen.rstrip().endswith(LEAVE)
@@ -131,7 +131,7 @@ def admin():
 
 def top(*arguments):
     return subprocess.run([BINARY, "top", *arguments], capture_output=True, text=True, check=False,
-                          timeout=60 * PATIENCE)
+                          timeout=LAST_RESORT_S)
 
 
 def test_keys(admin):
@@ -226,7 +226,7 @@ def test_of_a_real_server(tmp_path):
             client.request("GET", "/")
             client.answer()
         # The history has whole seconds only.
-        until = time.monotonic() + 30 * PATIENCE
+        until = time.monotonic() + LAST_RESORT_S
         while True:
             done = top("--once", "--admin", address)
             assert done.returncode == 0 and done.stderr == ""

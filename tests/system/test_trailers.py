@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from support import http1, http2
-from support.environment import CLIENTS, PATIENCE, tool
+from support.environment import CLIENTS, LAST_RESORT_S, tool
 from support.example import Example
 
 
@@ -23,7 +23,7 @@ def test_go(example, tmp_path):
                    env={"HOME": str(tmp_path), **os.environ, "GOFLAGS": "-mod=mod",
                         "GOPROXY": "off", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"})
     done = subprocess.run([program, str(example.port)], capture_output=True, text=True,
-                          check=True, timeout=60 * PATIENCE)
+                          check=True, timeout=LAST_RESORT_S)
     texts = ["abc", "", "hello, world"]
     assert json.loads(done.stdout) == [
         {"body": text, "announced": {"Size": None},

@@ -14,7 +14,7 @@ import tempfile
 
 import pytest
 
-from support.environment import BINARY, PATIENCE, tool
+from support.environment import BINARY, LAST_RESORT_S, tool
 from support.server import Server
 
 NAME = "h2server local CA ("
@@ -83,7 +83,7 @@ class Account:
             [self.binary, "trust", *arguments], env=self.environment(**changes), cwd=self.folder,
             user=self.user, group=self.user, extra_groups=None if self.user is None else [],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-            start_new_session=True, timeout=30 * PATIENCE)
+            start_new_session=True, timeout=LAST_RESORT_S)
 
     def run_as_root(self, mounts, *arguments):
         """Runs it as root of a namespace, after the commands `mounts`."""
@@ -93,7 +93,7 @@ class Account:
              *arguments],
             env=self.environment(PATH=os.environ["PATH"]), cwd=self.folder,
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-            start_new_session=True, timeout=30 * PATIENCE)
+            start_new_session=True, timeout=LAST_RESORT_S)
 
 
 def namespace():
@@ -429,6 +429,6 @@ def test_s_client(server):
         done = subprocess.run(
             [tool("openssl"), "s_client", "-connect", f"127.0.0.1:{server.port}", "-showcerts",
              "-CAfile", server.ca_file, "-verify_return_error", "-x509_strict", *check],
-            input=b"", capture_output=True, check=True, timeout=20 * PATIENCE)
+            input=b"", capture_output=True, check=True, timeout=LAST_RESORT_S)
         assert b"Verify return code: 0 (ok)" in done.stdout or b"Verification: OK" in done.stdout
         assert done.stdout.count(b"BEGIN CERTIFICATE") >= 2

@@ -210,7 +210,7 @@ def test_the_client_goes_on_after_sigkill(own, tmp_path):
 
     for share in (1, 2, 3):
         goal = received() + size // 10
-        wait_until(lambda: received() >= goal, "a tenth more is received", 60)  # noqa: B023
+        wait_until(lambda: received() >= goal, "a tenth more is received")  # noqa: B023
         own.kill()
         kept = received()
         assert 0 < kept < size, share

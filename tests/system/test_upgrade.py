@@ -9,7 +9,7 @@ import pytest
 
 from support import named
 from support.contents import form
-from support.environment import BINARY
+from support.environment import BINARY, LAST_RESORT_S
 from support.http1 import get
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.reloading import Load, Upgrading, runs
@@ -121,7 +121,7 @@ def test_no_request_is_lost():
             for _ in range(5):
                 last = server.serving
                 os.kill(last, signal.SIGUSR2)
-                wait_until(lambda: server.serving not in (last, 0), "a successor serves", 30)
+                wait_until(lambda: server.serving not in (last, 0), "a successor serves")
                 load.wait_for_more(50)
 
 
@@ -138,7 +138,7 @@ def test_a_reload_waits_for_the_end_of_an_upgrade():
         wait_until(lambda: "connections" in server.stderr, "it has handled both")
         assert "read anew" not in server.stderr
         (server.folder / "go").write_text("\n")
-        wait_until(lambda: "read anew" in server.stderr, "it is read anew", 20)
+        wait_until(lambda: "read anew" in server.stderr, "it is read anew")
         assert server.stderr.index("did not start") < server.stderr.index("read anew")
 
 
@@ -154,7 +154,7 @@ def test_the_process_of_another_program_is_not_signalled(tmp_path):
         other.kill()
         other.wait()
     done = subprocess.run([BINARY, "upgrade", tmp_path / "pid"], capture_output=True, text=True,
-                          timeout=30, check=False)
+                          timeout=LAST_RESORT_S, check=False)
     assert done.returncode == 1 and "No such process" in done.stderr, done
 
 
@@ -166,7 +166,7 @@ def test_a_pid_file_that_vanishes():
         done = upgrade(server, status=1)
         assert f"unknown whether a successor of {first} serves" in done and "No such file" in done
         (server.folder / "go").write_text("\n")
-        wait_until(lambda: "this one goes on" in server.stderr, "the attempt ends", 20)
+        wait_until(lambda: "this one goes on" in server.stderr, "the attempt ends")
         wait_until((server.folder / "pid").exists, "the file is written again")
         assert server.serving == first and fetch(server, H1, "/name").body == b"one"
 
@@ -174,8 +174,8 @@ def test_a_pid_file_that_vanishes():
 def test_what_is_no_pid_file():
     for name, reason in (("/nonexistent", "No such file"), ("/etc/passwd", "pid file")):
         done = subprocess.run([BINARY, "upgrade", name], capture_output=True, text=True,
-                              timeout=30, check=False)
+                              timeout=LAST_RESORT_S, check=False)
         assert done.returncode == 1 and reason in done.stderr, done
-    done = subprocess.run([BINARY, "upgrade"], capture_output=True, text=True, timeout=30,
-                          check=False)
+    done = subprocess.run([BINARY, "upgrade"], capture_output=True, text=True,
+                          timeout=LAST_RESORT_S, check=False)
     assert done.returncode == 2 and "--pid-file" in done.stderr

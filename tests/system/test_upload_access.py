@@ -10,7 +10,7 @@ import pytest
 from support import named
 from support.configured import CLEARTEXT, Configured
 from support.contents import form, form_type
-from support.environment import BINARY, PATIENCE, tool
+from support.environment import BINARY, LAST_RESORT_S, tool
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
 
@@ -239,6 +239,6 @@ def test_passwords_of_the_files_cover_resumable_uploads(area_of, tmp_path):
     for folders in ("--upload-folders", "--webdav"):
         refused = subprocess.run([BINARY, "--auth", f"/files/inner={users}", folders,
                                   "--upload-dir", tmp_path / "up", "--port", "0", root],
-                                 capture_output=True, text=True, timeout=10 * PATIENCE, check=False)
+                                 capture_output=True, text=True, timeout=LAST_RESORT_S, check=False)
         assert refused.returncode == 2, folders
         assert "protects a folder of uploads" in refused.stderr

@@ -18,7 +18,7 @@ import time
 import pytest
 
 from support.contents import noise
-from support.environment import PATIENCE, tool
+from support.environment import LAST_RESORT_S, PATIENCE, tool
 from support.protocols import PROTOCOLS
 from support.resumable import UploadServer
 
@@ -63,8 +63,9 @@ class Client:
         """One request; the client may be killed in the middle of it."""
         protocol = self._random.choice(self._chaos.protocols)
         url = path if "://" in path else self._chaos.url(path)
-        command = [tool("curl"), "--silent", "--insecure", "--noproxy", "*", "--max-time", "30",
-                   protocol.curl, "--dump-header", "-", "--output", os.devnull, *arguments, url]
+        command = [tool("curl"), "--silent", "--insecure", "--noproxy", "*", "--max-time",
+                   str(LAST_RESORT_S), protocol.curl, "--dump-header", "-", "--output",
+                   os.devnull, *arguments, url]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         cut = None
         if self._random.random() < 0.2:

@@ -67,7 +67,7 @@ def test_a_program_that_fails_is_tried_again_and_logged(script, tmp_path):
     with Server("--upload-hook", hook, quiet=False) as server:
         upload(server, "a")
         assert (server.uploads / "a").exists(), "the upload counts anyway"
-        wait_until(lambda: "exit status 3" in server.stderr, "a line in the log", 30)
+        wait_until(lambda: "exit status 3" in server.stderr, "a line in the log")
         assert server.stderr.count("exit status 3") == 1
     assert (tmp_path / "tries").read_text() == "\n" * 4
 

@@ -9,12 +9,12 @@ import pytest
 
 from support import http2
 from support.contents import form, form_type, noise
-from support.environment import tool
+from support.environment import LAST_RESORT_S, tool
 from support.http1 import chunk
 from support.processes import descriptor_count, members
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
-from support.waiting import holds_within, wait_until
+from support.waiting import wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -24,8 +24,7 @@ def nothing_is_left(request):
     servers = [request.getfixturevalue(name).server for name in used]
     yield
     for server in servers:
-        gone = holds_within(lambda: not server.temporary_files(), 3)
-        assert gone, server.temporary_files()
+        wait_until(lambda server=server: not server.temporary_files(), "no temporary file is left")
         assert {entry.name for entry in server.root.parent.iterdir()} <= {
             "root", "uploads", "cert", "stdout", "stderr"}
 
@@ -253,7 +252,7 @@ def begin_upload(site):
 def shut(connection):
     """Sends FIN in the middle of the body, and waits until the server closes."""
     connection.socket.shutdown(socket.SHUT_WR)
-    connection.socket.settimeout(20)
+    connection.socket.settimeout(LAST_RESORT_S)
     try:
         while connection.socket.recv(65536):
             pass
@@ -270,9 +269,8 @@ def check_broken_off(site, break_off):
     before = site.server.uploaded(), descriptor_count(site.server.pid)
     connection, stream = begin_upload(site)
     break_off(connection, stream)
-    gone = holds_within(lambda: not site.server.temporary_files(), 3)
+    wait_until(lambda: not site.server.temporary_files(), "the temporary file is removed")
     connection.close()
-    assert gone, "the temporary file is still there"
     assert site.server.uploaded() == before[0]
     wait_until(lambda: descriptor_count(site.server.pid) == before[1], "its descriptors are closed")
 

@@ -70,7 +70,7 @@ def test_files_arrive_over_a_line_that_is_cut(chromium, tmp_path):
         with Uppy(chromium, f"http://127.0.0.1:{line.port}/uppy.html", tmp_path, files) as uppy:
             uppy.reaches("under way")
             wait_until(lambda: sum(path.stat().st_size for path in server.pending()) > 2 * MIB + 1,
-                       "a part of the large file is received", 30)
+                       "a part of the large file is received")
             line.cut()
             uppy.go_on()
             uppy.reaches("cut")

@@ -87,7 +87,7 @@ async function main() {
   });
   try {
     const context = await browser.newContext({ ignoreHTTPSErrors: true, acceptDownloads: true });
-    context.setDefaultTimeout(20_000);
+    context.setDefaultTimeout(60_000);
     const page = await context.newPage();
     watch(page);
     await readPages(page);

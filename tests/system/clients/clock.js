@@ -11,7 +11,7 @@ async function look(browser, colorScheme) {
   const context = await browser.newContext({
     ignoreHTTPSErrors: true, colorScheme, viewport: { width: 360, height: 640 },
   });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const problems = [];
   page.on('pageerror', (error) => problems.push(error.message));

@@ -45,7 +45,7 @@ async function main() {
   const statuses = {};
   try {
     const context = await browser.newContext({ ignoreHTTPSErrors: true });
-    context.setDefaultTimeout(20_000);
+    context.setDefaultTimeout(60_000);
     for (const [url, target, name] of JSON.parse(visits)) {
       const page = await context.newPage();
       await page.goto(url);

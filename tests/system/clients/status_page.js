@@ -12,6 +12,7 @@ const [executablePath, url, requests] = process.argv.slice(2);
 const seen = { problems: [], visits: [] };
 
 function watch(page) {
+  page.setDefaultTimeout(60_000);
   page.on('console', (message) => {
     if (message.type() === 'error') seen.problems.push(`console: ${message.text()}`);
   });
@@ -25,7 +26,7 @@ function watch(page) {
 }
 
 async function in_state(page, state) {
-  await page.waitForSelector(`#line[data-state=${state}]`, { timeout: 30000 });
+  await page.waitForSelector(`#line[data-state=${state}]`);
 }
 
 function look(page) {

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from support.environment import BUILD, CLIENTS
+from support.environment import BUILD, CLIENTS, LAST_RESORT_S
 from support.server import Server
 
 _PRELOADED = CLIENTS / "openat2_for_valgrind.c"
@@ -22,8 +22,8 @@ class CountedServer(Server):
     """Counts the instructions of all its threads in user mode. The engine's thread is the only
     one that works."""
 
-    start_s = 120  # callgrind is some fifty times slower, and the machine may be busy
-    stop_s = 60
+    start_s = 2 * LAST_RESORT_S  # callgrind is some fifty times slower
+    time_limits = []  # as users have them
 
     def __init__(self, *arguments, **options):
         for program in ("valgrind", "vgdb", "cc"):
@@ -41,7 +41,7 @@ class CountedServer(Server):
         """Returns the number of instructions so far."""
         done = subprocess.run(["vgdb", f"--pid={self.pid}",
                                f"--vgdb-prefix={self._folder / 'vgdb'}", "status", "internal"],
-                              capture_output=True, text=True, check=False, timeout=60)
+                              capture_output=True, text=True, check=False, timeout=LAST_RESORT_S)
         counts = re.findall(r"^events-\d+: (\d+)$", done.stdout, re.MULTILINE)
         if not counts:  # vgdb wakes a server that waits by ptrace
             pytest.skip(f"callgrind can't be asked here: {(done.stdout + done.stderr)[-200:]}")

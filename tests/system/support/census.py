@@ -1,6 +1,6 @@
 """Checks that a server has released everything that its connections used."""
 
-from support.environment import PATIENCE
+from support.environment import LAST_RESORT_S
 from support.processes import Census, difference
 from support.waiting import holds_within, wait_until
 
@@ -25,13 +25,13 @@ class Base:
             seen.append(Census.of(self._server.pid))
             return len(seen) >= 10 and len(set(seen[-10:])) == 1
 
-        wait_until(settled, "the server comes to rest", 30)
+        wait_until(settled, "the server comes to rest")
         self.census = seen[-1]
 
-    def check(self, seconds=10):
+    def check(self):
         """Waits until everything is released, including temporary files."""
         pid = self._server.pid
         back = holds_within(
-            lambda: Census.of(pid).is_back_at(self.census, self._files_kept), seconds * PATIENCE)
+            lambda: Census.of(pid).is_back_at(self.census, self._files_kept), LAST_RESORT_S)
         assert back, difference(pid, self.census)
         wait_until(lambda: not self._server.temporary_files(), "the uploads are removed")

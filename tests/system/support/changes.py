@@ -1,6 +1,7 @@
 """Responses that are read slowly, and changes of their file meanwhile."""
 
 import os
+import time
 
 from support import http2
 from support.answer import Broken
@@ -62,6 +63,21 @@ class Reader:
             return b"".join(self._received)
         except Broken:
             return None
+
+
+# How long the server uses a file's state without a check, and a step of the clocks.
+_FRESH_S = 1.0 + 0.1
+
+
+def seen_in_time(is_new, changed):
+    """Calls is_new(), which makes a request, until it returns true. Returns false if a request that
+    was sent too late still gets what was there before. `changed`: the time of the change."""
+    while True:
+        sent = time.monotonic()
+        if is_new():
+            return True
+        if sent > changed + _FRESH_S:
+            return False
 
 
 def wait_for_stall(server):

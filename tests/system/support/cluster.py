@@ -17,7 +17,7 @@ import urllib.request
 import pytest
 
 from support.certificates import make_certificate
-from support.environment import BINARY, PATIENCE, SOURCE, tool
+from support.environment import BINARY, LAST_RESORT_S, SOURCE, tool
 from support.resumable import lasting_port
 from support.s3 import BUCKET, KEY_ID, MINIO, SECRET, Objects, needs_s3
 from support.waiting import holds_within
@@ -43,7 +43,7 @@ def haproxy():
 def answers(url):
     """Returns true if a GET gets a 200."""
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=LAST_RESORT_S) as answer:
             return answer.status == 200
     except (urllib.error.URLError, OSError):
         return False
@@ -69,7 +69,7 @@ class Process:
     def signal(self, number):
         self._process.send_signal(number)
 
-    def wait(self, seconds=60 * PATIENCE):
+    def wait(self, seconds=LAST_RESORT_S):
         """Returns the exit status."""
         return self._process.wait(seconds)
 
@@ -191,7 +191,7 @@ class Proxy(Process):
 
     def _rows(self):
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(5)
+            connection.settimeout(LAST_RESORT_S)
             connection.connect(str(self._socket))
             connection.sendall(b"show stat\n")
             text = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
@@ -257,7 +257,7 @@ class Cluster(contextlib.AbstractContextManager):
                 return condition()
             return not all(one.running for one in self.processes)
 
-        if not holds_within(holds, 60 * PATIENCE) or not all(
+        if not holds_within(holds, LAST_RESORT_S) or not all(
                 one.running for one in self.processes):
             raise AssertionError(f"{what}: " + "\n".join(
                 f"--- {one.name}\n{one.log[-800:]}" for one in self.processes))

@@ -23,7 +23,7 @@ import signal
 import threading
 import time
 
-from support.environment import PATIENCE
+from support.environment import LAST_RESORT_S
 from support.waiting import holds_within
 
 _HTTP = re.compile(r"^\S+ \[\S+\] \S+ \S+/(\S+) \S+ (-?\d+) \d+ - - (\S{4}) \S+ \S+ \{([^}]*)\} ")
@@ -68,12 +68,12 @@ class ProxyLog:
         self._thread.join()
 
     def find(self, asked):
-        """Returns the entry of a request that has ended, or None if there is none after some seconds."""
+        """Returns the entry of a request that has ended, or None if there is none in the end."""
         def known():
             entry = self._entries.get(asked.tag)  # a port may be that of an older connection, too
             return entry if entry is not None and entry.seen >= asked.began else None
 
-        holds_within(lambda: known() is not None, 5 * PATIENCE)
+        holds_within(lambda: known() is not None, LAST_RESORT_S)
         return known()
 
     def _follow(self):
@@ -169,7 +169,7 @@ class Chaos:
                        and (entry is None or entry.server == kill.name) for kill in self._kills)
 
         # A drain that failed is noted when it has.
-        return entry, holds_within(excused, 1)
+        return entry, holds_within(excused, LAST_RESORT_S)
 
     def store_failed(self, asked, entry):
         """Returns true if the store has failed any replica since the request was sent. HAProxy may not tell
@@ -233,7 +233,7 @@ class Chaos:
         self._pause(pause)
         replica.start()
         # Before it catches signals, SIGTERM would kill it.
-        assert holds_within(lambda: replica.ready, 60 * PATIENCE), replica.log[-2000:]
+        assert holds_within(lambda: replica.ready, LAST_RESORT_S), replica.log[-2000:]
         replica.ending = False
 
     def _nodes(self, chance):
@@ -246,10 +246,10 @@ class Chaos:
             victim.wait()
             self._pause(chance.uniform(0, 4))
             victim.start()
-            assert holds_within(lambda one=victim: one.ready, 60 * PATIENCE), victim.log[-2000:]
-            assert holds_within(lambda: len(proxy.up("minio")) == len(nodes), 60 * PATIENCE), \
+            assert holds_within(lambda one=victim: one.ready, LAST_RESORT_S), victim.log[-2000:]
+            assert holds_within(lambda: len(proxy.up("minio")) == len(nodes), LAST_RESORT_S), \
                 "HAProxy misses a node of MinIO"
-            assert holds_within(lambda: all(node.may_end for node in nodes), 60 * PATIENCE), \
+            assert holds_within(lambda: all(node.may_end for node in nodes), LAST_RESORT_S), \
                 "a node of MinIO misses another one"
             self._nodes_back = time.monotonic()
 

@@ -28,9 +28,9 @@ import traceback
 import h2.exceptions
 import httpx
 
-from support.environment import PATIENCE
+from support.environment import LAST_RESORT_S
 
-TIMEOUT_S = 60 * PATIENCE
+TIMEOUT_S = LAST_RESORT_S
 
 
 class Refused(Exception):

@@ -31,7 +31,7 @@ import time
 
 from support.cluster_load import Client, Cut, Http1, Refused, next_asked
 from support.contents import form, form_type, noise
-from support.environment import PATIENCE, tool
+from support.environment import LAST_RESORT_S, tool
 from support.resumable import DRAFT, DRAFT_TYPE, TUS, TUS_TYPE, tus_name
 
 MEBIBYTE = 1024 * 1024
@@ -127,7 +127,7 @@ class CurlHttp2:
     def __init__(self, cluster):
         self._origin = f"https://localhost:{cluster.secure_port}"
         self._command = [tool("curl"), "-sS", "--http2", "--noproxy", "*", "--cacert",
-                         cluster.folder / "server.crt", "--max-time", str(60 * PATIENCE)]
+                         cluster.folder / "server.crt", "--max-time", str(LAST_RESORT_S)]
         self.asked = None
         self.interim = []
 
@@ -244,7 +244,7 @@ class UploadingClient(Client):
 
     def read_stored(self, name):
         """The same of one that is stored. That there was none is remembered for a second or two."""
-        until = time.monotonic() + 10 * PATIENCE
+        until = time.monotonic() + LAST_RESORT_S
         while (content := self.read(name)) is None and time.monotonic() < until:
             time.sleep(0.2)
         return content
@@ -480,7 +480,7 @@ class Uploader(UploadingClient):
         since = since or time.monotonic()
         waited = time.monotonic() - since
         self.counts.took("longest wait for a lease", waited)
-        if waited > LEASE_S + 15 * PATIENCE:
+        if waited > LEASE_S + LAST_RESORT_S:
             self.counts.fail("leases that do not end", f"{pending.place}: {waited:.0f} s")
             raise AssertionError("a lease")
         time.sleep(0.5)

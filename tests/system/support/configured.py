@@ -23,7 +23,8 @@ class Configured(Server):
     def __init__(self, text, files=None, arguments=(), **options):
         super().__init__(uploads=False, **options)
         self.folder = self._folder
-        self.command = [BINARY, "--config", "site.toml", *arguments]
+        limits = [one for one in self.time_limits if one[2:].split("=")[0] not in text]
+        self.command = [BINARY, "--config", "site.toml", *limits, *arguments]
         for name, content in {"site.toml": text, **(files or {})}.items():
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)

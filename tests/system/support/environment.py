@@ -20,6 +20,9 @@ SANITIZER = os.environ.get("H2SERVER_SANITIZED", "")  # "", "address" or "thread
 # Factor for deadlines: a sanitizer makes the program several times slower.
 PATIENCE = 5 if SANITIZER else 1
 
+# A test waits that long before it fails: no machine is so slow that it needs that much.
+LAST_RESORT_S = 60 * PATIENCE
+
 # Measurements (memory, CPU time, cache expiry) are meaningless with a sanitizer.
 not_sanitized = pytest.mark.skipif(bool(SANITIZER), reason="measures an ordinary build")
 

@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from support.environment import BUILD, PATIENCE
+from support.environment import BUILD, LAST_RESORT_S
 
 
 class Example:
@@ -29,6 +29,6 @@ class Example:
 
     def __exit__(self, kind, *_):
         self.process.terminate()
-        _, stderr = self.process.communicate(timeout=30 * PATIENCE)
+        _, stderr = self.process.communicate(timeout=LAST_RESORT_S)
         if kind is None:
             assert (self.process.returncode, stderr) == (self._status, "")

@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 
-from support.environment import PATIENCE, tool
+from support.environment import LAST_RESORT_S, tool
 from support.waiting import wait_until
 
 PREFERENCES = {
@@ -50,10 +50,10 @@ class Firefox:
     def _connect(self):
         port = self._profile / "MarionetteActivePort"
         wait_until(lambda: port.exists() and port.read_text() or self._process.poll() is not None,
-                   "Firefox listens", seconds=60)
+                   "Firefox listens")
         assert self._process.poll() is None, (self._profile / "log").read_text()
         self._socket = socket.create_connection(("127.0.0.1", int(port.read_text())),
-                                                timeout=60 * PATIENCE)
+                                                timeout=LAST_RESORT_S)
         self._receive()  # its greeting
         # A page that is a film is never loaded as a whole: see open().
         self.command("WebDriver:NewSession", acceptInsecureCerts=True, pageLoadStrategy="none")
@@ -62,7 +62,7 @@ class Firefox:
         if self._socket is not None:
             self._socket.close()
         self._process.terminate()
-        self._process.wait(timeout=60 * PATIENCE)
+        self._process.wait(timeout=LAST_RESORT_S)
 
     def command(self, name, **parameters):
         """Returns the result. Fails if it is an error."""
@@ -93,7 +93,7 @@ class Firefox:
         """Returns when the page can be used."""
         self.command("WebDriver:Navigate", url=url)
         ready = "return location.href === arguments[0] && document.readyState !== 'loading'"
-        wait_until(lambda: self.run(ready, url), f"Firefox opens {url}", seconds=60)
+        wait_until(lambda: self.run(ready, url), f"Firefox opens {url}")
 
     def run(self, script, *arguments):
         """Runs a function's body in the page, and awaits its promise. Returns its result."""

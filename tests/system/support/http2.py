@@ -12,7 +12,7 @@ import h2.settings
 
 from support import sockets
 from support.answer import Answer, Broken
-from support.environment import PATIENCE
+from support.environment import LAST_RESORT_S
 
 FRAME_BYTES = 16384
 
@@ -46,7 +46,7 @@ class Stream:
 
 
 class Connection:
-    """With `reading=False` only take() opens the windows."""
+    """With `reading=False` only take() and read_on() open the windows."""
 
     def __init__(self, server, receive_buffer=None, reading=True, settings=None):
         self.socket = sockets.connect(server, receive_buffer, alpn=("h2",))
@@ -120,21 +120,21 @@ class Connection:
         self.protocol.reset_stream(stream.number, code)
         self.flush()
 
-    def answer(self, stream, seconds=20):
+    def answer(self, stream):
         """Waits for the whole response. Raises Broken if it is truncated."""
-        self.run_until(lambda: stream.over, f"response on stream {stream.number}", seconds)
+        self.run_until(lambda: stream.over, f"response on stream {stream.number}")
         if not stream.ended:
             raise Broken(f"stream {stream.number}: reset {stream.reset_code}, {self.goaways}")
         return Answer(stream.status, stream.fields, stream.body)
 
-    def run_until(self, condition, what, seconds=20):
+    def run_until(self, condition, what):
         """Reads and sends until the condition holds. Raises Broken if the connection ends."""
-        until = time.monotonic() + seconds * PATIENCE
+        until = time.monotonic() + LAST_RESORT_S
         self._send_bodies()
         while not condition():
             if self.ended:
                 raise Broken(f"connection ended while waiting for: {what}; {self.goaways}")
-            assert time.monotonic() < until, f"waited {seconds} s in vain: {what}"
+            assert time.monotonic() < until, f"waited {LAST_RESORT_S} s in vain: {what}"
             self.read_once()
 
     def run_to_end(self):
@@ -155,6 +155,15 @@ class Connection:
         for event in events:
             self._handle(event)
         self._send_bodies()
+
+    def read_on(self):
+        """Opens the windows by what has been received, and from now on by what will be. For a
+        connection with `reading=False` that has not called take()."""
+        self._reading = True
+        for stream in self.streams.values():
+            if stream.received > 0:
+                self.protocol.acknowledge_received_data(stream.received, stream.number)
+        self.flush()
 
     def take(self, stream, size):
         """Opens the windows by `size` bytes."""

@@ -4,9 +4,9 @@ import socket
 import ssl
 
 from support import http1
-from support.environment import PATIENCE
+from support.environment import LAST_RESORT_S
 
-TIMEOUT_S = 10 * PATIENCE
+TIMEOUT_S = LAST_RESORT_S
 
 
 def plain(port, address="127.0.0.1"):

@@ -15,7 +15,7 @@ import pytest
 
 from support.certificates import make_certificate
 from support.configured import free_port
-from support.environment import PATIENCE, TOOLS
+from support.environment import LAST_RESORT_S, TOOLS
 from support.waiting import holds_within
 
 _PATH = f"{TOOLS / 'bin'}{os.pathsep}{os.environ['PATH']}"
@@ -67,7 +67,7 @@ class Pebble:
         self._run("pebble", "-config", self._folder / "config.json",
                   "-dnsserver", f"127.0.0.1:{self._dns}")
         for port in (self._dns, self._port, self._management):
-            assert holds_within(lambda: _accepts(port), 10 * PATIENCE), self.log
+            assert holds_within(lambda: _accepts(port), LAST_RESORT_S), self.log
         roots = self._folder / "roots.pem"
         roots.write_bytes(self.manage("roots/0"))
         self.roots = str(roots)
@@ -102,7 +102,7 @@ class Pebble:
         body = None if document is None else json.dumps(document).encode()
         context = ssl.create_default_context(cafile=self.ca)
         url = f"https://localhost:{self._management}/{path}"
-        with urllib.request.urlopen(url, body, 10 * PATIENCE, context=context) as response:
+        with urllib.request.urlopen(url, body, LAST_RESORT_S, context=context) as response:
             return response.read()
 
     def suggest_renewal(self, certificate, start, end):

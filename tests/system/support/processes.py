@@ -8,6 +8,7 @@ import threading
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _ENDED = "ZX"
+_LISTENS = "0A"  # in /proc/net/tcp
 
 
 def _stat(pid):
@@ -145,12 +146,19 @@ def difference(leader, base):
 
 def bytes_to_send(port):
     """Returns the bytes in the kernel's send queues of that local port, over IPv4."""
-    total = 0
+    return sum(sent for sent, _ in _queues(port))
+
+
+def bytes_to_read(port):
+    """The same of what has been received and not read."""
+    return sum(received for _, received in _queues(port))
+
+
+def _queues(port):
     for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        _, local, _, _, queues, *_ = line.split()
-        if int(local.split(":")[1], 16) == port:
-            total += int(queues.split(":")[0], 16)
-    return total
+        _, local, _, state, queues, *_ = line.split()
+        if int(local.split(":")[1], 16) == port and state != _LISTENS:
+            yield tuple(int(size, 16) for size in queues.split(":"))
 
 
 def cpu_seconds(leader):

@@ -6,7 +6,7 @@ import signal
 import threading
 
 from support.configured import Configured
-from support.environment import BINARY, PATIENCE
+from support.environment import BINARY, LAST_RESORT_S
 from support.waiting import holds_within, wait_until
 
 RELOADED = "the configuration was read anew"
@@ -29,12 +29,12 @@ class Reloading(Configured):
         """Sends SIGHUP and waits until the new configuration is served."""
         before = self.stderr.count(RELOADED)
         self.signal(signal.SIGHUP)
-        wait_until(lambda: self.stderr.count(RELOADED) > before, "it is read anew", 20)
+        wait_until(lambda: self.stderr.count(RELOADED) > before, "it is read anew")
 
     def refuse_reload(self, reason):
         """Sends SIGHUP and waits until the log says why the new configuration is not served."""
         self.signal(signal.SIGHUP)
-        wait_until(lambda: reason in self.stderr, f"it says {reason}: {self.stderr}", 20)
+        wait_until(lambda: reason in self.stderr, f"it says {reason}: {self.stderr}")
 
 
 class Upgrading(Reloading):
@@ -58,7 +58,7 @@ class Upgrading(Reloading):
         return int((self.folder / "pid").read_text())
 
     def wait_for_end_of(self, pid):
-        ended = holds_within(lambda: not runs(pid), 20 * PATIENCE)
+        ended = holds_within(lambda: not runs(pid), LAST_RESORT_S)
         assert ended, f"{pid} did not end: {self.stderr}"
 
     def stop(self):
@@ -69,7 +69,7 @@ class Upgrading(Reloading):
             self.wait_for_end_of(serving)
         except (FileNotFoundError, ProcessLookupError):
             pass  # a test has ended it
-        wait_until(lambda: not self.running, "the first process ends", self.stop_s)
+        wait_until(lambda: not self.running, "the first process ends")
         self.check()
 
 
@@ -101,7 +101,7 @@ class Load:
 
     def wait_for_more(self, count):
         wanted = self.visits + count
-        wait_until(lambda: self.visits >= wanted or self.failures, "more visits", 30)
+        wait_until(lambda: self.visits >= wanted or self.failures, "more visits")
         assert not self.failures, self.failures
 
     def __enter__(self):

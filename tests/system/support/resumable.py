@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 
-from support.environment import CLIENTS, PATIENCE, TOOLS, tool
+from support.environment import CLIENTS, LAST_RESORT_S, PATIENCE, TOOLS, tool
 from support.processes import members
 from support.protocols import fetch
 from support.server import Server
@@ -151,4 +151,4 @@ def run_tuspy(server, file):
     if server.tls:
         environment["REQUESTS_CA_BUNDLE"] = str(server.certificate)
     subprocess.run([sys.executable, "-c", _TUSPY, server.url + "uploads", file], check=True,
-                   env=environment, timeout=60 * PATIENCE)
+                   env=environment, timeout=LAST_RESORT_S)

@@ -14,7 +14,7 @@ import urllib.parse
 import pytest
 
 from support.configured import Configured, free_port
-from support.environment import PATIENCE, TOOLS, tool
+from support.environment import LAST_RESORT_S, TOOLS, tool
 from support.waiting import holds_within
 
 
@@ -161,7 +161,7 @@ class S3(Objects):
                 self._command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env={**os.environ, **self._variables, **self._more_variables})
         ready = [tool("curl"), "-sf", "-o", "/dev/null", self.url + self._health]
-        assert holds_within(lambda: subprocess.run(ready).returncode == 0, 20 * PATIENCE), \
+        assert holds_within(lambda: subprocess.run(ready).returncode == 0, LAST_RESORT_S), \
             (self._folder / "log").read_text()
 
     _health = "/minio/health/cluster"

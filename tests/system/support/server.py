@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 
 from support import pairs
-from support.environment import BINARY, HTTP2, PATIENCE, tool
+from support.environment import BINARY, HTTP2, LAST_RESORT_S, tool
 from support.processes import members
 from support.waiting import holds_within, wait_until
 
@@ -33,8 +33,9 @@ class Server:
     the engine; the default is the chosen pair (support.pairs), unless the arguments name a scheme.
     """
 
-    start_s = 10
-    stop_s = 15  # a drain may take 10
+    start_s = LAST_RESORT_S
+    # Longer than any test waits: what a client or a signal must bring about, no time limit does.
+    time_limits = [f"--{what}-timeout=10m" for what in ("idle", "head", "body", "send")]
     status = 0  # the expected exit status
 
     def __init__(self, *arguments, tls=False, self_signed=True, uploads=True, quiet=True,
@@ -49,6 +50,7 @@ class Server:
         self.key = self._folder / "cert/server.key"
         self.process = None
         self.command = [BINARY, "--port", "0", "--host", "127.0.0.1", "--root", self.root]
+        self.command += self.time_limits
         if uploads:
             self.command += ["--upload-dir", self.uploads]
         if not tls:
@@ -93,7 +95,7 @@ class Server:
                 user=self._user, group=self._user,
                 extra_groups=None if self._user is None else [],
                 start_new_session=True)  # its processes form a group
-        known = holds_within(lambda: self._find_url() or not self.running, self.start_s * PATIENCE)
+        known = holds_within(lambda: self._find_url() or not self.running, self.start_s)
         assert known and self.running, f"h2server did not start: {self.stderr}"
 
     def _find_url(self):
@@ -124,9 +126,9 @@ class Server:
     def stderr(self):
         return (self._folder / "stderr").read_text(errors="replace")
 
-    def wait_for_message(self, text, seconds=5):
+    def wait_for_message(self, text):
         """Another thread may print it, after what it is about has been seen."""
-        wait_until(lambda: text in self.stderr, f"it prints {text!r}", seconds)
+        wait_until(lambda: text in self.stderr, f"it prints {text!r}")
 
     def temporary_files(self):
         if not self.uploads.exists():
@@ -154,14 +156,15 @@ class Server:
     def signal(self, number=signal.SIGTERM):
         self.process.send_signal(number)
 
-    def ended_within(self, seconds):
-        return holds_within(lambda: not self.running, seconds)
+    def ends(self):
+        """Waits for the end. Returns false if it does not come."""
+        return holds_within(lambda: not self.running, LAST_RESORT_S)
 
     def stop(self):
         """Stops it if it still runs, and checks how it ended."""
         if self.running:
             self.signal()
-        wait_until(lambda: not self.running, "the server ends after SIGTERM", self.stop_s)
+        wait_until(lambda: not self.running, "the server ends after SIGTERM")
         self.check()
 
     def check(self):

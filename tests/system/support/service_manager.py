@@ -5,7 +5,7 @@ import socket
 import sys
 import threading
 
-from support.environment import PATIENCE
+from support.environment import LAST_RESORT_S
 from support.reloading import Upgrading
 from support.waiting import wait_until
 
@@ -31,7 +31,7 @@ class Managed(Upgrading):
         self._sockets = sockets
         self._notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._notify.bind(str(self.folder / "notify"))
-        self._notify.settimeout(20 * PATIENCE)
+        self._notify.settimeout(LAST_RESORT_S)
         self._giver = socket.socket(socket.AF_UNIX)
         self._giver.bind(str(self.folder / "giver"))
         self._giver.listen()
@@ -77,7 +77,7 @@ class Managed(Upgrading):
         except BlockingIOError:
             return True
         finally:
-            self._notify.settimeout(20 * PATIENCE)
+            self._notify.settimeout(LAST_RESORT_S)
 
     def wait_for_successor(self, process):
-        wait_until(lambda: self.serving not in (process, 0), "a successor serves", 30)
+        wait_until(lambda: self.serving not in (process, 0), "a successor serves")

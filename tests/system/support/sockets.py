@@ -4,9 +4,9 @@ import socket
 import ssl
 import struct
 
-from support.environment import PATIENCE
+from support.environment import LAST_RESORT_S
 
-TIMEOUT_S = 10 * PATIENCE
+TIMEOUT_S = LAST_RESORT_S
 
 
 def connect(server, receive_buffer=None, alpn=()):

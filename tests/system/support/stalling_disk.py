@@ -23,17 +23,17 @@ class StallingDisk:
         self._process = None
 
     def __enter__(self):
-        from support.waiting import wait_until
+        from support.waiting import wait_until  # not there when this file runs as a program
         self.mount.mkdir()
         self._controls.mkdir()
         self._process = subprocess.Popen(["/usr/bin/python3", __file__, self.mount, self._controls])
-        wait_until(lambda: os.path.ismount(self.mount), "the file system is mounted", 20)
+        wait_until(lambda: os.path.ismount(self.mount), "the file system is mounted")
         return self
 
     def __exit__(self, *_):
         self.release()
         subprocess.run(["umount", "--lazy", self.mount], check=True)
-        self._process.wait(timeout=20)
+        self._process.wait(timeout=60)
 
     @contextlib.contextmanager
     def held(self):

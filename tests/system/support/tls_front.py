@@ -9,7 +9,7 @@ import pytest
 
 from support.authority import Authority
 from support.configured import free_port
-from support.environment import PATIENCE
+from support.environment import LAST_RESORT_S
 from support.waiting import holds_within
 
 _HAPROXY = shutil.which("haproxy", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
@@ -65,7 +65,7 @@ class TlsFront:
                                              stderr=log)
         ready = ["curl", "-sf", "-o", "/dev/null", "--cacert", self.certificate, self.url]
         # Any status: a store refuses what is not signed.
-        assert holds_within(lambda: subprocess.run(ready).returncode in (0, 22), 20 * PATIENCE), \
+        assert holds_within(lambda: subprocess.run(ready).returncode in (0, 22), LAST_RESORT_S), \
             self._log.read_text()
         return self
 

@@ -2,7 +2,7 @@
 
 import time
 
-from support.environment import PATIENCE
+from support.environment import LAST_RESORT_S
 
 _POLL_S = 0.005
 
@@ -17,6 +17,7 @@ def holds_within(condition, seconds):
     return True
 
 
-def wait_until(condition, what, seconds=5):
-    """Returns as soon as `condition()` is true. Fails if it is not within `seconds`."""
-    assert holds_within(condition, seconds * PATIENCE), f"waited {seconds} s in vain: {what}"
+def wait_until(condition, what, seconds=LAST_RESORT_S):
+    """Returns as soon as `condition()` is true. Fails if it stays false: the bound is a last
+    resort, which a slow machine does not reach. `seconds`: for what may take longer than that."""
+    assert holds_within(condition, seconds), f"waited {seconds} s in vain: {what}"
