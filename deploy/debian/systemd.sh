@@ -57,7 +57,7 @@ inside() {
 
 make_root() {
   local tar
-  tar=$(scripts/debian-root ca-certificates curl git make sudo)  # as test.sh has it
+  tar=$(scripts/debian-root bookworm ca-certificates curl git make sudo)  # as test.sh has it
   rm -rf "$work"
   mkdir -p "$root"
   tar --extract --file "$tar" --directory "$root"

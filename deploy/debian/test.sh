@@ -24,7 +24,7 @@ fail() {
 
 make_root() {
   local tar
-  tar=$(scripts/debian-root ca-certificates curl git make sudo)
+  tar=$(scripts/debian-root bookworm ca-certificates curl git make sudo)
   rm -rf "$work"
   mkdir -p "$root"
   tar --extract --file "$tar" --directory "$root"

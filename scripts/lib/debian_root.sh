@@ -1,4 +1,4 @@
-# For scripts that run something in a bare Debian 12 made by scripts/debian-root: source it.
+# For scripts that run something in a bare Debian made by scripts/debian-root: source it.
 
 # Ends the script with status 0 if this machine can't make and enter such a system.
 skip_unless_possible() {

@@ -32,7 +32,7 @@ inline std::string engine_name(const testing::TestParamInfo<EngineKind>& info) {
 // Opens one of engines_here(). A user may lock 8 MiB in rings, and the kernel takes some time to
 // release closed ones (ENOMEM until then).
 inline std::unique_ptr<Engine> open_engine_here(EngineKind kind) {
-  constexpr int attempts_max = 500;
+  constexpr int attempts_max = 6000;  // a minute
   for (int attempt = 1;; ++attempt) {
     Result<std::unique_ptr<Engine>> engine = open_engine(kind);
     if (engine || engine.error().code != ENOMEM || attempt == attempts_max)
