@@ -81,11 +81,11 @@ std::string state_key(const PutTarget& target, const LocalFile& file, const std:
 void print_result(const std::string& name, std::uint64_t size, const PutResult& result) {
   std::string bytes;
   content::append_size(bytes, size);
-  fmt::print("{}  {}\n", result.sha256, printable(name));
+  fmt::print("{}  {}\n", result.sha256, terminal_text(name));
   std::fflush(stdout);
   if (!result.verified) {
     base::log_warning("{}: {} stored, but the server gave no SHA-256 to compare with",
-                      printable(name), bytes);
+                      terminal_text(name), bytes);
   }
 }
 
@@ -95,13 +95,13 @@ bool put_file(UploadClient& client, const PutTarget& target, const PutOptions& o
   Result<LocalFile, int> file = LocalFile::open(path);
   if (!file) {
     const bool special = file.error() == ENOTSUP;
-    base::log_error("{}: {}", printable(path),
+    base::log_error("{}: {}", terminal_text(path),
                     special ? "not a regular file" : std::strerror(file.error()));
     return false;
   }
   const std::string name = options.name.empty() ? base_name(path) : options.name;
   PutState state(put_state_directory(), state_key(target, *file, name));
-  PutProgress progress(shape_for(options), printable(name), file->size());
+  PutProgress progress(shape_for(options), terminal_text(name), file->size());
   PutTransfer transfer({.client = client,
                         .target = target,
                         .file = *file,
@@ -117,8 +117,8 @@ bool put_file(UploadClient& client, const PutTarget& target, const PutOptions& o
     print_result(name, file->size(), *result);
     return true;
   }
-  if (ended_by != 0) base::log_error("{}: interrupted; run it again to go on", printable(name));
-  else base::log_error("{}: {}", printable(name), result.error());
+  if (ended_by != 0) base::log_error("{}: interrupted; run it again to go on", terminal_text(name));
+  else base::log_error("{}: {}", terminal_text(name), result.error());
   return false;
 }
 

@@ -16,7 +16,7 @@ bool shows_colour() {
   return variable("NO_COLOR").empty() && !terminal.empty() && terminal != "dumb";
 }
 
-std::string printable(std::string_view text) {
+std::string terminal_text(std::string_view text) {
   std::string clean = base::to_valid_utf8(text);
   for (std::size_t at = 0; at < clean.size(); ++at) {
     const auto byte = static_cast<unsigned char>(clean[at]);

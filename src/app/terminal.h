@@ -16,7 +16,7 @@ std::string_view variable(const char* name);
 bool shows_colour();
 
 // Returns `text` without what controls a terminal: C0, DEL and C1. Each becomes a question mark.
-std::string printable(std::string_view text);
+std::string terminal_text(std::string_view text);
 
 // What ends a program at a terminal. Who has changed the terminal's state restores it first.
 inline constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
