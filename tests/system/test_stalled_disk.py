@@ -77,4 +77,5 @@ def test_stop_meanwhile(disk, pair):
             wait_until(lambda: not server.accepts(), "the server stops")
             disk.release()
             assert server.ends()
-        assert server.uploaded() == []
+        # FUSE is told of the last close after the process has ended.
+        wait_until(lambda: server.uploaded() == [], "nothing is left")

@@ -210,7 +210,7 @@ def test_web_identity_outlives_a_failing_sts(identity):
         ) if request.method == "POST" else None
         server.wait_for_message(
             "can't get credentials for the web identity; the earlier ones are still valid: "
-            "status 400, ExpiredToken", 60)
+            "status 400, ExpiredToken")
         assert get(server, "/x").body == b"x"
         server.stop()
         for secret in ("hidden-token", SECRET, "secretpayload"):
