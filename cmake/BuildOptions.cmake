@@ -73,6 +73,11 @@ endif()
 target_compile_options(h2server_warnings INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict -Wno-array-bounds>)
 
+# GCC 14 takes a std::string that is moved for one of another size.
+target_compile_options(h2server_warnings INTERFACE
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-stringop-overflow>
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-stringop-overread>)
+
 set(H2SERVER_SANITIZE "" CACHE STRING "Sanitizer: empty, address (with undefined) or thread")
 set_property(CACHE H2SERVER_SANITIZE PROPERTY STRINGS "" address thread)
 
