@@ -11,7 +11,7 @@ print_times() {
   printf '%s\n' "${step_times[@]}"
   if [[ -s $slow_tests ]]; then
     printf '\nthe ten slowest tests:\n'
-    sort -rn "$slow_tests" | head -10 | awk '{ printf "%5d s  %s  %s\n", $1, $2, $3 }'
+    sort -rn "$slow_tests" | awk 'NR <= 10 { printf "%5d s  %s  %s\n", $1, $2, $3 }'
   fi
 }
 
