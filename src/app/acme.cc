@@ -38,7 +38,7 @@ std::string shown(std::int64_t time_s) {
   return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(time_s)));
 }
 
-std::string challenge_name(const std::optional<IssuedCertificate>& issued) {
+std::string certificate_name(const std::optional<IssuedCertificate>& issued) {
   return issued && issued->id ? renewal_name(*issued->id) : std::string();
 }
 
@@ -124,10 +124,10 @@ void Acme::run() {
 
 void Acme::step(Plan& plan) {
   const auto issued = find_issued(plan.site->files, plan.site->hosts);
-  if (challenge_name(issued) != plan.certificate) {
+  if (certificate_name(issued) != plan.certificate) {
     const bool by_another = !plan.certificate.empty();  // process: it has the same state directory
     plan = {.site = plan.site,
-            .certificate = challenge_name(issued),
+            .certificate = certificate_name(issued),
             .obtained_s = plan.obtained_s,
             .failures = plan.failures};
     if (by_another) options_.changed();
@@ -178,7 +178,7 @@ void Acme::renew(Plan& plan, const std::optional<IssuedCertificate>& issued) {
     if (!begun) put_off(plan, issued, {begun.error()});
     if (!begun || !*begun) return;
   }
-  const Result<void, AcmeFailure> obtained = obtain(*plan.site, challenge_name(issued));
+  const Result<void, AcmeFailure> obtained = obtain(*plan.site, certificate_name(issued));
   if (replicas_) {
     // If the store does not take the new pair now, it does at another exchange.
     if (obtained) static_cast<void>(exchange(plan));

@@ -15,8 +15,6 @@
 
 namespace h2server::app {
 
-namespace {}  // namespace
-
 int run_check(int argc, char** argv) {
   const Result<config::Configuration, Stop> configuration = parse_options(argc, argv);
   if (!configuration) return report(configuration.error());

@@ -18,7 +18,8 @@ bool shows_colour();
 // Returns `text` without what controls a terminal: C0, DEL and C1. Each becomes a question mark.
 std::string terminal_text(std::string_view text);
 
-// What ends a program at a terminal. Who has changed the terminal's state restores it first.
+// Signals that end a program at a terminal. A program that has changed the terminal restores it
+// first.
 inline constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 }  // namespace h2server::app

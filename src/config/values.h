@@ -13,7 +13,7 @@
 
 namespace h2server::config {
 
-// A line about a value, for the operator.
+// Returns the line about a wrong value as an error.
 inline std::unexpected<std::string> wrong(std::string text) {
   return std::unexpected(std::move(text));
 }

@@ -20,7 +20,7 @@ void add_retry_after(const StoreError& error, Response& response);
 // find it. The client asks again, and learns it then.
 StoreError or_busy(StoreError error);
 
-// The error of a store that keeps its objects itself.
+// Returns an error of that kind.
 std::unexpected<StoreError> refused(StoreError::Kind kind, std::string_view reason = {});
 
 // The response to an upload for such an error.

@@ -16,10 +16,10 @@ Response refuse_upload(int status, std::string_view text);
 // which is logged. `name` is the file's.
 Response refuse_upload_error(int error, std::string_view name);
 
-// The same as the error of a Result.
+// Return the same responses as errors.
 std::unexpected<Response> refused(int status, std::string_view text);
 std::unexpected<Response> refused_for(int error, std::string_view name);
-// 404 for an upload that is not there.
+// Returns 404 for an upload that does not exist.
 std::unexpected<Response> refused_missing();
 
 // The error is 413 or 507.

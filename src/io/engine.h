@@ -147,7 +147,7 @@ inline void Socket::move_to(Engine& engine) noexcept {
   engine_ = &engine;
 }
 
-// The time of the turn; 0 without an engine.
+// Returns the time of the turn; 0 without an engine.
 inline std::int64_t now_ms(const Engine* engine) noexcept {
   return engine != nullptr ? engine->now_ms() : 0;
 }

@@ -31,17 +31,11 @@ def problems_in(files):
     """`files`: {path: text} of one folder. Yields a line for each name that two files have."""
     places = collections.defaultdict(set)
     for path, text in files.items():
-        if path.suffix == ".h":
-            namespace = _NAMESPACE.search(text)
-            names = functions_in(text)
-        else:
-            namespace = _NAMESPACE.search(text)
-            names = hidden_functions(text)
-        for name in names:
+        namespace = _NAMESPACE.search(text)
+        for name in functions_in(text) if path.suffix == ".h" else hidden_functions(text):
             places[namespace[1] if namespace else "", name].add(path)
     for (_, name), paths in sorted(places.items()):
-        sources = [path for path in paths if path.suffix == ".cc"]
-        if len(paths) > 1 and sources:
+        if len(paths) > 1 and any(path.suffix == ".cc" for path in paths):
             yield f"{name}(): {', '.join(sorted(map(str, paths)))}"
 
 

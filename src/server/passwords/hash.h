@@ -9,7 +9,7 @@
 
 namespace h2server::server {
 
-// The reason of a refusal.
+// Returns the reason as an error.
 inline std::unexpected<std::string> refuse(std::string reason) {
   return std::unexpected(std::move(reason));
 }
