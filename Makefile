@@ -50,6 +50,7 @@ test:
 	@$(SETUP) test
 	@$(MAKE) --no-print-directory build PRESET=$(PRESET)
 	ctest --preset $(PRESET) --parallel $(TEST_JOBS) --label-exclude '^(matrix|churn|night)$$' $(ARGS)
+	@scripts/check-skips $(PRESET)
 
 nightly:
 	@scripts/nightly $(FROM)

@@ -31,5 +31,6 @@ test_preset() {
   cmake --build --preset "$preset" --parallel "$(nproc)"
   ctest --preset "$preset" --parallel "$test_jobs" "$@" || status=$?
   note_tests "$preset"
+  scripts/check-skips "$preset" || status=$?
   return "$status"
 }

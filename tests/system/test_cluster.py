@@ -129,7 +129,7 @@ def test_killed_processes(cluster):
     live_through(cluster, [signal.SIGKILL, signal.SIGTERM], DURATION_S, LONG)
 
 
-@pytest.mark.skipif(not VERSITYGW, reason="there is no versitygw; scripts/setup store builds one")
+@pytest.mark.skipif(not VERSITYGW, reason="there is no versitygw; scripts/setup test builds one")
 @pytest.mark.skipif(DURATION_S < 60, reason="MinIO shows it sooner")
 def test_killed_replicas_of_versitygw():
     """A store of one process, which stays."""

@@ -1,6 +1,6 @@
 """deploy/kubernetes and deploy/helm: what they render is valid, fits together and runs the program.
 
-Needs kubectl or kustomize, helm, kubeconform and the schemas that `scripts/setup kubernetes` makes; what
+Needs kubectl or kustomize, helm, kubeconform and the schemas that `scripts/setup test` makes; what
 is missing is skipped. No cluster is needed.
 """
 
@@ -77,7 +77,7 @@ def seconds(time):
 
 def conforms(text):
     if not SCHEMAS.is_dir():
-        pytest.skip("no schemas; scripts/setup kubernetes makes them")
+        pytest.skip("no schemas; scripts/setup test makes them")
     command = [optional_tool("kubeconform"), "-schema-location",
                f"{SCHEMAS}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json", "-"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)

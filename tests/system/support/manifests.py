@@ -13,7 +13,7 @@ from support.environment import SOURCE, TOOLS
 
 KUSTOMIZE = SOURCE / "deploy/kubernetes"
 CHART = SOURCE / "deploy/helm/h2server"
-SCHEMAS = TOOLS / "kubernetes/schemas"
+SCHEMAS = TOOLS / "kubernetes-schemas"
 SERVER_ENVIRONMENT = {"ADMIN_TOKEN": "secret", "AWS_ACCESS_KEY_ID": "a",
                       "AWS_SECRET_ACCESS_KEY": "b"}
 
@@ -22,7 +22,7 @@ def optional_tool(name):
     """Returns the path of a tool. Skips the test if it is missing."""
     found = shutil.which(name, path=f"{TOOLS / 'bin'}{os.pathsep}{os.environ['PATH']}")
     if not found:
-        pytest.skip(f"{name} is not installed; scripts/setup kubernetes does that")
+        pytest.skip(f"{name} is not installed; scripts/setup test does that")
     return found
 
 

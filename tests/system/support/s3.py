@@ -1,4 +1,4 @@
-"""S3 stores: MinIO and versitygw, which `scripts/setup store` builds in some minutes. The tests that
+"""S3 stores: MinIO and versitygw, which `scripts/setup test` builds in some minutes. The tests that
 need one are skipped if neither H2SERVER_TEST_MINIO or H2SERVER_TEST_VERSITYGW names it nor it is in
 build/tools/bin."""
 
@@ -28,7 +28,7 @@ VERSITYGW = _program("versitygw")
 
 
 def _needs(program, name):
-    return pytest.mark.skipif(not program, reason=f"there is no {name}; scripts/setup store builds one")
+    return pytest.mark.skipif(not program, reason=f"there is no {name}; scripts/setup test builds one")
 
 
 needs_s3 = _needs(MINIO, "MinIO")
