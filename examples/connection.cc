@@ -32,7 +32,7 @@ Response describe(Request& request) {
   text += "client: " + text_of(connection.client()) + "\n";
   text += "server: " + text_of(connection.server()) + "\n";
   if (const std::optional<TlsInfo> tls = connection.tls()) {
-    text += "tls: " + tls->version + " " + tls->cipher + "\n";
+    text += "tls: " + tls->version + " " + tls->cipher + " " + tls->group + "\n";
     text += "name: " + tls->server_name + "\n";
     if (tls->client_certificate) {
       text += "certificate: " + tls->client_certificate->subject + "\n";

@@ -26,6 +26,7 @@ struct ClientCertificate {
 struct TlsInfo {
   std::string version;           // "TLSv1.3" or "TLSv1.2"
   std::string cipher;            // its name by IANA: "TLS_AES_128_GCM_SHA256"
+  std::string group = {};        // of the key exchange, by IANA: "x25519"; empty if there was none
   std::string server_name = {};  // that the client asked for (SNI, RFC 6066, 3); may be empty
   std::optional<ClientCertificate> client_certificate = {};
 };

@@ -15,6 +15,7 @@
 
 #include "app/qr_code.h"
 #include "net/interfaces.h"
+#include "net/tls_groups.h"
 #include "server/scheme.h"
 
 namespace h2server::app {
@@ -145,6 +146,8 @@ void describe_site(const config::Configuration& configuration, const std::string
   const bool cleartext = configuration.listeners.front().cleartext;
   row("protocols", cleartext ? "HTTP/1.1, HTTP/2 with prior knowledge (h2c); no encryption"
                              : "HTTP/2 and HTTP/1.1 over TLS 1.3 or 1.2");
+  if (!cleartext && net::has_hybrid_group())
+    row("keys", "X25519MLKEM768, which no quantum computer breaks, with clients that have it");
   row(site.store.place.empty() ? "root" : "store", describe_files(site));
   if (!site.upload_directory.empty()) {
     row("uploads", fmt::format("{} at {}files", site.upload_directory, url));

@@ -7,6 +7,7 @@
 #include <openssl/x509.h>
 
 #include "base/out_of_memory.h"
+#include "net/tls_groups.h"
 #include "net/tls_objects.h"
 
 namespace h2server::net {
@@ -36,9 +37,10 @@ ClientCertificate describe(X509* certificate) {
 }  // namespace
 
 // A certificate that fails the verification ends the handshake, so this one has passed it.
-TlsSession::TlsSession(const ssl_st& ssl)
+TlsSession::TlsSession(ssl_st& ssl)
     : version_(SSL_get_version(&ssl)),
       cipher_(SSL_get_current_cipher(&ssl)),
+      group_(group_of(ssl)),
       server_name_(text_or_empty(SSL_get_servername(&ssl, TLSEXT_NAMETYPE_host_name))),
       resumed_(SSL_session_reused(&ssl) == 1),
       client_certificate_(SSL_get1_peer_certificate(&ssl)) {}
@@ -46,6 +48,7 @@ TlsSession::TlsSession(const ssl_st& ssl)
 TlsInfo TlsSession::info() const {
   TlsInfo info{.version = text_or_empty(version_),
                .cipher = text_or_empty(SSL_CIPHER_standard_name(cipher_)),
+               .group = std::string(group_),
                .server_name = server_name_};
   if (client_certificate_ != nullptr) info.client_certificate = describe(client_certificate_.get());
   ERR_clear_error();  // the transport expects an empty queue

@@ -54,6 +54,10 @@ class TlsTransport final : public Transport {
   [[nodiscard]] HandshakeFailure handshake_failure() const noexcept { return failure_; }
   // Returns true if the handshake resumed a session.
   [[nodiscard]] bool resumed() const noexcept { return session_ && session_->resumed(); }
+  // Returns the group of the key exchange (net/tls_groups.h), or an empty text.
+  [[nodiscard]] std::string_view group() const noexcept {
+    return session_ ? session_->group() : std::string_view();
+  }
   // Returns the ALPN result, a name of TlsOptions::protocols, or empty if the client offered
   // nothing. After challenge_protocol, the client expects that the connection ends (RFC 8737, 3).
   [[nodiscard]] std::string_view protocol() const noexcept { return protocol_; }

@@ -28,8 +28,8 @@ void append_address(std::string& to, std::string_view kind, std::string_view add
 }
 }  // namespace
 
-ConnectionMembers ConnectionMembers::make(LineFormat format, std::string_view address,
-                                          std::uint16_t port, std::string_view tls_version) {
+ConnectionMembers ConnectionMembers::make(LineFormat format, const ConnectionFacts& connection) {
+  const auto& [address, port, tls_version, tls_group] = connection;
   ConnectionMembers members;
   std::string& to = members.storage_;
   if (format == LineFormat::text) {
@@ -45,6 +45,7 @@ ConnectionMembers ConnectionMembers::make(LineFormat format, std::string_view ad
         .append(escaped<Escape::json>(tls_version, version_bytes_max))
         .append("\",");
   }
+  if (!tls_group.empty()) to.append("\"tls.curve\":\"").append(tls_group).append("\",");
   members.peer_and_tls_bytes_ = static_cast<std::uint16_t>(to.size());
   append_address(to, "client", client, port);
   if (!client.empty()) {

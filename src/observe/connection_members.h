@@ -14,14 +14,18 @@
 
 namespace h2server::observe {
 
+struct ConnectionFacts {
+  std::string_view address = {};      // the peer's; empty: none (Unix sockets)
+  std::uint16_t port = 0;             // 0: none
+  std::string_view tls_version = {};  // "1.3"; empty: no TLS
+  std::string_view tls_group = {};    // of the key exchange, by IANA; empty: none
+};
+
 class ConnectionMembers {
  public:
   ConnectionMembers() = default;
 
-  // `address`: the peer's, or empty (Unix sockets). `port` 0: none. `tls_version`: "1.3", or empty
-  // without TLS.
-  static ConnectionMembers make(LineFormat format, std::string_view address, std::uint16_t port,
-                                std::string_view tls_version);
+  static ConnectionMembers make(LineFormat format, const ConnectionFacts& connection);
 
   [[nodiscard]] ConnectionText text() const noexcept;
 

@@ -15,6 +15,8 @@ constexpr std::array<std::string_view, status_classes> class_names{"none", "1xx"
 constexpr std::array<std::string_view, handshake_results> handshake_names{
     "full",  "resumed", "timed_out", "client_left", "refused_by_client", "no_common_choice",
     "failed"};
+constexpr std::array<std::string_view, groups> group_names{"X25519MLKEM768", "x25519", "secp256r1",
+                                                           "secp384r1", "other"};
 constexpr std::array<std::string_view, reset_kinds> reset_names{"client", "server"};
 constexpr std::array<std::string_view, flood_kinds> flood_names{"idle_frames", "resets", "other"};
 
@@ -84,6 +86,9 @@ std::string_view name_of(Protocol protocol) noexcept {
 std::string_view name_of(Handshake result) noexcept {
   return handshake_names[static_cast<std::size_t>(result)];
 }
+std::string_view name_of(Group group) noexcept {
+  return group_names[static_cast<std::size_t>(group)];
+}
 std::string_view name_of(Reset reset) noexcept {
   return reset_names[static_cast<std::size_t>(reset)];
 }
@@ -122,6 +127,9 @@ void write_connections(OpenMetricsWriter& writer, const Totals& totals) {
   write_protocols(writer, numbers.connections_open);
   writer.family("h2server_tls_handshakes", Writer::Type::counter, "", "TLS handshakes by result.");
   write_all(writer, "result", handshake_names, numbers.handshake);
+  writer.family("h2server_tls_key_exchanges", Writer::Type::counter, "",
+                "TLS handshakes by the group of their key exchange.");
+  write_all(writer, "group", group_names, numbers.group);
   writer.family("h2server_http2_stream_resets", Writer::Type::counter, "",
                 "HTTP/2 streams that were reset, by whom.");
   write_all(writer, "by", reset_names, numbers.reset);

@@ -30,6 +30,7 @@ void sum(SiteNumbers<std::uint64_t>& to, const SiteNumbers<base::Counter>& cells
 
 void sum(WorkerNumbers<std::uint64_t>& to, const WorkerNumbers<base::Counter>& cells) noexcept {
   sum(to.handshake, cells.handshake);
+  sum(to.group, cells.group);
   sum(to.connections_opened, cells.connections_opened);
   sum(to.connections_open, cells.connections_open);
   sum(to.reset, cells.reset);
@@ -53,6 +54,14 @@ constexpr std::array<std::uint8_t, 33> first_buckets = [] {
   return first;
 }();
 }  // namespace
+
+Group group_of(std::string_view name) noexcept {
+  for (const Group group :
+       {Group::x25519_mlkem768, Group::x25519, Group::secp256r1, Group::secp384r1}) {
+    if (name == name_of(group)) return group;
+  }
+  return Group::other;
+}
 
 Method method_of(std::string_view name) noexcept {
   if (name == "GET") return Method::get;

@@ -41,6 +41,12 @@ enum class Handshake : std::uint8_t {
 };
 inline constexpr std::size_t handshake_results = 7;
 
+// Groups of the key exchange (RFC 8446, 4.2.7).
+enum class Group : std::uint8_t { x25519_mlkem768, x25519, secp256r1, secp384r1, other };
+inline constexpr std::size_t groups = 5;
+// `name`: IANA's.
+Group group_of(std::string_view name) noexcept;
+
 enum class Reset : std::uint8_t { by_client, by_server };
 inline constexpr std::size_t reset_kinds = 2;
 
@@ -75,6 +81,7 @@ constexpr std::size_t request_cell(Method method, std::size_t status_class,
 template <class Cell>
 struct WorkerNumbers {
   std::array<Cell, handshake_results> handshake{};
+  std::array<Cell, groups> group{};  // of handshakes that had one
   std::array<Cell, protocols> connections_opened{};
   std::array<Cell, protocols> connections_open{};
   std::array<Cell, reset_kinds> reset{};

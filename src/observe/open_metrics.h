@@ -51,6 +51,7 @@ class OpenMetricsWriter {
 std::string_view name_of(Method method) noexcept;
 std::string_view name_of(Protocol protocol) noexcept;
 std::string_view name_of(Handshake result) noexcept;
+std::string_view name_of(Group group) noexcept;
 std::string_view name_of(Reset reset) noexcept;
 std::string_view name_of(Flood flood) noexcept;
 

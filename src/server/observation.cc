@@ -91,10 +91,14 @@ ConnectionRecord::ConnectionRecord(WorkerObservation& worker, const ConnectionIn
       protocol_(protocol),
       opened_us_(base::monotonic_us()),
       client_(std::move(client)) {
-  if (const std::optional<TlsInfo> tls = connection.tls()) tls_version_ = tls->version;
+  const std::optional<TlsInfo> tls = connection.tls();
+  if (tls) tls_version_ = tls->version;
   const AccessLogOptions& log = worker_.all_.log_;
-  members_ = observe::ConnectionMembers::make(line_options(log).format, client_.host, client_.port,
-                                              number_of_tls(tls_version_));
+  members_ = observe::ConnectionMembers::make(line_options(log).format,
+                                              {.address = client_.host,
+                                               .port = client_.port,
+                                               .tls_version = number_of_tls(tls_version_),
+                                               .tls_group = tls ? tls->group : std::string_view()});
   worker_.count_opened(protocol_);
 }
 
@@ -127,9 +131,11 @@ std::unique_lock<std::mutex> WorkerObservation::lock() const {
   return all_.shared_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
 }
 
-void WorkerObservation::count(observe::Handshake result) noexcept {
+void WorkerObservation::count(observe::Handshake result, std::string_view group) noexcept {
   const auto locked = lock();
   metrics_.numbers.handshake[static_cast<std::size_t>(result)].up();
+  if (group.empty()) return;
+  metrics_.numbers.group[static_cast<std::size_t>(observe::group_of(group))].up();
 }
 
 void WorkerObservation::count_opened(observe::Protocol protocol) noexcept {

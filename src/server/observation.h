@@ -37,7 +37,8 @@ class WorkerObservation {
   // Returns the observer of a connection whose handshake is over, see ConnectionTraits.
   std::unique_ptr<ConnectionRecord> observe(const ConnectionInfo& connection, Address client,
                                             observe::Protocol protocol);
-  void count(observe::Handshake result) noexcept;
+  // `group`: of the key exchange, or empty: see net::TlsTransport.
+  void count(observe::Handshake result, std::string_view group) noexcept;
 
   // Any thread.
   [[nodiscard]] observe::WorkerMetrics& metrics() noexcept { return metrics_; }

@@ -138,7 +138,7 @@ void count_handshake(WorkerContext& worker, const net::TlsTransport& transport, 
         break;
     }
   }
-  worker.observation->count(result);
+  worker.observation->count(result, transport.group());
 }
 
 http::ConnectionTraits traits_of(WorkerContext& worker, const net::TlsTransport& transport) {

@@ -32,7 +32,7 @@ struct Exchange {
   AccessRecord record;
 
   explicit Exchange(LineFormat format)
-      : members(ConnectionMembers::make(format, "192.0.2.7", 51234, "1.3")) {
+      : members(ConnectionMembers::make(format, {"192.0.2.7", 51234, "1.3", "x25519"})) {
     record.begun_unix_us = begun_unix_us;
     record.duration_us = 1234;
     record.first_byte_us = 57;
@@ -79,13 +79,14 @@ TEST(AccessLine, TextWithNothing) {
 
 TEST(AccessLine, JsonOfAPlainRequest) {
   const Exchange exchange(LineFormat::json);
-  EXPECT_EQ(json_of(exchange.record),
-            "{\"timestamp\":\"2026-11-24T18:22:51.000042Z\",\"http.request.method\":\"GET\","
-            "\"url.path\":\"/x\",\"url.scheme\":\"https\",\"network.protocol.version\":\"2\","
-            "\"http.response.status_code\":200,\"http.response.body.size\":158,"
-            "\"tls.protocol.version\":\"1.3\",\"client.address\":\"192.0.2.7\","
-            "\"client.port\":51234,\"h2server.time_to_first_byte\":0.000057,"
-            "\"http.server.request.duration\":0.001234}\n");
+  EXPECT_EQ(
+      json_of(exchange.record),
+      "{\"timestamp\":\"2026-11-24T18:22:51.000042Z\",\"http.request.method\":\"GET\","
+      "\"url.path\":\"/x\",\"url.scheme\":\"https\",\"network.protocol.version\":\"2\","
+      "\"http.response.status_code\":200,\"http.response.body.size\":158,"
+      "\"tls.protocol.version\":\"1.3\",\"tls.curve\":\"x25519\",\"client.address\":\"192.0.2.7\","
+      "\"client.port\":51234,\"h2server.time_to_first_byte\":0.000057,"
+      "\"http.server.request.duration\":0.001234}\n");
 }
 
 TEST(AccessLine, JsonWithAllThereIs) {
@@ -113,6 +114,7 @@ TEST(AccessLine, JsonWithAllThereIs) {
             "\"http.response.body.size\":158,\"http.request.body.size\":7,"
             "\"client.address\":\"2001:db8::1\",\"network.peer.address\":\"192.0.2.7\","
             "\"network.peer.port\":51234,\"tls.protocol.version\":\"1.3\","
+            "\"tls.curve\":\"x25519\","
             "\"server.address\":\"example.org\",\"server.port\":8443,\"h2server.site\":\"shop\","
             "\"user_agent.original\":\"curl/8\","
             "\"http.request.header.referer\":\"https://example.org/?r\","
@@ -255,7 +257,8 @@ TEST(AccessLine, HostileBytes) {
       record.method = record.target = record.authority = record.user = record.referer =
           record.user_agent = record.trace_id = record.route = record.site =
               record.forwarded_client = hostile;
-      const auto members = ConnectionMembers::make(LineFormat::json, hostile, 1, hostile);
+      const auto members =
+          ConnectionMembers::make(LineFormat::json, {hostile, 1, hostile, "secp256r1"});
       record.connection = members.text();
       for (const std::string& line : {json_of(record), text_of(record)}) {
         ASSERT_EQ(std::ranges::count(line, '\n'), 1);
@@ -287,7 +290,7 @@ TEST(AccessLine, ALineDependsOnNothingBefore) {
 TEST(ConnectionMembers, WithoutAddressOrTls) {
   const auto of = [](LineFormat format, std::string_view address, std::uint16_t port,
                      std::string_view tls) {
-    const ConnectionMembers members = ConnectionMembers::make(format, address, port, tls);
+    const ConnectionMembers members = ConnectionMembers::make(format, {address, port, tls, {}});
     const ConnectionText text = members.text();
     return std::string(text.client) + "|" + std::string(text.members) + "|" +
            std::string(text.peer_members);
@@ -304,7 +307,7 @@ TEST(ConnectionMembers, WithoutAddressOrTls) {
 }
 
 TEST(ConnectionMembers, MoveWithTheirConnection) {
-  ConnectionMembers first = ConnectionMembers::make(LineFormat::json, "::1", 80, "1.3");
+  ConnectionMembers first = ConnectionMembers::make(LineFormat::json, {"::1", 80, "1.3", "x25519"});
   const std::string before(first.text().members);
   const ConnectionMembers second = std::move(first);
   EXPECT_EQ(second.text().members, before);

@@ -106,6 +106,8 @@ TEST(OpenMetrics, Requests) {
 TEST(OpenMetrics, Connections) {
   Totals totals;
   totals.workers.handshake[static_cast<std::size_t>(Handshake::no_common_choice)] = 2;
+  totals.workers.group[static_cast<std::size_t>(group_of("X25519MLKEM768"))] = 7;
+  totals.workers.group[static_cast<std::size_t>(group_of("ffdhe2048"))] = 8;
   totals.workers.connections_open[static_cast<std::size_t>(Protocol::http_2)] = 3;
   totals.workers.connections_opened[static_cast<std::size_t>(Protocol::http_1_1)] = 4;
   totals.workers.reset[static_cast<std::size_t>(Reset::by_client)] = 5;
@@ -116,6 +118,9 @@ TEST(OpenMetrics, Connections) {
   for (const char* const line : {
            "h2server_tls_handshakes_total{result=\"no_common_choice\"} 2",
            "h2server_tls_handshakes_total{result=\"full\"} 0",
+           "h2server_tls_key_exchanges_total{group=\"X25519MLKEM768\"} 7",
+           "h2server_tls_key_exchanges_total{group=\"x25519\"} 0",
+           "h2server_tls_key_exchanges_total{group=\"other\"} 8",
            "h2server_connections_open{protocol=\"1.1\"} 0",
            "h2server_connections_open{protocol=\"2\"} 3",
            "h2server_connections_opened_total{protocol=\"1.1\"} 4",

@@ -94,7 +94,7 @@ def test_every_kind_of_listener(folder, tmp_path, scheme):
                     assert re.fullmatch(rf"client: {address} port \d+", client)
                     first, client, server, session, _ = lines_of(option, f"https://{host}:{tls}/")
                     assert (first, server) == (version, f"server: {address} port {tls}")
-                    assert re.fullmatch(r"tls: TLSv1\.3 TLS_\w+", session)
+                    assert re.fullmatch(r"tls: TLSv1\.3 TLS_\w+ (x25519|X25519MLKEM768)", session)
                     assert re.fullmatch(rf"client: {address} port \d+", client)
                 assert lines_of(option, "--unix-socket", path, "http://localhost/") == [
                     version, "client: unknown", f"server: {path}"]

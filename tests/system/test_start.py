@@ -205,6 +205,13 @@ def test_start_screen_of_the_root(bare):
             assert f"root       {server.root} {shown}" in server.stdout
 
 
+def test_start_screen_names_the_hybrid_group(bare):
+    """OpenSSL 3.5 has it, and Python's is the server's."""
+    with bare("-p", "0", "-r", "{root}", "--self-signed", tls=True) as server:
+        shown = "keys       X25519MLKEM768" in server.stdout
+    assert shown == (ssl.OPENSSL_VERSION_INFO >= (3, 5))
+
+
 def test_upload_directory_is_made(bare):
     with bare("-p", "0", "-r", "{root}", "--h2c", "--upload-dir", "{uploads}/of/ours") as server:
         answer = fetch(server, PLAIN, "/files", "POST", [form_type()], form(("a", b"x")))

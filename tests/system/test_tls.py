@@ -1,6 +1,7 @@
 """TLS, mostly through `openssl s_client`: ALPN, versions, ciphers, sessions, alerts."""
 
 import contextlib
+import json
 import os
 import socket
 import ssl
@@ -9,9 +10,12 @@ import subprocess
 import pytest
 
 from support import http1, pairs, sockets
+from support.configured import free_port
 from support.environment import LAST_RESORT_S, tool
+from support.metrics import scrape
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
+from support.waiting import wait_until
 
 REQUEST = b"GET /page HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 H1_TLS, H2_TLS = PROTOCOLS[1], PROTOCOLS[3]
@@ -147,6 +151,54 @@ def test_weak_ciphers(keyed_server, name):
     assert "Cipher is (NONE)" in printed or "no cipher match" in printed or \
         "no ciphers available" in printed
     assert "New, TLSv1.2" not in printed
+
+
+# --- groups of the key exchange ------------------------------------------------------------------
+
+# Python's OpenSSL is the server's.
+HYBRID = ssl.OPENSSL_VERSION_INFO >= (3, 5)
+GROUPS = {"P-256": "secp256r1", "P-384": "secp384r1", "P-521": "secp521r1", "X25519": "x25519",
+          **({"X25519MLKEM768": "X25519MLKEM768"} if HYBRID else {})}
+
+
+@pytest.fixture(scope="module")
+def observed():
+    started = Server(tls=True)
+    started.log = started.root.parent / "access.log"
+    started.admin = free_port()
+    started.command += ["--access-log", started.log, "--log-format", "json",
+                        "--admin", f"127.0.0.1:{started.admin}"]
+    with started:
+        yield started
+
+
+def groups_of(server, count):
+    """Returns the groups in the log once it has that many lines."""
+    wait_until(lambda: server.log.read_text().count("\n") >= count, f"{count} lines are written")
+    return [json.loads(line).get("tls.curve") for line in server.log.read_text().splitlines()]
+
+
+def exchanges(server, name):
+    return scrape(server.admin).value("h2server_tls_key_exchanges_total", group=name)
+
+
+# TLS 1.2 takes a client that has the group of the certificate's key (RFC 8422, 5.1), and no hybrid one.
+@pytest.mark.parametrize("version, offered", [("-tls1_2", "P-256"),
+                                              *(("-tls1_3", offered) for offered in GROUPS)])
+def test_group_is_logged_and_counted(observed, version, offered):
+    name = GROUPS[offered]
+    counted = name if name != "secp521r1" else "other"
+    lines, before = observed.log.read_text().count("\n"), exchanges(observed, counted)
+    assert "HTTP/1.1 404" in s_client(observed, version, "-groups", offered, "-ign_eof", send=REQUEST)
+    assert groups_of(observed, lines + 1)[lines:] == [name]
+    assert exchanges(observed, counted) == before + 1
+
+
+def test_preferred_group(observed):
+    """OpenSSL's client offers X25519MLKEM768 first since 3.5, the version that brought it."""
+    lines = observed.log.read_text().count("\n")
+    s_client(observed, "-ign_eof", send=REQUEST)
+    assert groups_of(observed, lines + 1)[lines:] == ["X25519MLKEM768" if HYBRID else "x25519"]
 
 
 # --- sessions, renegotiation, early data ---------------------------------------------------------
