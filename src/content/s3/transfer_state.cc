@@ -21,7 +21,6 @@ void append(Fields& fields, const char* line) {
 
 void set_network(CURL* handle, const TransfersOptions& options) {
   const TransferLimits& limits = options.limits;
-  curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(handle, CURLOPT_PROXY, "");
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
@@ -65,6 +64,8 @@ void set_method(CURL* handle, const TransferRequest& request) {
 
 }  // namespace
 
+// libcurl removes dot segments from the path (RFC 3986, 5.2.4), and newer versions refuse to sign one
+// that they must not touch: object_url() and list_url() allow no such segments.
 // CURLOPT_AWS_SIGV4 signs the path, the query and the fields as they stand here. It would also sign
 // a field that the list removes ("Expect:"), as an empty one, so the list removes none.
 void TransferState::prepare(const Credentials& credentials, const TransfersOptions& options) {

@@ -125,7 +125,7 @@ class Objects:
     def _request(self, path, *arguments, content=b""):
         # libcurl waits for a "100 Continue" before a large body, and MinIO sends it.
         return subprocess.run(
-            [tool("curl"), "-sSf", "--aws-sigv4", "aws:amz:us-east-1:s3", "--path-as-is",
+            [tool("curl"), "-sSf", "--aws-sigv4", "aws:amz:us-east-1:s3",
              "--user", f"{KEY_ID}:{SECRET}", *arguments, self.url + path],
             input=content, check=True, capture_output=True).stdout
 
