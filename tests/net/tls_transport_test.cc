@@ -109,7 +109,8 @@ class Client {
 
 constexpr std::size_t overhead_bytes = 17;  // type and tag
 
-// Notes the sizes of the records that the client receives, without their headers.
+// Notes the sizes of the records of application data that the client receives, without their headers.
+// OpenSSL 3.5 wants to know before the handshake, whose records TLS 1.3 gives the same type.
 void note_records(Client& client, std::vector<std::size_t>& records) {
   SSL_set_msg_callback(
       client.ssl(), [](int writes, int, int type, const void* bytes, std::size_t, SSL*, void* to) {
@@ -310,8 +311,9 @@ TEST_P(TlsTransportTest, BeginsWithSmallRecords) {
   std::vector<std::size_t> records;
   run(
       [&](Client& client) {
-        ASSERT_TRUE(client.connect());
         note_records(client, records);
+        ASSERT_TRUE(client.connect());
+        records.clear();
         EXPECT_TRUE(client.read(sent.size()) == sent);
       },
       [&]() -> Task<void> {
@@ -497,8 +499,9 @@ TEST_P(TlsTransportTest, KeepsTheMaximumFragmentLength) {
   std::vector<std::size_t> records;
   run(
       [&](Client& client) {
-        ASSERT_TRUE(client.connect());
         note_records(client, records);
+        ASSERT_TRUE(client.connect());
+        records.clear();
         EXPECT_TRUE(client.read(sent.size()) == sent);
       },
       [&]() -> Task<void> {

@@ -1,6 +1,7 @@
 """Certificates in files: several for a site, OCSP responses, and what happens when they change."""
 
 import json
+import re
 import socket
 import ssl
 import subprocess
@@ -87,6 +88,11 @@ def serial_in(certificate):
     return int(ssl._ssl._test_decode_cert(str(certificate))["serialNumber"], 16)
 
 
+def signed_by(told):
+    """Returns the kind of the key. OpenSSL 3.0 says "ECDSA" and "RSA-PSS", 3.5 the schemes' names."""
+    return re.search(r"Peer signature type: (ecdsa|rsa)", told, re.IGNORECASE)[1].lower()
+
+
 # --- several ----------------------------------------------------------------------------------
 
 
@@ -95,11 +101,10 @@ def test_a_client_gets_the_certificate_that_it_supports(authority):
     ecdsa = authority.issue("ecdsa", "localhost")
     with start(rsa, ecdsa) as server:
         for version in ("-tls1_2", "-tls1_3"):
-            assert "Peer signature type: ECDSA" in s_client(server, version)
-            for only, shown in (("rsa_pss_rsae_sha256", "RSA-PSS"),
-                                ("ecdsa_secp256r1_sha256", "ECDSA")):
+            assert signed_by(s_client(server, version)) == "ecdsa"
+            for only, shown in (("rsa_pss_rsae_sha256", "rsa"), ("ecdsa_secp256r1_sha256", "ecdsa")):
                 told = s_client(server, version, "-sigalgs", only, "-CAfile", authority.certificate)
-                assert f"Peer signature type: {shown}" in told
+                assert signed_by(told) == shown
                 assert "Verify return code: 0 (ok)" in told
 
 
@@ -121,10 +126,10 @@ def test_a_site_has_its_own(authority, tmp_path):
     server = Server(tls=True, self_signed=False, uploads=False)
     server.command = [BINARY, "--config", tmp_path / "site.toml"]
     with server:
-        assert "Peer signature type: ECDSA" in s_client(server, name="a.example")
+        assert signed_by(s_client(server, name="a.example")) == "ecdsa"
         told = s_client(server, "-sigalgs", "rsa_pss_rsae_sha256", name="a.example")
-        assert "Peer signature type: RSA-PSS" in told and "CN = a.example" in told
-        assert "Peer signature type: RSA-PSS" in s_client(server, name="b.example")
+        assert signed_by(told) == "rsa" and re.search("CN ?= ?a.example", told)
+        assert signed_by(s_client(server, name="b.example")) == "rsa"
 
 
 @pytest.mark.parametrize("extra, named", [

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from support.certificates import sign_again
 from support.environment import BINARY, LAST_RESORT_S, SOURCE
 
 EXAMPLES = sorted((SOURCE / "examples/config").glob("*.toml"))
@@ -135,7 +136,7 @@ def pairs(tmp_path_factory):
     place = tmp_path_factory.mktemp("pairs")
     for name in ("a", "b"):
         make_pair(place, name)
-    openssl(place, "x509", "-in", "a.crt", "-signkey", "a.key", "-days", "-1", "-out", "old.crt")
+    sign_again(place / "a.key", place / "old.crt", days=-1, subject="/CN=a")
     openssl(place, "pkey", "-in", "a.key", "-aes256", "-passout", "pass:geheim",
             "-out", "encrypted.key")
     (place / "users").write_text(f"ci:{{SHA256}}{'0' * 64}\n")

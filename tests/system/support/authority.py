@@ -25,6 +25,7 @@ class Authority:
         self._serial = 100
         self._index = ""
         openssl("req", "-x509", *KEYS["ecdsa"], "-nodes", "-days", "100", "-subj", "/CN=authority",
+                "-addext", "keyUsage=critical,keyCertSign,cRLSign,digitalSignature",
                 "-keyout", self._key, "-out", self.certificate)
 
     def issue(self, stem, *names, kind="ecdsa", days=90):
@@ -35,7 +36,8 @@ class Authority:
         openssl("req", "-new", *KEYS[kind], "-nodes", "-subj", f"/CN={names[0]}", "-keyout", key,
                 "-out", request)
         extensions = self.folder / "extensions"
-        extensions.write_text("subjectAltName=" + ",".join(f"DNS:{name}" for name in names))
+        extensions.write_text("subjectAltName=" + ",".join(f"DNS:{name}" for name in names)
+                              + "\nsubjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n")
         openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self._key,
                 "-set_serial", self._serial, "-days", days, "-extfile", extensions,
                 "-out", certificate)
