@@ -24,7 +24,7 @@ from harness.servers import EVENTS, ROOT, Setting
 
 _LOAD_S_MAX = 300
 _TRACED_LOAD_S_MAX = 60  # few requests, but strace is slow
-_ATTACH_S_MAX = 10
+_ATTACH_S_MAX = 60
 _TRACED_BYTES = 100_000_000  # limits the requests for large files
 PERCENTILES = {"p50_ms": 50, "p90_ms": 90, "p99_ms": 99, "p999_ms": 99.9, "max_ms": 100}
 

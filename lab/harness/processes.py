@@ -9,8 +9,8 @@ import socket
 import subprocess
 import time
 
-_START_S = 15
-_STOP_S = 15
+_START_S = 60
+_STOP_S = 60
 
 
 class Failure(Exception):

@@ -10,14 +10,15 @@ skip_unless_possible() {
   if [[ -n $reason ]]; then echo "skipped: $reason"; exit 0; fi
 }
 
-# Copies this machine's network settings to $root: name resolution, certificates, proxies, apt's
-# options.
+# Copies this machine's network settings to $root: name resolution, certificates, proxies, options of
+# apt and pip.
 copy_network_settings() {
   local scheme proxy
   cp --dereference /etc/resolv.conf /etc/hosts "$root/etc/"
   if [[ -f /etc/ssl/certs/ca-certificates.crt ]]; then
     cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
   fi
+  if [[ -f /etc/pip.conf ]]; then cp /etc/pip.conf "$root/etc/"; fi
   {
     apt-config dump Acquire | grep -vE '^Acquire(::IndexTargets|::Languages|::Changelogs|[ ])' || true
     for scheme in http https; do

@@ -50,8 +50,13 @@ def total(histogram):
 # ---- Small servers with one thread per connection
 
 
+def found(program):
+    """Returns the path of a program, also of one that only root has on its PATH; None if there is none."""
+    return shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin")
+
+
 def needs(program):
-    return pytest.mark.skipif(not shutil.which(program), reason=f"no {program} here")
+    return pytest.mark.skipif(not found(program), reason=f"no {program} here")
 
 
 class Listener:
@@ -448,7 +453,7 @@ def test_form_uploads_arrive(ours, protocol):
 @needs("nghttpd")
 def test_upload_by_http2_is_echoed():
     port = free_port()
-    with running([shutil.which("nghttpd"), "--no-tls", "--echo-upload", port]) as process:
+    with running([found("nghttpd"), "--no-tls", "--echo-upload", port]) as process:
         wait_for_port(port, process)
         result = load("closed", port, "--requests", 6, "--connections", 2, "--streams", 2,
                       "--protocol", "h2", "--method", "POST", "--upload-bytes", 300_000,
@@ -566,7 +571,7 @@ def test_churn_with_nginx(tmp_path):
     config.write_text(f"""daemon off; user root; pid {tmp_path}/pid; error_log {tmp_path}/log;
         events {{ }}
         http {{ access_log off; server {{ listen 127.0.0.1:{port}; root {tmp_path}; }} }}""")
-    with running([shutil.which("nginx"), "-c", config, "-e",
+    with running([found("nginx"), "-c", config, "-e",
                   tmp_path / "log"]) as process:
         wait_for_port(port, process)
         churn = load("churn", port, "--connections", 200, "--concurrency", 5,
@@ -610,7 +615,7 @@ def test_idle_connections_are_held(ours, protocol):
 def test_idle_connections_with_nghttpd(tmp_path):
     port = free_port()
     (tmp_path / "index.html").write_bytes(b"x" * 158)
-    with running([shutil.which("nghttpd"), "--no-tls", "-d", tmp_path, port]) as server:
+    with running([found("nghttpd"), "--no-tls", "-d", tmp_path, port]) as server:
         wait_for_port(port, server)
         process = hold(port, "--connections", 50, "--protocol", "h2")
         output, _ = process.communicate("", timeout=PATIENCE_S)
