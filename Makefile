@@ -1,4 +1,4 @@
-# make run      builds and runs the server; works on a fresh Debian 12
+# make run      builds and runs the server; works on a fresh Debian 12 or 13
 # make test     runs every test but those labelled matrix, churn or night
 # make nightly  runs all checks for which .ci/run is too short
 # make lab      measures the server beside others within minutes; lab/run takes longer

@@ -109,8 +109,9 @@ class Client {
 
 constexpr std::size_t overhead_bytes = 17;  // type and tag
 
-// Notes the sizes of the records of application data that the client receives, without their headers.
-// OpenSSL 3.5 wants to know before the handshake, whose records TLS 1.3 gives the same type.
+// Notes the sizes of the records of application data that the client receives, without their
+// headers. OpenSSL 3.5 wants to know before the handshake, whose records TLS 1.3 gives the same
+// type.
 void note_records(Client& client, std::vector<std::size_t>& records) {
   SSL_set_msg_callback(
       client.ssl(), [](int writes, int, int type, const void* bytes, std::size_t, SSL*, void* to) {

@@ -64,8 +64,8 @@ void set_method(CURL* handle, const TransferRequest& request) {
 
 }  // namespace
 
-// libcurl removes dot segments from the path (RFC 3986, 5.2.4), and newer versions refuse to sign one
-// that they must not touch: object_url() and list_url() allow no such segments.
+// libcurl removes dot segments from the path (RFC 3986, 5.2.4), and newer versions refuse to sign
+// one that they must not touch: object_url() and list_url() allow no such segments.
 // CURLOPT_AWS_SIGV4 signs the path, the query and the fields as they stand here. It would also sign
 // a field that the list removes ("Expect:"), as an empty one, so the list removes none.
 void TransferState::prepare(const Credentials& credentials, const TransfersOptions& options) {
