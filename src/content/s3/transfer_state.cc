@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/assert.h"
 #include "base/out_of_memory.h"
 #include "base/text.h"
+#include "content/s3/signature.h"
 
 namespace h2server::content::s3 {
 
@@ -19,8 +21,26 @@ void append(Fields& fields, const char* line) {
   fields.reset(longer);
 }
 
+std::string_view name_of(TransferRequest::Method method) noexcept {
+  switch (method) {
+    using enum TransferRequest::Method;
+    case get:
+      return "GET";
+    case head:
+      return "HEAD";
+    case put:
+      return "PUT";
+    case post:
+      return "POST";
+    case remove:
+      break;
+  }
+  return "DELETE";
+}
+
 void set_network(CURL* handle, const TransfersOptions& options) {
   const TransferLimits& limits = options.limits;
+  curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);  // as it is signed
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(handle, CURLOPT_PROXY, "");
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
@@ -64,24 +84,20 @@ void set_method(CURL* handle, const TransferRequest& request) {
 
 }  // namespace
 
-// libcurl removes dot segments from the path (RFC 3986, 5.2.4), and newer versions refuse to sign
-// one that they must not touch: object_url() and list_url() allow no such segments.
-// CURLOPT_AWS_SIGV4 signs the path, the query and the fields as they stand here. It would also sign
-// a field that the list removes ("Expect:"), as an empty one, so the list removes none.
 void TransferState::prepare(const Credentials& credentials, const TransfersOptions& options) {
-  if (!credentials.session_token.empty()) {
-    append(fields, ("x-amz-security-token: " + credentials.session_token).c_str());
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const RequestToSign unsigned_request{.method = name_of(request.method),
+                                       .url = request.url,
+                                       .fields = request.fields,
+                                       .region = options.region};
+  for (const std::string& field : sign(unsigned_request, credentials, now)) {
+    append(fields, field.c_str());
   }
-  for (const std::string& field : request.fields) append(fields, field.c_str());
   CURL* const handle = easy.get();
   curl_easy_setopt(handle, CURLOPT_HTTPHEADER, fields.get());
   curl_easy_setopt(handle, CURLOPT_PRIVATE, this);
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, reason.data());
   curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
-  const std::string signature = fmt::format("aws:amz:{}:s3", options.region);
-  curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, signature.c_str());
-  curl_easy_setopt(handle, CURLOPT_USERNAME, credentials.key_id.c_str());
-  curl_easy_setopt(handle, CURLOPT_PASSWORD, credentials.secret.c_str());
   set_network(handle, options);
   set_method(handle, request);
 }

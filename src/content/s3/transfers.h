@@ -59,8 +59,7 @@ struct TransferRequest {
 
   Method method = Method::get;
   std::string url;  // canonical, see location.h
-  // "Name: value". No name is the beginning of another one: libcurl would sign them in the wrong
-  // order. With x-amz-content-sha256, and Content-Type if there may be a body.
+  // "Name: value". With x-amz-content-sha256, and Content-Type if there may be a body.
   std::vector<std::string> fields = {};
   std::shared_ptr<const std::string> body = {};  // of put and post; null: an empty one
   // The response has at most AnswerLimits::list_bytes_max, and is read at once.
