@@ -284,8 +284,8 @@ def openssl(*arguments):
 def test_certificate_chain(tmp_path):
     """The file holds the certificate and its intermediates, up to a root that the client trusts."""
     key_options = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    for name, issuer, extension in (("root", None, "basicConstraints=critical,CA:TRUE"),
-                                    ("middle", "root", "basicConstraints=critical,CA:TRUE"),
+    signs = "keyUsage=critical,keyCertSign"
+    for name, issuer, extension in (("root", None, signs), ("middle", "root", signs),
                                     ("leaf", "middle", "subjectAltName=DNS:localhost")):
         files = ["-keyout", tmp_path / f"{name}.key", "-out", tmp_path / f"{name}.crt"]
         signed = [] if issuer is None else ["-CA", tmp_path / f"{issuer}.crt",

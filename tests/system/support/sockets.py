@@ -1,5 +1,6 @@
 """Connections to the server, below HTTP."""
 
+import os
 import socket
 import ssl
 import struct
@@ -30,8 +31,23 @@ def receive(connection, size=65536):
     """Returns the received bytes. Empty if the peer closed or reset the connection."""
     try:
         return connection.recv(size)
-    except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
+    except (ConnectionError, ssl.SSLZeroReturnError):
         return b""
+    except ssl.SSLEOFError:
+        # Python 3.13 with OpenSSL 3.5 may give one connection the error of another that the server
+        # has cut: OpenSSL's queue of errors is the thread's.
+        return b"" if _is_at_end(connection) else connection.recv(size)
+
+
+def _is_at_end(connection):
+    """Returns true if the peer has closed or reset the TCP connection and nothing is left to read."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as plain:
+        try:
+            return plain.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            return True
 
 
 def send(connection, data):
