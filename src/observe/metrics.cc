@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/assert.h"
+#include "observe/open_metrics.h"
 #include "observe/url_parts.h"
 
 namespace h2server::observe {
