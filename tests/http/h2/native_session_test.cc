@@ -75,7 +75,7 @@ TEST_F(NativeSession, RefusesMoreContentThanItAllowed) {
   std::string bytes = post(1);
   for (int i = 0; i < 5; ++i) bytes += data(1, std::string(14'000, 'x'));
   EXPECT_EQ(answer(bytes), "");
-  EXPECT_EQ(answer(padded_data(1, "", 0)), "reset1=3");
+  EXPECT_EQ(answer(padded_data(1, "", 0) + ping("goes on.")), "reset1=3 pingack");
 }
 
 // Content of requests that are reset, cancelled, refused or malformed, and all padding, returns to
