@@ -147,7 +147,7 @@ void describe_site(const config::Configuration& configuration, const std::string
   row("protocols", cleartext ? "HTTP/1.1, HTTP/2 with prior knowledge (h2c); no encryption"
                              : "HTTP/2 and HTTP/1.1 over TLS 1.3 or 1.2");
   if (!cleartext && net::has_hybrid_group())
-    row("keys", "X25519MLKEM768, which no quantum computer breaks, with clients that have it");
+    row("key share", "X25519MLKEM768 with clients that have it");
   row(site.store.place.empty() ? "root" : "store", describe_files(site));
   if (!site.upload_directory.empty()) {
     row("uploads", fmt::format("{} at {}files", site.upload_directory, url));

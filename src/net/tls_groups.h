@@ -12,8 +12,8 @@ namespace h2server::net {
 // "X25519MLKEM768". Empty if it took none, or one whose name we do not know.
 std::string_view group_of(ssl_st& ssl) noexcept;
 
-// Returns true if this OpenSSL (3.5 or later) has X25519MLKEM768, which it then offers by default.
-// What is recorded today stays secret from a quantum computer with it.
+// Returns true if this OpenSSL (3.5 or later) has X25519MLKEM768, which it then offers by default:
+// X25519 and ML-KEM-768 (FIPS 203) together.
 bool has_hybrid_group() noexcept;
 
 }  // namespace h2server::net

@@ -208,7 +208,7 @@ def test_start_screen_of_the_root(bare):
 def test_start_screen_names_the_hybrid_group(bare):
     """OpenSSL 3.5 has it, and Python's is the server's."""
     with bare("-p", "0", "-r", "{root}", "--self-signed", tls=True) as server:
-        shown = "keys       X25519MLKEM768" in server.stdout
+        shown = "key share  X25519MLKEM768" in server.stdout
     assert shown == (ssl.OPENSSL_VERSION_INFO >= (3, 5))
 
 

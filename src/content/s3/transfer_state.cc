@@ -1,7 +1,5 @@
 #include "content/s3/transfer_state.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 

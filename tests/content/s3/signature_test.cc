@@ -12,7 +12,7 @@
 namespace h2server::content::s3 {
 namespace signature_test {
 
-constexpr std::chrono::sys_seconds noon = std::chrono::sys_days(std::chrono::May / 24 / 2013);
+constexpr std::chrono::sys_seconds midnight = std::chrono::sys_days(std::chrono::May / 24 / 2013);
 const Credentials example{.key_id = "AKIAIOSFODNN7EXAMPLE",
                           .secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"};
 const std::string no_body = "x-amz-content-sha256: " + std::string(no_body_sha256);
@@ -21,7 +21,7 @@ std::string authorization(std::string_view method, std::string_view url,
                           std::vector<std::string> fields,
                           const Credentials& credentials = example) {
   return sign({.method = method, .url = url, .fields = fields, .region = "us-east-1"}, credentials,
-              noon)
+              midnight)
       .back();
 }
 
@@ -67,7 +67,7 @@ TEST(Signature, HostHasThePortThatIsNotTheSchemesOwn) {
   const auto host = [](std::string_view url) {
     const std::vector<std::string> fields{no_body};
     for (const std::string& line :
-         sign({.method = "GET", .url = url, .fields = fields, .region = "r"}, example, noon)) {
+         sign({.method = "GET", .url = url, .fields = fields, .region = "r"}, example, midnight)) {
       if (line.starts_with("Host: ")) return line.substr(6);
     }
     return std::string();
@@ -83,7 +83,7 @@ TEST(Signature, TemporaryCredentialsHaveAToken) {
   temporary.session_token = "TOKEN";
   const std::vector<std::string> fields{no_body};
   const auto lines = sign({.method = "GET", .url = "https://h/", .fields = fields, .region = "r"},
-                          temporary, noon);
+                          temporary, midnight);
   EXPECT_TRUE(std::ranges::find(lines, "x-amz-security-token: TOKEN") != lines.end());
   EXPECT_TRUE(lines.back().contains(";x-amz-security-token,"));
   EXPECT_FALSE(std::ranges::any_of(
