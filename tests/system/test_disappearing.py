@@ -13,7 +13,7 @@ from support.contents import form, form_type
 from support.pairs import PAIRS
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
-from support.transfers import CONTENT, STATES, in_download, in_upload
+from support.transfers import CONTENT, STATES, in_download, in_handshake, in_upload, silent
 from support.waiting import wait_until
 
 CLIENTS = 6  # vanish at once
@@ -97,7 +97,8 @@ def kill(connections):
     os.waitpid(client, 0)
 
 
-WAYS = [close, reset, half_close, kill]
+# A killed client's kernel closes: only test_uploads_of_the_vanished() kills one.
+WAYS = [close, reset, half_close]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -105,6 +106,8 @@ WAYS = [close, reset, half_close, kill]
 @pytest.mark.parametrize("http2", [False, True], ids=["h1", "h2"])
 def test_clients_vanish(crowd, http2, state, way):
     protocol = crowd.protocols[http2]
+    if http2 and (state is silent or state is in_handshake and protocol.tls):
+        return  # the same bytes as for HTTP/1.1
     bystander = Bystander(crowd.server, protocol)
     clients = [state(crowd.server, protocol) for _ in range(CLIENTS)]
     bystander.check()
