@@ -1,5 +1,5 @@
 // Signatures of requests to an S3 store: AWS Signature Version 4, "Authorization Header" of
-// Amazon's S3 API reference. libcurl has them too, and signs "+" in a query wrongly since 8.13.
+// Amazon's S3 API reference. libcurl has them too, and signs "+" in a query wrongly in 8.14.
 #pragma once
 
 #include <chrono>
