@@ -94,7 +94,7 @@ int serve(const Options& options) {
   if (!engine) begun = std::unexpected(engine.error());
   std::unique_ptr<server::Scheme> scheme;
   if (begun) {
-    shared.engine = engine->kind;
+    shared.engine = engine->wanted;
     scheme = kind.make(shared, {.listeners = {listener}, .workers = options.threads});
     begun = scheme->start();
   }

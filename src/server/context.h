@@ -53,7 +53,7 @@ struct SharedContext {
   MultiplexedProtocol multiplexed;
   ListenerKind usual_listener;  // the first one's
   bool foreign_loop = false;    // the worker runs on the thread that calls Server::poll()
-  io::EngineKind engine = io::EngineKind::epoll;  // of workers that have an event loop
+  io::EngineWanted engine;      // of workers that have an event loop
 };
 
 // Used only by the thread of its worker.

@@ -26,15 +26,15 @@ Task<void> note_end(Task<void> body, std::atomic<bool>& ended) {
 
 EngineThread::~EngineThread() { ASSERT(!thread_.joinable()); }
 
-Result<void, std::string> EngineThread::start(io::EngineKind kind,
+Result<void, std::string> EngineThread::start(io::EngineWanted wanted,
                                               std::function<Task<void>(io::Engine&)> body,
                                               GiveUp& give_up) {
   std::promise<Outcome> promise;
   std::future<Outcome> outcome = promise.get_future();
   try {
     thread_ = std::thread(
-        [this, kind, body = std::move(body), promise = std::move(promise), &give_up]() mutable {
-          thread_main(kind, body, std::move(promise));
+        [this, wanted, body = std::move(body), promise = std::move(promise), &give_up]() mutable {
+          thread_main(wanted, body, std::move(promise));
           ended_.store(true);
           give_up.notify();
         });
@@ -46,10 +46,10 @@ Result<void, std::string> EngineThread::start(io::EngineKind kind,
   return begun;
 }
 
-void EngineThread::thread_main(io::EngineKind kind,
+void EngineThread::thread_main(io::EngineWanted wanted,
                                const std::function<Task<void>(io::Engine&)>& body,
                                std::promise<Outcome> outcome) {
-  Result<std::unique_ptr<io::Engine>> engine = io::open_engine(kind);
+  Result<std::unique_ptr<io::Engine>> engine = io::open_engine(wanted);
   if (!engine) {
     outcome.set_value(std::unexpected("can't start an engine: " + engine.error().message()));
     return;

@@ -31,8 +31,8 @@ class EngineThread {
   // Returns when the new thread has its engine, or has failed to open one. The thread ends when
   // `body` ends; everything that `body` started must have ended by then. `give_up` is notified of
   // the end and must outlive the thread.
-  Result<void, std::string> start(io::EngineKind kind, std::function<Task<void>(io::Engine&)> body,
-                                  GiveUp& give_up);
+  Result<void, std::string> start(io::EngineWanted wanted,
+                                  std::function<Task<void>(io::Engine&)> body, GiveUp& give_up);
   // The same on the calling thread, which has to call everything but wake(). The body runs within
   // poll(); the engine is epoll's.
   Result<void, std::string> adopt(const std::function<Task<void>(io::Engine&)>& body);
@@ -61,7 +61,7 @@ class EngineThread {
  private:
   using Outcome = Result<void, std::string>;
 
-  void thread_main(io::EngineKind kind, const std::function<Task<void>(io::Engine&)>& body,
+  void thread_main(io::EngineWanted wanted, const std::function<Task<void>(io::Engine&)>& body,
                    std::promise<Outcome> outcome);
 
   std::unique_ptr<io::Engine> engine_;    // made by the thread; outlives it, for wake()

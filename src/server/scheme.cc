@@ -149,9 +149,9 @@ Result<EngineTaken, std::string> take_engine(const SchemeKind& scheme, IoEngine 
   }
   Result<io::EngineChoice, std::string> choice = io::choose_engine(wanted);
   if (!choice) return std::unexpected(choice.error());
-  return EngineTaken{.name = std::string(io::name_of(choice->kind)),
+  return EngineTaken{.name = std::string(io::name_of(choice->engine.kind)),
                      .reason = std::move(choice->reason),
-                     .kind = choice->kind};
+                     .wanted = choice->engine};
 }
 
 }  // namespace h2server::server

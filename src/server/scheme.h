@@ -102,8 +102,8 @@ bool runs_on(const SchemeKind& scheme, IoEngine engine) noexcept;
 
 struct EngineTaken {
   std::string name;
-  std::string reason;                           // empty if it was asked for
-  io::EngineKind kind = io::EngineKind::epoll;  // only if the scheme has an event loop
+  std::string reason;            // empty if it was asked for
+  io::EngineWanted wanted = {};  // only if the scheme has an event loop
 };
 // Chooses the engine. The error is a line for the operator.
 Result<EngineTaken, std::string> take_engine(const SchemeKind& scheme, IoEngine wanted);

@@ -291,7 +291,7 @@ Result<void, std::string> Server::start() {
   const IoEngine wanted = options.foreign_loop ? IoEngine::epoll : options.io;
   Result<server::EngineTaken, std::string> engine = server::take_engine(kind, wanted);
   if (!engine) return std::unexpected(engine.error());
-  shared.engine = engine->kind;
+  shared.engine = engine->wanted;
   shared.foreign_loop = options.foreign_loop;
   shared.admission.set_limits(admission_limits(kind, options));
   shared.give_up.reset();

@@ -237,7 +237,7 @@ TEST_F(BlockingEngineTest, NobodyNeedsToAsk) {
 // --- going over to another engine -------------------------------------------------------------
 
 TEST_F(BlockingEngineTest, GivesASocketAway) {
-  const std::unique_ptr<Engine> loop = open_engine(EngineKind::epoll).value();
+  const std::unique_ptr<Engine> loop = open_engine({EngineKind::epoll}).value();
   Socket socket(engine_, std::move(pair_.ours));
   put(pair_.theirs, "first");
   EXPECT_EQ(receive(socket), "first");

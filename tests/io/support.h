@@ -34,7 +34,7 @@ inline std::string engine_name(const testing::TestParamInfo<EngineKind>& info) {
 inline std::unique_ptr<Engine> open_engine_here(EngineKind kind) {
   constexpr int attempts_max = 6000;  // a minute
   for (int attempt = 1;; ++attempt) {
-    Result<std::unique_ptr<Engine>> engine = open_engine(kind);
+    Result<std::unique_ptr<Engine>> engine = open_engine({kind});
     if (engine || engine.error().code != ENOMEM || attempt == attempts_max)
       return std::move(engine).value();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

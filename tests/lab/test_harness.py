@@ -96,7 +96,7 @@ def test_what_a_server_has_left_behind_is_ended(tmp_path):
     """SIGTERM ends the shell, but not its child."""
     port = processes.free_port()
     listen = "import socket, time; kept = socket.create_server(('127.0.0.1', %d)); time.sleep(60)" % port
-    command = ["sh", "-c", f'{sys.executable} -c "{listen}"; true']
+    command = ["sh", "-c", f'"{sys.executable}" -c "{listen}"; true']
     with processes.running(command, CPU, port, tmp_path) as pid:
         (child,) = set(meter.family(pid)) - {pid}
     deadline = time.monotonic() + 10  # the kernel needs a moment

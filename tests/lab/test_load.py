@@ -570,7 +570,9 @@ def test_churn_with_nginx(tmp_path):
     config = tmp_path / "nginx.conf"
     config.write_text(f"""daemon off; user root; pid {tmp_path}/pid; error_log {tmp_path}/log;
         events {{ }}
-        http {{ access_log off; server {{ listen 127.0.0.1:{port}; root {tmp_path}; }} }}""")
+        http {{ access_log off; client_body_temp_path {tmp_path}/1; proxy_temp_path {tmp_path}/2;
+            fastcgi_temp_path {tmp_path}/3; uwsgi_temp_path {tmp_path}/4; scgi_temp_path {tmp_path}/5;
+            server {{ listen 127.0.0.1:{port}; root {tmp_path}; }} }}""")
     with running([found("nginx"), "-c", config, "-e",
                   tmp_path / "log"]) as process:
         wait_for_port(port, process)

@@ -42,7 +42,7 @@ TEST(Schemes, SayWhyAnEngineWasTaken) {
   EXPECT_EQ(asked->reason, "");
   const Result<EngineTaken, std::string> found = take_engine(acceptor, IoEngine::automatic);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->name, io::name_of(found->kind));
+  EXPECT_EQ(found->name, io::name_of(found->wanted.kind));
   EXPECT_NE(found->reason, "");
   const Result<EngineTaken, std::string> blocking =
       take_engine(kind_of(ServerScheme::thread_pool), IoEngine::automatic);

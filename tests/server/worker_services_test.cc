@@ -17,7 +17,7 @@ TEST(Context, FilesAreLoadedFromTheRootOfTheThreadsEngine) {
   shared.root = *file::Folder::open(directory.path(), {.make_file = http::make_file});
   EXPECT_EQ(load_file_from_filecache("sub/a.txt"), nullptr) << "no engine";
   tests::on_a_new_thread([&] {
-    const std::unique_ptr<io::Engine> engine = io::open_engine(io::EngineKind::epoll).value();
+    const std::unique_ptr<io::Engine> engine = io::open_engine({io::EngineKind::epoll}).value();
     io::Engine::set_current(engine.get());
     EXPECT_EQ(load_file_from_filecache("sub/a.txt"), nullptr) << "no services yet";
     WorkerServices::add_to(*engine, shared);

@@ -104,11 +104,12 @@ def test_configuration_is_right(tmp_path):
 
 
 def script(name, folder):
-    """Returns the script of a service as its shell gets it, with a folder for /srv."""
+    """Returns the script of a service as its shell gets it, with a folder for /srv, whose path has no
+    spaces. SOURCE's may have some."""
+    (folder / "www").symlink_to(SOURCE / "www")
     text, = SERVICES[name]["command"]
     assert SERVICES[name]["entrypoint"] == ["sh", "-euc"]
-    return text.replace("$$", "$").replace("/srv/www", str(SOURCE / "www")).replace(
-        "/srv", str(folder))
+    return text.replace("$$", "$").replace("/srv", str(folder))
 
 
 @needs_s3
@@ -116,8 +117,9 @@ def test_bucket_is_made(tmp_path):
     with S3() as s3:
         environment = {**variables(), "AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET,
                        "S3_ENDPOINT": s3.url}
+        text = script("bucket", tmp_path)
         for bucket in ("another", BUCKET):  # the second one is there already
-            subprocess.run(["sh", "-euc", script("bucket", tmp_path)], check=True,
+            subprocess.run(["sh", "-euc", text], check=True,
                            env={**environment, "BUCKET": bucket}, timeout=LAST_RESORT_S)
         assert s3.get("index.html") == (SOURCE / "www/index.html").read_bytes()
 

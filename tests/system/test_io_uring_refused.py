@@ -1,5 +1,5 @@
 """A kernel that refuses io_uring, as in many containers: the server uses epoll and prints why,
-unless --io io_uring was given."""
+unless --io io_uring was given. So does each thread if there is no memory for one more."""
 
 import errno
 import re
@@ -64,6 +64,27 @@ def test_io_uring_is_not_replaced(refusal, scheme, tmp_path):
         stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(r"h2server: error: [^\n]*io_uring[^\n]*\n", done.stderr), done.stderr
+
+
+# A trial of io_uring works, and then other processes of the user take the memory that all may lock.
+RINGS_OF_WORKERS = f"{errno.ENOMEM}:1024"
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_threads_take_epoll(scheme):
+    with refused(Server("--scheme", scheme, workers=2, quiet=False), RINGS_OF_WORKERS) as server:
+        assert re.match(r"  engine +io_uring\b", engine_line(server))
+        (server.root / "file").write_bytes(CONTENT)
+        assert fetch(server, PROTOCOLS[0], "/file").body == CONTENT
+        server.wait_for_message("a thread runs on epoll: no memory for another io_uring")
+
+
+def test_no_memory_for_what_was_asked_for(tmp_path):
+    done = subprocess.run([*wrapper(RINGS_OF_WORKERS), BINARY, "--io", "io_uring", "--h2c", "-p", "0",
+                           "--root", tmp_path], capture_output=True, text=True, check=False,
+                          timeout=LAST_RESORT_S, stdin=subprocess.DEVNULL)
+    assert done.returncode == 1
+    assert "io_uring_setup: Cannot allocate memory" in done.stderr
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

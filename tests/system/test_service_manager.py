@@ -156,9 +156,12 @@ def test_the_units_are_right(tmp_path):
     """The program is not installed: this one stands in its place."""
     service = (UNITS / "h2server.service").read_text()
     assert "ExecStart=/usr/bin/h2server " in service
-    (tmp_path / "h2server.service").write_text(service.replace("/usr/bin/h2server", str(BINARY)))
-    shutil.copy(UNITS / "h2server.socket", tmp_path)
-    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *tmp_path.iterdir()],
+    program = tmp_path / "h2server"  # whose own path may have spaces
+    program.symlink_to(BINARY)
+    units = [tmp_path / "h2server.service", tmp_path / "h2server.socket"]
+    units[0].write_text(service.replace("/usr/bin/h2server", str(program)))
+    shutil.copy(UNITS / "h2server.socket", units[1])
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stderr == "", done
 

@@ -286,12 +286,12 @@ def test_certificate_chain(tmp_path):
     key_options = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
     signs = "keyUsage=critical,keyCertSign"
     for name, issuer, extension in (("root", None, signs), ("middle", "root", signs),
-                                    ("leaf", "middle", "subjectAltName=DNS:localhost")):
+                                    ("leaf", "middle", "keyUsage=critical,digitalSignature")):
         files = ["-keyout", tmp_path / f"{name}.key", "-out", tmp_path / f"{name}.crt"]
         signed = [] if issuer is None else ["-CA", tmp_path / f"{issuer}.crt",
                                             "-CAkey", tmp_path / f"{issuer}.key"]
         openssl("req", "-x509", *key_options, "-days", "2", "-subj", f"/CN={name}", *signed,
-                "-addext", extension, *files)
+                "-addext", extension, "-addext", "subjectAltName=DNS:localhost", *files)
     chain = (tmp_path / "leaf.crt").read_bytes() + (tmp_path / "middle.crt").read_bytes()
     (tmp_path / "chain.crt").write_bytes(chain)
     arguments = ["--cert", tmp_path / "chain.crt", "--key", tmp_path / "leaf.key"]

@@ -1,5 +1,5 @@
-"""without_io_uring.py ERRNO PROGRAM ARGUMENT...: runs the program under a seccomp filter that makes
-io_uring_setup fail with ERRNO, as container runtimes do."""
+"""without_io_uring.py ERRNO[:ENTRIES] PROGRAM ARGUMENT...: runs the program under a seccomp filter that
+makes io_uring_setup fail with ERRNO, as container runtimes do. ENTRIES: only for rings of that size."""
 
 import ctypes
 import os
@@ -19,10 +19,13 @@ class Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
 
 
-def install(refusal):
+def install(refusal, entries):
+    of_that_size = [(LOAD_WORD, 0, 0, 16),  # seccomp_data.args[0], of which the low half
+                    (JUMP_IF_EQUAL, 0, 1, int(entries))] if entries else []
     instructions = [
         (LOAD_WORD, 0, 0, 0),  # seccomp_data.nr
-        (JUMP_IF_EQUAL, 0, 1, IO_URING_SETUP),
+        (JUMP_IF_EQUAL, 0, 1 + len(of_that_size), IO_URING_SETUP),
+        *of_that_size,
         (RETURN, 0, 0, SECCOMP_RET_ERRNO | refusal),
         (RETURN, 0, 0, SECCOMP_RET_ALLOW),
     ]
@@ -39,5 +42,6 @@ def prctl(libc, option, value, pointer):
         raise OSError(number, os.strerror(number))
 
 
-install(int(sys.argv[1]))
+number, _, size = sys.argv[1].partition(":")
+install(int(number), size)
 os.execv(sys.argv[2], sys.argv[2:])
