@@ -123,9 +123,10 @@ class Objects:
                              "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD").decode()
 
     def _request(self, path, *arguments, content=b""):
-        # libcurl waits for a "100 Continue" before a large body, and MinIO sends it.
+        # libcurl waits for a "100 Continue" before a large body, and MinIO sends it. MinIO, and HAProxy in
+        # front of it, may say 503 on a busy machine.
         return subprocess.run(
-            [tool("curl"), "-sSf", "--aws-sigv4", "aws:amz:us-east-1:s3",
+            [tool("curl"), "-sSf", "--retry", "60", "--retry-delay", "1", "--aws-sigv4", "aws:amz:us-east-1:s3",
              "--user", f"{KEY_ID}:{SECRET}", *arguments, self.url + path],
             input=content, check=True, capture_output=True).stdout
 
