@@ -55,11 +55,7 @@ def send(connection, data):
     try:
         connection.sendall(data)
         return True
-    except (ConnectionError, ssl.SSLZeroReturnError):
-        return False
-    except ssl.SSLEOFError:
-        # Of this connection or of another: see receive(). What was written of `data` is not known.
-        assert _is_at_end(connection), "another connection's error"
+    except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
         return False
 
 
