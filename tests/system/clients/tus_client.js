@@ -22,8 +22,14 @@ const upload = new tus.Upload(source, {
   onChunkComplete: (size, accepted) => console.log(`chunk ${accepted}`),
   onError: (error) => {
     console.log(`error ${error.message}`);
-    process.exitCode = 1;
+    process.exit(1);
   },
-  onSuccess: () => console.log(JSON.stringify({ url: upload.url })),
+  onSuccess: () => {
+    console.log(JSON.stringify({ url: upload.url }));
+    // Over TLS, an answer that comes before Node has finished to write a request leaves that
+    // request open (tus-js-client 4.3.1 waits for a "drain", with tusd too), and its socket keeps
+    // Node alive for as long as the server waits.
+    process.exit();
+  },
 });
 upload.start();
