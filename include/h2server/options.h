@@ -34,7 +34,8 @@ enum class ServerScheme : std::uint8_t {
 };
 
 // How a worker waits for the kernel. The first two schemes run on epoll or io_uring, the others on
-// blocking calls.
+// blocking calls. Where `automatic` has chosen io_uring, a thread that finds no memory for its ring
+// runs on epoll, and the log says so: all processes of a user share one limit on locked memory.
 enum class IoEngine : std::uint8_t { automatic, epoll, io_uring, blocking };
 
 // Whether clients have to show a certificate of an authority in ServerOptions::client_ca_file. A

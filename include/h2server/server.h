@@ -126,7 +126,8 @@ class Server {
   // Where the server listens, in the order of the options; a host's name may have several
   // addresses. Valid once started.
   [[nodiscard]] const std::vector<Address>& addresses() const noexcept;
-  // The I/O engine in use. Valid once started.
+  // The I/O engine that was chosen; single threads may have fallen back to epoll, see IoEngine.
+  // Valid once started.
   [[nodiscard]] const Engine& engine() const noexcept;
   // Returns the numbers of ServerOptions::metrics as text in the format OpenMetrics 1.0, whose
   // media type is open_metrics_media_type; empty while the server does not run. Any thread.
