@@ -1,8 +1,9 @@
-# cmake -D program=… -D tests_dir=… -D entries=… -P ListUnitTests.cmake
-# Lists the suites of a GoogleTest program and writes one ctest entry per folder of tests/.
+# cmake -D program=… -D emulator=… -D tests_dir=… -D entries=… -P ListUnitTests.cmake
+# Lists the suites of a GoogleTest program and writes one ctest entry per folder of tests/. The emulator
+# runs the program where it is one for another machine; else it is empty.
 set(listing "${entries}.json")
 execute_process(
-  COMMAND "${program}" --gtest_list_tests "--gtest_output=json:${listing}"
+  COMMAND ${emulator} "${program}" --gtest_list_tests "--gtest_output=json:${listing}"
   OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 file(READ "${listing}" json)
 
@@ -24,9 +25,11 @@ endforeach()
 list(REMOVE_DUPLICATES folders)
 
 set(text "")
+list(TRANSFORM emulator REPLACE "(.+)" "[[\\1]]")
+list(JOIN emulator " " emulator)
 foreach(folder IN LISTS folders)
   string(APPEND text
-    "add_test([[unit.${folder}]] [[${program}]] [[--gtest_brief=1]] "
+    "add_test([[unit.${folder}]] ${emulator} [[${program}]] [[--gtest_brief=1]] "
     "[[--gtest_filter=${filter_${folder}}]])\n"
     "set_tests_properties([[unit.${folder}]] PROPERTIES LABELS unit TIMEOUT 900)\n")
 endforeach()

@@ -61,6 +61,7 @@ set(unit_entries "${PROJECT_BINARY_DIR}/unit_tests_entries.cmake")
 add_custom_command(TARGET unit_tests POST_BUILD
   COMMAND ${CMAKE_COMMAND}
     -D "program=$<TARGET_FILE:unit_tests>"
+    -D "emulator=${CMAKE_CROSSCOMPILING_EMULATOR}"
     -D "tests_dir=${PROJECT_SOURCE_DIR}/tests"
     -D "entries=${unit_entries}"
     -P "${CMAKE_CURRENT_LIST_DIR}/ListUnitTests.cmake"

@@ -244,7 +244,9 @@ class Comparison {
   void check(bool good, const std::string& what) {
     if (!good) text_ += what + "\n";
   }
-  static bool is_control(char c) { return (c >= 0 && c < ' ' && c != '\n') || c == 0x7f; }
+  static bool is_control(char c) {
+    return (static_cast<unsigned char>(c) < ' ' && c != '\n') || c == 0x7f;
+  }
   static bool is_path(std::string_view target) {
     return nghttp2_check_path(reinterpret_cast<const std::uint8_t*>(target.data()),
                               target.size()) != 0;
