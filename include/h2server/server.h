@@ -104,7 +104,8 @@ class Server {
   // loops, and once the server no longer accepts work. Any thread.
   bool spawn(Task<void> task);
   // Calls the function on the thread of that worker, counted from 0. It must not block; what it
-  // throws is logged. Returns false if there is no such worker. Any thread, once started.
+  // throws is logged. Returns false if there is no such worker. What a worker has not begun when it
+  // ends is destroyed uncalled. Any thread, once started.
   bool post(unsigned worker, std::function<void()> function);
   // The number of workers for post(); 0 if the scheme has no event loops. Valid once started.
   [[nodiscard]] unsigned workers() const noexcept;

@@ -388,11 +388,17 @@ TEST_P(Concurrency, WhatTasksAndPostsThrowIsLogged) {
   Server server(options());
   start(server);
   testing::internal::CaptureStderr();
-  server.spawn([]() -> Task<void> {
+  std::atomic<int> begun{0};
+  server.spawn([](std::atomic<int>& counter) -> Task<void> {
+    ++counter;
     throw std::runtime_error("a task");
     co_return;
-  }());
-  server.post(0, [] { throw std::runtime_error("a post"); });
+  }(begun));
+  EXPECT_TRUE(server.post(0, [&begun] {
+    ++begun;
+    throw std::runtime_error("a post");
+  }));
+  while (begun.load() < 2) std::this_thread::yield();
   server.stop();
   EXPECT_TRUE(server.wait());
   const std::string log = testing::internal::GetCapturedStderr();
