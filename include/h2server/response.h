@@ -58,9 +58,10 @@ class Response {
   static Response text(std::string body, int status = 200);
   static Response html(std::string body, int status = 200);
   static Response json(std::string body, int status = 200);
-  // `location` is a URI reference (RFC 3986, 4.1): only ASCII, everything else percent-encoded. If
-  // it comes from the client, check where it leads. `status` is 301, 302, 303, 307 or 308; 303 lets
-  // the client continue with GET, 307 and 308 with the same method (RFC 9110, 15.4).
+  // `location` is a URI reference (RFC 3986, 4.1), not empty. Bytes that may not stand in one are
+  // percent-encoded: browsers send `{`, `|` or `"` as they are. If it comes from the client, check
+  // where it leads. `status` is 301, 302, 303, 307 or 308; 303 lets the client continue with GET,
+  // 307 and 308 with the same method (RFC 9110, 15.4).
   static Response redirect(std::string_view location, int status = 303);
   static Response no_content() { return Response(204); }
   // Invalid: an extension with the name of a standard member or of another extension, with a name

@@ -17,4 +17,9 @@ enum class Slashes : std::uint8_t {
 // becomes a delimiter of the URL.
 void append_percent_encoded(std::string& out, std::string_view text, Slashes slashes);
 
+// Appends a URI reference (RFC 3986, 4.1) with every byte encoded that may not stand where it does:
+// what is no character of URIs, a '%' that begins no escape, brackets behind the host, and a '#'
+// in the fragment. The rest stays as it is.
+void append_uri_reference(std::string& out, std::string_view text);
+
 }  // namespace h2server::base

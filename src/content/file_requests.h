@@ -14,11 +14,15 @@
 
 namespace h2server::content {
 
+inline bool has_hidden_segment(std::string_view path) noexcept {
+  return path.starts_with('.') || path.contains("/.");
+}
+
 // Returns true if a segment of the path begins with ".", unless that is the first one and reserved
 // for clients that look for it (RFC 8615).
 inline bool is_hidden(std::string_view path) noexcept {
   if (path.starts_with(".well-known/")) path.remove_prefix(1);
-  return path.starts_with('.') || path.find("/.") != path.npos;
+  return has_hidden_segment(path);
 }
 
 inline bool names_directory(std::string_view path) noexcept {

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "base/percent_encoding.h"
+#include "http/message.h"
 #include "http/syntax.h"
+#include "http/target.h"
 
 namespace h2server::http {
 
@@ -23,6 +25,14 @@ std::size_t path_start(std::string_view to) {
   if (!is_http) return to.npos;
   const std::size_t end = std::min(to.find_first_of("/?#", scheme + 3), to.size());
   return end > scheme + 3 ? end : to.npos;  // browsers take the next segment for an empty host
+}
+
+// Returns false if the path of a reference has a ".." segment.
+bool has_good_path(std::string_view reference) {
+  const std::size_t begin = std::min(path_start(reference), reference.size());
+  const std::size_t end = std::min(reference.find_first_of("?#", begin), reference.size());
+  base::Arena arena;
+  return check_path(reference.substr(begin, end - begin), arena).has_value();
 }
 
 std::string problem_of(std::string_view from) {
@@ -44,6 +54,7 @@ std::string problem_of(const Redirect& rule) {
   if (std::string_view(rule.to).substr(0, path).contains('$')) {
     return fmt::format("\"{}\" would let clients choose the host", rule.to);
   }
+  if (!has_good_path(rule.to)) return fmt::format("\"{}\" has a \"..\" segment", rule.to);
   const auto is_sendable = [](char c) { return c > ' ' && c < '\x7f'; };
   if (!std::ranges::all_of(rule.to, is_sendable)) {
     return fmt::format("\"{}\" has a character that must be percent-encoded", rule.to);
@@ -104,6 +115,9 @@ Result<PathRewrites, std::string> PathRewrites::make(const std::vector<Rewrite>&
     if (!rule.to.starts_with('/')) {
       return std::unexpected(fmt::format("\"{}\" does not begin with '/'", rule.to));
     }
+    if (base::Arena arena; !check_path(rule.to, arena)) {
+      return std::unexpected(fmt::format("\"{}\" has a \"..\" segment or a NUL", rule.to));
+    }
     PathPattern from(rule.from);
     auto to = PathTemplate::parse(rule.to, from.captures());
     if (!to) return std::unexpected(std::move(to.error()));
@@ -161,8 +175,8 @@ Middleware redirects(std::vector<Redirect> rules) {
       if (!rule.from.matches(request.path(), &captures)) continue;
       std::string location;
       rule.to.expand(captures, http::PathTemplate::Escaping::percent, location);
-      // RFC 3986, 4.2: a path that begins with "//" would name a host.
-      while (location.starts_with("//")) location.erase(0, 1);
+      location.erase(0, location.size() - http::local_path_of(location).size());
+      if (!http::has_good_path(location)) return http::error_response(400);
       if (!rule.has_query && !request.query().empty()) {
         // RFC 3986, 3: the query stands before the fragment.
         const std::size_t end = std::min(location.find('#'), location.size());

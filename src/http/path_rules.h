@@ -39,7 +39,8 @@ class PathRewrites {
   static Result<PathRewrites, std::string> make(const std::vector<Rewrite>& rules);
 
   [[nodiscard]] bool empty() const noexcept { return rules_.empty(); }
-  // Returns the path in the arena that the first matching rule leads to, or nullopt.
+  // Returns the path in the arena that the first matching rule leads to, or nullopt. It is to be
+  // checked: what clients send may have become ".." segments.
   [[nodiscard]] std::optional<std::string_view> apply(std::string_view path,
                                                       base::Arena& arena) const;
 

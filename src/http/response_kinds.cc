@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/percent_encoding.h"
 #include "h2server/json.h"
 #include "h2server/problem.h"
 #include "h2server/response.h"
@@ -68,9 +69,11 @@ Response Response::redirect(std::string_view location, int status) {
   constexpr std::array<int, 5> statuses = {301, 302, 303, 307, 308};
   http::require(std::ranges::find(statuses, status) != statuses.end(),
                 "not the status of a redirect: " + std::to_string(status));
-  http::require(!location.empty() && is_uri_reference(location), "not a URI reference");
+  http::require(!location.empty(), "a redirect without a location");
+  std::string escaped;
+  base::append_uri_reference(escaped, location);
   Response response(status);
-  response.add("Location", location);
+  response.add("Location", escaped);
   return response;
 }
 

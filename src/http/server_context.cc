@@ -20,7 +20,8 @@ Response refusal(const ServerContext& context, int status) {
   return replaced ? Response(status) : error_response(status);
 }
 
-// Finds the routes of the host that the request names, and applies its rewrites.
+// Finds the routes of the host that the request names, and applies its rewrites. Returns null if
+// they lead to a path that no client may send (400).
 const Router* choose_router(const ServerContext& context, ExchangeState& exchange) {
   const Composition& composition = *context.composition;
   RequestHead& head = exchange.head;
@@ -28,7 +29,10 @@ const Router* choose_router(const ServerContext& context, ExchangeState& exchang
   const bool is_general = exchange.host == nullptr;
   const PathRewrites& rewrites = is_general ? composition.rewrites : exchange.host->rewrites;
   if (!rewrites.empty()) {
-    if (const auto path = rewrites.apply(head.path, exchange.arena)) head.path = *path;
+    const std::optional<std::string_view> made = rewrites.apply(head.path, exchange.arena);
+    const auto path = made ? check_path(*made, exchange.arena) : head.path;
+    if (!path) return nullptr;
+    head.path = *path;
   }
   return is_general ? &context.router : &exchange.host->router;
 }
@@ -51,6 +55,7 @@ std::optional<Response> find_route(const ServerContext& context, const Connectio
   const Router* router = &context.router;
   if (context.composition != nullptr) {
     router = choose_router(context, exchange);
+    if (router == nullptr) return refusal(context, 400);
     // RFC 9110, 15.5.20: the connection is one of another host.
     if (traits.names_host && traits.named != exchange.host) return refusal(context, 421);
   }

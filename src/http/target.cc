@@ -140,6 +140,25 @@ std::size_t remove_current_segments(std::span<char> path) noexcept {
   return size;
 }
 
+// Removes the "." segments of a decoded path. It lies in `room`, or `room` is empty. Returns
+// nullopt if there is a "..".
+std::optional<std::string_view> without_dot_segments(std::string_view path, std::span<char> room,
+                                                     base::Arena& arena) {
+  switch (find_dot_segments(path)) {
+    case DotSegments::parent:
+      return std::nullopt;
+    case DotSegments::none:
+      return path;
+    case DotSegments::current:
+      break;
+  }
+  if (room.empty()) {
+    room = arena.take(path.size());
+    std::ranges::copy(path, room.begin());
+  }
+  return std::string_view(room.data(), remove_current_segments(room));
+}
+
 // Decodes the received path, which has the traits `found`, and removes its "." segments.
 std::optional<std::string_view> normalize_path(std::string_view raw, unsigned found,
                                                base::Arena& arena) {
@@ -152,19 +171,7 @@ std::optional<std::string_view> normalize_path(std::string_view raw, unsigned fo
     room = room.first(*size);
     raw = {room.data(), room.size()};
   }
-  switch (find_dot_segments(raw)) {
-    case DotSegments::parent:
-      return std::nullopt;
-    case DotSegments::none:
-      return raw;
-    case DotSegments::current:
-      break;
-  }
-  if (room.empty()) {
-    room = arena.take(raw.size());
-    std::ranges::copy(raw, room.begin());
-  }
-  return std::string_view(room.data(), remove_current_segments(room));
+  return without_dot_segments(raw, room, arena);
 }
 
 bool remove_scheme(std::string_view& raw) noexcept {
@@ -205,6 +212,30 @@ std::optional<Target> parse_target(std::string_view raw, base::Arena& arena) {
   if (!path) return std::nullopt;
   target.path = *path;
   return target;
+}
+
+std::optional<std::string_view> check_path(std::string_view path, base::Arena& arena) {
+  if (path.contains('\0')) return std::nullopt;
+  return without_dot_segments(path, {}, arena);
+}
+
+std::string origin_form_of(std::string_view target) {
+  if (target == "*") return "/";
+  if (remove_scheme(target))
+    target.remove_prefix(std::min(target.find_first_of("/?"), target.size()));
+  return target.starts_with('/') ? std::string(target) : "/" + std::string(target);
+}
+
+std::string_view local_path_of(std::string_view path) noexcept {
+  for (bool again = true; again;) {
+    again = false;
+    for (const std::string_view segment : {"/", "/.", "/%2e", "/%2E"}) {
+      if (!path.starts_with(segment) || !path.substr(segment.size()).starts_with('/')) continue;
+      path.remove_prefix(segment.size());
+      again = true;
+    }
+  }
+  return path;
 }
 
 std::optional<Authority> parse_authority(std::string_view text) noexcept {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/arena.h"
@@ -33,5 +34,18 @@ struct Target {
 // that must be escaped. Clients resolve ".." themselves; following it would hide the requested
 // resource. The views point into `raw` or into the arena.
 std::optional<Target> parse_target(std::string_view raw, base::Arena& arena);
+
+// Checks a decoded path that a rule has made as parse_target() checks what clients send: returns it
+// without "." segments, or nullopt if it has a ".." segment or a NUL. It begins with '/'.
+std::optional<std::string_view> check_path(std::string_view path, base::Arena& arena);
+
+// Returns the origin form of a target that parse_target() accepts: of the absolute form what
+// follows the authority (RFC 9112, 3.2.1), "/" of "*".
+std::string origin_form_of(std::string_view target);
+
+// Returns the path of a URL without the empty and "." segments that it begins with: as a reference,
+// "//a" would name another host (RFC 3986, 4.2), and so would "/.//a" to a client that removes the
+// dot segments first.
+std::string_view local_path_of(std::string_view path) noexcept;
 
 }  // namespace h2server::http

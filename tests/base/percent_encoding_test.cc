@@ -48,5 +48,36 @@ TEST(PercentEncoding, OfEachByteIsDecodedToIt) {
   }
 }
 
+TEST(PercentEncoding, MakesUriReferences) {
+  struct Row {
+    std::string text;
+    std::string reference;
+  };
+  const Row rows[] = {
+      {"", ""},
+      {"/a?b#c", "/a?b#c"},
+      {"/-._~!$&'()*+,;=:@/?/?", "/-._~!$&'()*+,;=:@/?/?"},
+      {"/%41%zz%4", "/%41%25zz%254"},
+      {"/\"<>\\^`{|}", "/%22%3C%3E%5C%5E%60%7B%7C%7D"},
+      {std::string("/ \r\n\0\x7f", 6), "/%20%0D%0A%00%7F"},
+      {"/\xc3\xa9\xff", "/%C3%A9%FF"},
+      {"/a#b#c#", "/a#b%23c%23"},
+      {"https://[::1]:8080/[x]?[y]", "https://[::1]:8080/%5Bx%5D?%5By%5D"},
+      {"//[::1]?[", "//[::1]?%5B"},
+      {"//[::1]", "//[::1]"},
+      {"/a//[b]", "/a//%5Bb%5D"},
+      {"?a://[b]", "?a://%5Bb%5D"},
+      {"a//[b]", "a//%5Bb%5D"},
+  };
+  for (const Row& row : rows) {
+    std::string out = ">";
+    append_uri_reference(out, row.text);
+    EXPECT_EQ(out, ">" + row.reference);
+    std::string again;
+    append_uri_reference(again, row.reference);
+    EXPECT_EQ(again, row.reference) << "nothing is left to encode";
+  }
+}
+
 }  // namespace percent_encoding_test
 }  // namespace h2server::base

@@ -72,6 +72,7 @@ TEST(PathRewrites, RefuseWhatMakesNoSense) {
       {{"/a", "b"}, "does not begin"},        {{"/a", "/$1"}, "has 0 wildcards"},
       {{"/*", "/$2"}, "has 1 wildcard,"},     {{"/*", "/$"}, "followed by a digit"},
       {{"/*", "/$0"}, "followed by a digit"}, {{"/*", "/$x"}, "followed by a digit"},
+      {{"/a", "/b/../c"}, "\"..\" segment"},  {{"/a", "/b/.."}, "\"..\" segment"},
   };
   for (const Row& row : rows) {
     const auto made = PathRewrites::make({row.rule});
@@ -92,7 +93,8 @@ class RedirectsTest : public testing::Test {
     Request request(head, params, nullptr);
     const std::optional<Response> response = middleware.before()(request);
     if (!response) return "none";
-    return std::to_string(response->status()) + " " + std::string(*response->find("Location"));
+    const std::optional<std::string_view> location = response->find("Location");
+    return std::to_string(response->status()) + (location ? " " + std::string(*location) : "");
   }
 };
 
@@ -110,6 +112,9 @@ TEST_F(RedirectsTest, EncodeWhatClientsSend) {
   EXPECT_EQ(lead({{"/*", "/to/$1"}}, "/a b\r\nX: y?#%"), "302 /to/a%20b%0D%0AX%3A%20y%3F%23%25");
   EXPECT_EQ(lead({{"/go/**", "/$1"}}, "/go//evil.example/"), "302 /evil.example/");
   EXPECT_EQ(lead({{"/go/**", "/$1"}}, "/go/\\evil"), "302 /%5Cevil");
+  EXPECT_EQ(lead({{"/go**", "/$1"}}, "/go..//evil.example"), "400");
+  EXPECT_EQ(lead({{"/go**", "https://b.example/$1"}}, "/go../a"), "400");
+  EXPECT_EQ(lead({{"/go**", "/to?$1"}}, "/go/../a"), "302 /to?/../a");
 }
 
 TEST_F(RedirectsTest, RefuseWhatMakesNoSense) {
@@ -125,6 +130,8 @@ TEST_F(RedirectsTest, RefuseWhatMakesNoSense) {
                                                     {"/a", "/b\n"},
                                                     {"/a", "/b", 200},
                                                     {"/a", "/b", 304},
+                                                    {"/a", "/../b"},
+                                                    {"/a", "https://b.example/.."},
                                                     {"/a", "/$1"}}) {
     EXPECT_THROW((void)redirects({rule}), std::invalid_argument) << rule.from << " " << rule.to;
   }

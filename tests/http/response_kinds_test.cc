@@ -49,14 +49,10 @@ TEST(ResponseKinds, Redirects) {
         "/-._~!$&'()*+,;=:@/?"}) {
     EXPECT_EQ(text_of(Response::redirect(location)), "303 [Location: "s + location + "]");
   }
-  const std::vector<std::string> refused = {
-      "",   "/a b", "/caf\xc3\xa9", "/a\r\nX: y", "/\"", "/<",   "/>",    "/\\",  "/^", "/`",
-      "/{", "/|",   "/}",           "/%",         "/%4", "/%4g", "/\x7f", "/\0"s, " /", "/ ",
-  };
-  for (const std::string& location : refused) {
-    EXPECT_THROW(static_cast<void>(Response::redirect(location)), std::invalid_argument)
-        << testing::PrintToString(location);
-  }
+  // What clients send may have come to it.
+  EXPECT_EQ(text_of(Response::redirect("/a\r\nX: y{\"}%")),
+            "303 [Location: /a%0D%0AX:%20y%7B%22%7D%25]");
+  EXPECT_THROW(static_cast<void>(Response::redirect("")), std::invalid_argument);
 }
 
 TEST(Json, Strings) {

@@ -233,6 +233,61 @@ const std::vector<std::string> bad_authorities = {
     "[v1.%41]",
 };
 
+TEST(Target, ChecksWhatRulesMake) {
+  struct Row {
+    std::string path;
+    std::optional<std::string_view> checked;
+  };
+  const Row rows[] = {
+      {"/", "/"},
+      {"/a/b", "/a/b"},
+      {"/a../b", "/a../b"},
+      {"/./a/.", "/a/"},
+      {"/%2e%2e", "/%2e%2e"},
+      {"/..", std::nullopt},
+      {"/a/../b", std::nullopt},
+      {"/a/..", std::nullopt},
+      {std::string("/a\0b", 4), std::nullopt},
+  };
+  for (const Row& row : rows) {
+    base::Arena arena;
+    EXPECT_EQ(check_path(row.path, arena), row.checked) << row.path;
+  }
+}
+
+TEST(Target, FindsTheOriginForm) {
+  struct Row {
+    const char* target;
+    const char* origin_form;
+  };
+  constexpr Row rows[] = {
+      {"/a?b", "/a?b"},       {"http://host/a?b", "/a?b"}, {"HTTPS://host:1/%41", "/%41"},
+      {"http://host", "/"},   {"http://host?b", "/?b"},    {"*", "/"},
+      {"http://[::1]/", "/"},
+  };
+  for (const Row& row : rows) EXPECT_EQ(origin_form_of(row.target), row.origin_form);
+}
+
+TEST(Target, LeadsToNoOtherHost) {
+  struct Row {
+    const char* path;
+    const char* local;
+  };
+  constexpr Row rows[] = {
+      {"/a//b", "/a//b"},
+      {"//a", "/a"},
+      {"///a/", "/a/"},
+      {"/.//a", "/a"},
+      {"/%2e/%2E//a", "/a"},
+      {"/.a/b", "/.a/b"},
+      {"/", "/"},
+      {"//", "/"},
+      {"/./a", "/a"},
+      {"https://h", "https://h"},
+  };
+  for (const Row& row : rows) EXPECT_EQ(local_path_of(row.path), row.local) << row.path;
+}
+
 TEST(Target, ReadsAuthorities) {
   for (const GoodAuthority& row : good_authorities) {
     const std::optional<Authority> authority = parse_authority(row.text);
