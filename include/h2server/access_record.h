@@ -42,11 +42,13 @@ struct AccessRecord {
   std::uint8_t version = 11;         // 10, 11 or 20
   bool encrypted = false;
   CutOff cut_off = CutOff::none;
-  std::string_view method = {};     // empty if the head was refused before it was complete
-  std::string_view target = {};     // as received, with the query
+  std::string_view method = {};  // empty if the head was refused before it was complete
+  // As received, with the query; but "***" stands for the values of parameters named token,
+  // access_token or signature, here and in `referer`, so that no log can be used to get in.
+  std::string_view target = {};
   std::string_view authority = {};  // Host or :authority
   std::string_view user = {};       // who has authenticated; may be empty
-  std::string_view referer = {};    // field lines as received; may be empty
+  std::string_view referer = {};    // field lines; may be empty
   std::string_view user_agent = {};
   std::string_view trace_id = {};          // 32 digits or empty
   std::string_view route = {};             // the pattern, or empty

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "app/qr_code.h"
+#include "base/secrets.h"
 #include "http/message.h"
 
 namespace h2server::app {
@@ -50,9 +51,11 @@ std::string clock_time(std::int64_t unix_seconds) {
 std::string request_line(const Request& request, const Response& response, bool colour) {
   const std::string_view begin = colour ? colour_of(response.status()) : "";
   const std::string_view end = colour ? "\x1b[0m" : "";
+  std::string room;
+  const std::string target = shown_target(base::hide_secrets(request.head().target, room));
   return fmt::format("  {}  {}{}{}  {} {}  {}\n", clock_time(request.received_s()), begin,
-                     response.status(), end, request.head().method_name,
-                     shown_target(request.head().target), request.connection().client().host);
+                     response.status(), end, request.head().method_name, target,
+                     request.connection().client().host);
 }
 
 // In the background, reading or changing the terminal would stop the whole program.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/secrets.h"
 #include "http/message.h"
 #include "http/syntax.h"
 
@@ -105,9 +106,10 @@ void report(const ExchangeState& exchange, const Failure& failure, const char* w
   }
   const bool stopped = exchange.stop.stopped();  // nobody waits for the response
   if (failure.culprit == Culprit::client || stopped) return;
+  std::string room;
   base::log_error("{}, {}: handler of {} {} failed{}: {}", name_of(failure.reach),
-                  name_of(failure.culprit), exchange.head.method_name, exchange.head.target, when,
-                  failure.what);
+                  name_of(failure.culprit), exchange.head.method_name,
+                  base::hide_secrets(exchange.head.target, room), when, failure.what);
 }
 
 // Keeps the fields that the response of an error handler does not have.

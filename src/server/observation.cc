@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "h2server/authentication.h"
 #include "h2server/forwarded.h"
@@ -215,6 +216,8 @@ void WorkerObservation::note(const ConnectionRecord& connection,
   const bool logs = ring_ != nullptr && target != Observation::no_target;
   if (!logs && !all_.hook_) return;
   read_fields(head.fields, record);
+  record.target = base::hide_secrets(record.target, shown_target_);
+  record.referer = base::hide_secrets(record.referer, shown_referer_);
   if (exchange.request) read_attachments(*exchange.request, record);
   if (exchange.route != nullptr) record.route = *exchange.route;
   record.site = all_.hosts_[host];

@@ -61,6 +61,8 @@ class WorkerObservation {
   observe::LogRing* const ring_;   // null: no log
   base::Counter* const requests_;  // may be null
   observe::LineFormatter formatter_;
+  std::string shown_target_;  // of the last record that had a secret in it
+  std::string shown_referer_;
   observe::WorkerMetrics metrics_;
   std::int64_t unix_offset_us_ = 0;  // of the wall clock to that of times
   std::int64_t offset_at_us_ = 0;    // when it was taken

@@ -195,6 +195,22 @@ HOSTILE = [b'"', b"\\", b"a\x00b", b"\x1b[31m", b"a\nb", b"a\r\nb", b"\xff\xfe",
            b"\xe2\x80\xa8", b"\xed\xa0\x80", b'","status":1,"', b"x" * 9000]
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_tokens_are_left_out(form):
+    """However the name of the parameter is spelled; of requests and of what led to them."""
+    text = CLEARTEXT + LOG + f'log-format = "{form}"\n' + SITE
+    with Configured(text, FILES) as server:
+        for query in ("?token=SECRET", "?a=1&%74oKEN=SECRET&b=2", "?access_token=SECRET",
+                      "?expires=1&signature=SECRET", "?token=SECRET;x&token=SECRET"):
+            named.fetch(server.port, "a.test", "/a.txt" + query,
+                        f"Referer: http://a.test/files{query}")
+        named.fetch(server.port, "a.test", "/a.txt?tokens=PUBLIC")
+        found = b"\n".join(lines(server, 6)).decode()
+    assert "SECRET" not in found
+    assert found.count("***") == 12
+    assert "tokens=PUBLIC" in found
+
+
 @pytest.mark.parametrize("form_of", ["text", "json"])
 def test_hostile_bytes_stay_in_one_line(form_of):
     """Also those of requests that are refused."""
