@@ -14,8 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "app/acme_store.h"
 #include "app/options.h"
 #include "app/state_directory.h"
+#include "app/stores.h"
 #include "content/file_requests.h"
 
 namespace h2server::app {
@@ -128,7 +130,7 @@ struct Served {
   std::string_view what;
   std::string given;  // as the configuration names it
   std::string_view remedy;
-  bool is_root;  // otherwise uploads, of which only those directly in the directory are served
+  bool is_root;  // otherwise uploads
 };
 
 class PlaceCheck {
@@ -142,12 +144,17 @@ class PlaceCheck {
  private:
   void add(const Site& site, const std::string& text) { add(site, site.place, text); }
   void add(const Site& site, const config::Place& place, const std::string& text);
+  enum class WideEffect : bool { offers, mixes };  // of a root, of an upload directory
+  bool refuse_wide(const Site& site, const config::Place& place, const std::string& directory,
+                   WideEffect effect);
   bool check_root(const Site& site);
   void check_uploads(const Site& site);
   void check_secret(const Secret& secret);
   void check_path(const Secret& secret, const fs::path& file);
   void check_overlaps();
+  void check_stores();
   void refuse(const Secret& secret, const Served& served);
+  static bool shows(const Served& served, const std::string& inner);
 
   const Configuration& configuration_;
   const Secrets secrets_;
@@ -181,15 +188,32 @@ void PlaceCheck::run() {
   }
   for (const Secret& secret : secrets_.all()) check_secret(secret);
   check_overlaps();
+  check_stores();
 }
 
-// Returns what the root would offer if nobody shares that much on purpose, else an empty string.
-std::string describe_wide_root(const std::string& root) {
+// Returns what the directory would offer if nobody shares that much on purpose, else an empty
+// string.
+std::string describe_wide(const std::string& directory) {
   std::error_code failure;
-  if (fs::equivalent(root, "/", failure)) return "the whole machine";
+  if (fs::equivalent(directory, "/", failure)) return "the whole machine";
   const std::string home = home_directory();
-  const bool is_home = !home.empty() && fs::equivalent(root, home, failure);
+  const bool is_home = !home.empty() && fs::equivalent(directory, home, failure);
   return is_home ? "all files of " + home : std::string();
+}
+
+// Returns true if nobody shares that much on purpose.
+bool PlaceCheck::refuse_wide(const Site& site, const config::Place& place,
+                             const std::string& directory, WideEffect effect) {
+  if (configuration_.serve_all) return false;
+  const std::string all = describe_wide(directory);
+  if (all.empty()) return false;
+  const std::string wrong =
+      effect == WideEffect::offers
+          ? fmt::format("the root {} would offer {} to everyone who reaches this port", directory,
+                        all)
+          : fmt::format("the upload directory {} would mix uploads with {}", directory, all);
+  add(site, place, wrong + "; name a folder in it, or add --yes if that is what you want");
+  return true;
 }
 
 bool PlaceCheck::check_root(const Site& site) {
@@ -203,14 +227,7 @@ bool PlaceCheck::check_root(const Site& site) {
         fmt::format("can't serve the root {}: {}; name another with --root", site.root, reason));
     return false;
   }
-  if (configuration_.serve_all) return true;
-  const std::string all = describe_wide_root(site.root);
-  if (all.empty()) return true;
-  add(site, place,
-      fmt::format("the root {} would offer {} to everyone who reaches this port; name a "
-                  "folder in it, or add --yes if that is what you want",
-                  site.root, all));
-  return false;
+  return !refuse_wide(site, place, site.root, WideEffect::offers);
 }
 
 // A directory that is missing is made later.
@@ -220,7 +237,10 @@ void PlaceCheck::check_uploads(const Site& site) {
   if (!fs::exists(status)) return;
   const char* reason = "it is not a directory";
   if (fs::is_directory(status)) {
-    if (::access(site.upload_directory.c_str(), W_OK | X_OK) == 0) return;
+    if (::access(site.upload_directory.c_str(), W_OK | X_OK) == 0) {
+      refuse_wide(site, site.place, site.upload_directory, WideEffect::mixes);
+      return;
+    }
     reason = std::strerror(errno);
   }
   add(site, fmt::format("can't write to the upload directory {}: {}; name another with "
@@ -250,6 +270,15 @@ void PlaceCheck::check_secret(const Secret& secret) {
   }
 }
 
+// Returns true if clients can get that file below the directory. Folders of uploads may be made
+// by clients, or shown as those of the directory.
+bool PlaceCheck::shows(const Served& served, const std::string& inner) {
+  const Site& site = *served.site;
+  if (served.is_root) return site.files.hidden || !content::is_hidden(inner);
+  const bool folders = site.uploads.folders || site.webdav;
+  return !content::has_hidden_segment(inner) && (folders || !inner.contains('/'));
+}
+
 // Looks at the directories above the file: are they served, and would the file be?
 void PlaceCheck::check_path(const Secret& secret, const fs::path& file) {
   for (fs::path directory = file;; directory = directory.parent_path()) {
@@ -257,12 +286,26 @@ void PlaceCheck::check_path(const Secret& secret, const fs::path& file) {
     if (found != served_.end() && directory != file) {
       const std::string inner = file.lexically_relative(directory).string();
       for (const Served& one : found->second) {
-        const bool shown = one.is_root ? one.site->files.hidden || !content::is_hidden(inner)
-                                       : inner.find('/') == std::string::npos;
-        if (shown) refuse(secret, one);
+        if (shows(one, inner)) refuse(secret, one);
       }
     }
     if (directory == directory.parent_path()) return;
+  }
+}
+
+// The private keys in the acme-store must not be objects of a site.
+void PlaceCheck::check_stores() {
+  const config::AcmeSettings& acme = configuration_.acme;
+  if (acme.store.empty()) return;
+  for (const Site& site : configuration_.sites) {
+    if (site.store.place.empty()) continue;
+    const auto key = key_below(site.store.place, acme.store, acme_name(acme.directory));
+    if (!key || (!site.files.hidden && content::is_hidden(*key))) continue;
+    const auto given = site.places.find("store");
+    add(site, given != site.places.end() ? given->second : site.place,
+        fmt::format("the store {} would show the private keys in the acme-store {}; name another "
+                    "place with acme-store",
+                    site.store.place, acme.store));
   }
 }
 

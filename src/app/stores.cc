@@ -61,6 +61,17 @@ std::string store_identity(const Location& location) {
 
 }  // namespace
 
+std::optional<std::string> key_below(const std::string& outer, const std::string& inner,
+                                     std::string_view folder) {
+  const Result<Location, std::string> served = content::s3::make_location({.place = outer});
+  const Result<Location, std::string> kept = content::s3::make_location({.place = inner});
+  // What is no location is refused when it is opened.
+  if (!served || !kept || served->bucket != kept->bucket) return std::nullopt;
+  std::string key = fmt::format("{}{}/", kept->prefix, folder);
+  if (!key.starts_with(served->prefix)) return std::nullopt;
+  return key.substr(served->prefix.size());
+}
+
 Result<CredentialsOptions, std::string> Stores::find_credentials(const std::string& region) {
   Result<CredentialsOptions, std::string> found = content::s3::credentials_options_of_environment();
   if (!found) return found;

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "app/identity_credentials.h"
@@ -45,5 +47,12 @@ class Stores {
   // By directory and size. Two sizes for one directory are two caches, as of two processes.
   std::map<std::pair<std::string, std::uint64_t>, std::shared_ptr<content::DiskCache>> caches_;
 };
+
+// Returns the key by which a site with the place `outer` ("s3://BUCKET/PREFIX") has what lies in
+// `folder` of the place `inner`; nullopt if it lies elsewhere. A bucket of the same name counts as
+// the same: an address can be spelled in many ways.
+[[nodiscard]] std::optional<std::string> key_below(const std::string& outer,
+                                                   const std::string& inner,
+                                                   std::string_view folder);
 
 }  // namespace h2server::app

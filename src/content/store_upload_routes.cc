@@ -28,7 +28,7 @@ class StorePages {
 
   Task<Response> serve(Request& request) {
     std::string path(request.param("path"));
-    if (is_hidden(path)) co_return request.reply_404();
+    if (has_hidden_segment(path)) co_return request.reply_404();
     if (names_directory(path)) {
       Response page = co_await list(request, std::move(path));
       co_return page;

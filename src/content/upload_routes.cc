@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "content/file_name.h"
+#include "content/file_requests.h"
 #include "content/folder_events.h"
 #include "content/listing_page.h"
 #include "content/listings.h"
@@ -87,10 +88,8 @@ class UploadSite {
   UploadSite(std::shared_ptr<const file::Folder> folder, UploadPages pages)
       : folder_(std::move(folder)),
         pages_(std::move(pages)),
-        listings_(folder_, {.hidden = true,
-                            .folders = pages_.folders,
-                            .follow = false,
-                            .skip = temporary_file_prefix}),
+        listings_(folder_,
+                  {.folders = pages_.folders, .follow = false, .skip = temporary_file_prefix}),
         events_(std::make_shared<FolderEvents>(folder_)) {}
 
   // `path` is empty or ends in a slash.
@@ -118,7 +117,7 @@ class UploadSite {
   }
 
   Task<Response> download(Request& request, std::string path) {
-    if (has_temporary_name(path)) co_return request.reply_404();
+    if (has_temporary_name(path) || has_hidden_segment(path)) co_return request.reply_404();
     const bool is_folder = path.empty() || path.ends_with('/');
     if (pages_.folders && is_folder) {
       Response listed = co_await list(request, std::move(path));

@@ -180,5 +180,72 @@ TEST_F(PlacesTest, AreNotTheWholeMachine) {
   EXPECT_NE(check()[0].find("--yes"), std::string::npos);
 }
 
+TEST_F(PlacesTest, RefusesPrivateKeysInAServedStore) {
+  struct Row {
+    const char* served;
+    const char* kept;
+    bool refused;
+  };
+  constexpr Row rows[] = {
+      {"s3://b", "s3://b/certificates", true}, {"s3://b/www", "s3://b/www/certificates", true},
+      {"s3://b/www", "s3://b/www", true},      {"s3://b/c/authority.test", "s3://b/c", true},
+      {"s3://b/www", "s3://b", false},         {"s3://b/www", "s3://b/www2", false},
+      {"s3://b/www", "s3://other/www", false}, {"s3://b", "", false},
+      {"s3://b/c", "s3://b/c/.keys", false},   {"s3://b/c/authority.test/inner", "s3://b/c", false},
+  };
+  configuration_.acme.directory = "https://authority.test/directory";
+  for (const Row& row : rows) {
+    configuration_.sites.clear();
+    config::Site& site = add_site("a");
+    site.root.clear();
+    site.store.place = row.served;
+    configuration_.acme.store = row.kept;
+    const Lines found = check();
+    ASSERT_EQ(found.size(), row.refused ? 1U : 0U) << row.served << " " << row.kept;
+    if (!row.refused) continue;
+    EXPECT_NE(found[0].find("would show the private keys"), std::string::npos) << found[0];
+  }
+  config::Site& site = configuration_.sites.front();
+  site.store.place = "s3://b";
+  configuration_.acme.store = "s3://b/.keys";
+  EXPECT_EQ(check(), Lines()) << "hidden";
+  site.files.hidden = true;
+  EXPECT_EQ(check().size(), 1U);
+}
+
+TEST_F(PlacesTest, ChecksUploadsAsRoots) {
+  config::Site& site = add_site("a");
+  site.upload_directory = path("home");
+  const std::string home = path("home");
+  const char* const before = ::getenv("HOME");
+  ASSERT_NE(before, nullptr);
+  const std::string kept = before;
+  ::setenv("HOME", home.c_str(), 1);
+  const Lines found = check();
+  configuration_.serve_all = true;
+  const Lines allowed = check();
+  ::setenv("HOME", kept.c_str(), 1);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NE(found[0].find("the upload directory home would mix uploads with all files of"),
+            std::string::npos)
+      << found[0];
+  EXPECT_EQ(allowed, Lines());
+}
+
+TEST_F(PlacesTest, SeesKeysInFoldersOfUploads) {
+  fs::create_directories(path("b/inner/.hidden"));
+  config::Site& site = add_site("a");
+  site.upload_directory = path("b");
+  for (const char* const file : {"b/inner/k.pem", "b/inner/.hidden/k.pem"}) {
+    std::ofstream(path(file)) << "key";
+    site.key_file = path(file);
+    const bool hidden = std::string_view(file).contains(".hidden");
+    site.uploads.folders = false;
+    EXPECT_EQ(check(), Lines()) << file;
+    site.uploads.folders = true;
+    EXPECT_EQ(check().size(), hidden ? 0U : 1U) << file;
+  }
+}
+
 }  // namespace option_checks_test
 }  // namespace h2server::app

@@ -240,7 +240,13 @@ TEST_F(UploadSitePages, FoldersHavePages) {
   directory_.write("a b/c/x.txt", "x");
   directory_.write("a b/h2_tmp_1", "half");
   directory_.write("y.txt", "y");
+  directory_.write(".ssh/key", "key");
+  directory_.write("a b/.env", "secret");
+  directory_.write(".well-known/x", "x");
   const UploadPages pages{.folders = true};
+  EXPECT_FALSE(has(page(pages), ">.ssh/<"));
+  EXPECT_FALSE(has(page(pages), ".well-known"));
+  EXPECT_FALSE(has(page(pages, "a b/"), ".env"));
   EXPECT_TRUE(has(page(pages), "<a class=\"d\" href=\"/files/a%20b/\">a b/</a>"));
   EXPECT_TRUE(has(page(pages, "a b/"), "<a class=\"d\" href=\"/files/a%20b/c/\">c/</a>"));
   const std::string deep = page(pages, "a b/c/");
@@ -252,7 +258,8 @@ TEST_F(UploadSitePages, FoldersHavePages) {
   const Response moved = answer(pages, "a b/c");
   EXPECT_EQ(moved.status(), 301);
   EXPECT_EQ(field_of(moved, "Location"), "/files/a%20b/c/");
-  for (const char* const path : {"none/", "y.txt/", "a b/h2_tmp_1", "h2_tmp_1/x", "../"}) {
+  for (const char* const path : {"none/", "y.txt/", "a b/h2_tmp_1", "h2_tmp_1/x", "../", ".ssh/",
+                                 ".ssh", ".ssh/key", "a b/.env", ".well-known/x"}) {
     EXPECT_EQ(answer(pages, path).status(), 404) << path;
   }
 }
