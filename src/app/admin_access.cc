@@ -3,8 +3,7 @@
 #include <charconv>
 #include <optional>
 
-#include "base/host_map.h"
-#include "base/networks.h"
+#include "app/own_names.h"
 #include "base/text.h"
 #include "h2server/authorization.h"
 #include "http/challenge.h"
@@ -28,12 +27,9 @@ std::optional<Response> ask_for_token(const Request& request, std::string_view t
 }
 
 std::optional<Response> refuse_names(const Request& request) {
-  std::string_view host = base::host_of(request.head().authority);
-  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
   // A client of a Unix socket chooses any name, and no browser is one.
   const bool is_local = request.connection().is_unix_socket();
-  const bool is_literal = base::Networks::is_address(host);
-  if (is_local || is_literal || base::equals_ignoring_case(host, "localhost")) return std::nullopt;
+  if (is_local || is_address_or_localhost(request.head().authority)) return std::nullopt;
   return http::error_response(421);
 }
 

@@ -12,6 +12,7 @@
 #include "app/options.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/host_map.h"
 #include "base/text.h"
 #include "config/values.h"
 #include "content/markup.h"
@@ -27,7 +28,9 @@ constexpr std::chrono::hours valid_max{24 * 3660};  // ten years
 constexpr const char* link_help =
     "h2server link [--expires TIME] [--upload] PATH|URL\n"
     "Prints a link that needs no token, until it expires. PATH is a file's at the server, such as\n"
-    "/files/a.pdf; one without a slash at its start is below /files.\n\n"
+    "/files/a.pdf; one without a slash at its start is below /files. It is good at the site "
+    "without\n"
+    "a name; a URL at its host.\n\n"
     "  --expires TIME  how long it is valid: 30m, 1h, 7d [1d]\n"
     "  --upload        for uploads to that folder, instead of downloads of that file\n\n"
     "The key is in the state directory of the user who runs the server. Run this as that user.\n";
@@ -62,6 +65,13 @@ std::optional<std::size_t> path_in(std::string_view target) {
   const std::string_view authority = target.substr(scheme, target.find('/', scheme) - scheme);
   if (!http::parse_authority(authority)) return std::nullopt;
   return scheme + authority.size();
+}
+
+// Returns the host of what precedes the path of a URL, as LinkSigner takes it; empty for a path.
+std::string host_in(std::string_view origin) {
+  const std::size_t scheme = origin.find("://");
+  if (scheme == origin.npos) return {};
+  return base::lower_host_of(origin.substr(scheme + 3));
 }
 
 }  // namespace
@@ -116,8 +126,9 @@ Result<std::string, std::string> make_link(const LinkOptions& options,
   if (!parsed)
     return std::unexpected(fmt::format("{} is not a path that can be asked for", target));
   const std::int64_t expires_s = now_s + options.valid_for.count();
-  return fmt::format("{}{}?{}", target.substr(0, *begin), path,
-                     signer.query_for(parsed->path, options.use, expires_s));
+  return fmt::format(
+      "{}{}?{}", target.substr(0, *begin), path,
+      signer.query_for(parsed->path, options.use, expires_s, host_in(target.substr(0, *begin))));
 }
 
 int run_link(int argc, char** argv) {

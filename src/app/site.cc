@@ -22,6 +22,7 @@
 
 #include "app/acme_setup.h"
 #include "app/mime_types.h"
+#include "app/protected_paths.h"
 #include "app/stop.h"
 #include "app/upload_site.h"
 #include "base/host_map.h"
@@ -39,42 +40,13 @@
 #include "h2server/standard_middleware.h"
 #include "http/media_type.h"
 #include "http/message.h"
+#include "http/target.h"
 
 namespace h2server::app {
 
 namespace {
 
 // --- middleware -------------------------------------------------------------------------------
-
-// Returns the path without its first segment, which it stores; empty segments don't count, since
-// files are found without them.
-std::string_view take_segment(std::string_view& path) {
-  path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
-  const std::string_view segment = path.substr(0, path.find('/'));
-  path.remove_prefix(segment.size());
-  return segment;
-}
-
-bool lies_at_or_below(std::string_view path, std::string_view top) {
-  for (;;) {
-    const std::string_view wanted = take_segment(top);
-    if (wanted.empty()) return true;
-    if (take_segment(path) != wanted) return false;
-  }
-}
-
-// Resumable uploads of a site with an upload directory become files below /files, so they are
-// protected with these.
-Middleware protection(const config::ProtectedPath& area, const PasswordFile& users,
-                      bool has_uploads) {
-  const Middleware inner = basic_authentication(area.path, users);
-  const bool stores = has_uploads && lies_at_or_below(area.path, "/files");
-  return [path = area.path, stores, around = inner.around()](Request& request, Next next) {
-    const bool covered = lies_at_or_below(request.path(), path) ||
-                         (stores && lies_at_or_below(request.path(), "/uploads"));
-    return covered ? around(request, next) : next(request);
-  };
-}
 
 std::string read_page(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -133,35 +105,6 @@ Middleware strict_transport_security() {
   };
 }
 
-// Returns true if there is a file at that path, or if a store may have an object there that is
-// served at other paths, too.
-bool names_file(const config::Site& site, const std::string& path) {
-  std::error_code failure;
-  if (!site.root.empty()) return std::filesystem::is_regular_file(site.root + path, failure);
-  const std::string name = path.substr(path.rfind('/') + 1);
-  const bool served_elsewhere =
-      std::ranges::find(site.files.index, name) != site.files.index.end() ||
-      name == site.files.fallback;
-  return !site.store.place.empty() && !name.empty() && served_elsewhere;
-}
-
-// A file is also served at its folder's path, as index or readme.
-void check_protected_paths(const config::Site& site) {
-  for (const config::ProtectedPath& area : site.protected_paths) {
-    std::string_view rest = area.path;
-    const bool folders = site.uploads.folders || site.webdav;  // its clients make some
-    if (folders && take_segment(rest) == "files" && !take_segment(rest).empty()) {
-      throw std::invalid_argument(fmt::format(
-          "--auth {} protects a folder of uploads, and forms store files of all folders at /files; "
-          "protect that, or leave out --upload-folders and --webdav",
-          area.path));
-    }
-    if (!names_file(site, area.path)) continue;
-    throw std::invalid_argument(fmt::format(
-        "--auth {} names a file; name its folder, at whose path it may be served, too", area.path));
-  }
-}
-
 // One for each file: sites and paths that use it share the count of guesses.
 using Users = std::map<std::string, PasswordFile>;
 
@@ -206,12 +149,12 @@ Middleware redirect_to_tls(const config::Configuration& configuration) {
     const unsigned listener = request.connection().listener();
     if (listener >= leads.size() || !leads[listener]) return std::nullopt;
     const RequestHead& head = request.head();
-    if (head.authority.empty()) return http::error_response(400);
+    if (base::host_of(head.authority).empty()) return http::error_response(400);
     if (!any_host && hosts.find(head.authority) == nullptr) return http::error_response(421);
-    const std::string_view target = head.target.starts_with('/') ? head.target : "/";
     // RFC 9110, 15.4.9: 308 keeps the method.
-    return Response::redirect(
-        fmt::format("https://{}{}{}", base::host_of(head.authority), port, target), 308);
+    return Response::redirect(fmt::format("https://{}{}{}", base::host_of(head.authority), port,
+                                          http::origin_form_of(head.target)),
+                              308);
   };
 }
 

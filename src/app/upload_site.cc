@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +12,8 @@
 #include <system_error>
 #include <utility>
 
+#include "app/own_names.h"
+#include "app/protected_paths.h"
 #include "app/stop.h"
 #include "content/local_uploads.h"
 #include "content/overlap.h"
@@ -61,7 +64,8 @@ Result<content::UploadAccessRef, Stop> open_access(const config::Site& site,
       UploadTokens::open({.mode = mode_of(site.upload_access),
                           .file = file,
                           .run_token = known,
-                          .quota_bytes = site.upload_quota_bytes});
+                          .quota_bytes = site.upload_quota_bytes,
+                          .is_named = !site.hosts.empty()});
   if (!tokens) return std::unexpected(tokens.error());
   if (!tokens->shown().empty()) {
     parts.tokens.push_back(
@@ -104,6 +108,12 @@ Result<Opened, Stop> open_directory(const config::Site& site, const file::Folder
   return Opened{*std::move(folder), *std::move(directory)};
 }
 
+bool asks_for_password(const config::Site& site) {
+  return std::ranges::any_of(site.protected_paths, [](const config::ProtectedPath& area) {
+    return lies_at_or_below("/files", area.path);
+  });
+}
+
 // The routes of one area: who may use them, and what is told about it.
 class AreaRoutes {
  public:
@@ -113,9 +123,11 @@ class AreaRoutes {
       : console_(parts.console),
         report_(content::report_uploads(place, parts.hooks.sink_of(site.upload_hook))),
         routes_(routes),
-        access_(std::move(access)) {}
+        access_(std::move(access)),
+        checks_names_(access_ == nullptr && site.hosts.empty() && !asks_for_password(site)) {}
 
   [[nodiscard]] Routes open_to(content::Rights any_of) const {
+    if (checks_names_) return routes_.with(own_names_only());
     return access_ == nullptr ? routes_ : routes_.with(content::upload_access(access_, any_of));
   }
   // For what changes files: the console may switch it off, and hooks hear of it.
@@ -130,6 +142,7 @@ class AreaRoutes {
   const Middleware report_;
   const Routes& routes_;
   const content::UploadAccessRef access_;
+  const bool checks_names_;  // neither credentials nor the site's names keep strangers out
 };
 
 // Only who may manage files replaces them.

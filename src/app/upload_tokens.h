@@ -21,6 +21,7 @@ struct UploadTokenOptions {
   std::string file = {};          // empty: a token for this run
   std::string run_token = {};     // that of the run, or of a missing file, if it was made before
   std::uint64_t quota_bytes = 0;  // of each token without its own; 0: no limit
+  bool is_named = false;          // the site has a name
 };
 
 // A token that nobody knows yet.

@@ -27,6 +27,13 @@ constexpr std::string_view host_of(std::string_view authority) noexcept {
   return host;
 }
 
+// The same in lower case.
+inline std::string lower_host_of(std::string_view authority) {
+  std::string host(host_of(authority));
+  std::ranges::transform(host, host.begin(), to_lower);
+  return host;
+}
+
 template <class T>
 class HostMap {
  public:

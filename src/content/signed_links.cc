@@ -48,22 +48,23 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
 
 }  // namespace
 
-// A path has no NUL, so the text is unambiguous.
-std::string LinkSigner::signature(std::string_view path, LinkUse use,
-                                  std::int64_t expires_s) const {
-  std::string text = fmt::format("h2server link 1 {} {} ",
-                                 use == LinkUse::upload ? "upload" : "download", expires_s);
+// The path comes last, and a host has no space, so the text is unambiguous.
+std::string LinkSigner::signature(std::string_view path, LinkUse use, std::int64_t expires_s,
+                                  std::string_view host) const {
+  const std::string_view what = use == LinkUse::upload ? "upload" : "download";
+  std::string text = host.empty() ? fmt::format("h2server link 1 {} {} ", what, expires_s)
+                                  : fmt::format("h2server link 2 {} {} {} ", host, what, expires_s);
   text += without_last_slashes(path);
   return base64url(net::hmac_sha256(key_, text));
 }
 
-std::string LinkSigner::query_for(std::string_view path, LinkUse use,
-                                  std::int64_t expires_s) const {
-  return fmt::format("expires={}&signature={}", expires_s, signature(path, use, expires_s));
+std::string LinkSigner::query_for(std::string_view path, LinkUse use, std::int64_t expires_s,
+                                  std::string_view host) const {
+  return fmt::format("expires={}&signature={}", expires_s, signature(path, use, expires_s, host));
 }
 
 LinkVerdict LinkSigner::check(std::string_view path, std::string_view query, LinkUse use,
-                              std::int64_t now_s) const {
+                              std::int64_t now_s, std::string_view host) const {
   if (!query.contains("signature=")) return LinkVerdict::absent;
   const Parameters parameters(query);
   const std::optional<std::string_view> given = parameters.find("signature");
@@ -72,12 +73,12 @@ LinkVerdict LinkSigner::check(std::string_view path, std::string_view query, Lin
       parse_time(parameters.find("expires").value_or(std::string_view()));
   if (!expires_s) return LinkVerdict::altered;
   path = without_last_slashes(path);
-  bool good = equal_in_constant_time(*given, signature(path, use, *expires_s));
+  bool good = equal_in_constant_time(*given, signature(path, use, *expires_s, host));
   if (use == LinkUse::upload) {
     for (std::size_t tries = 0; tries < folders_max && !good; ++tries) {
       path = signed_folder(path);
       if (path.empty()) break;
-      good = equal_in_constant_time(*given, signature(path, use, *expires_s));
+      good = equal_in_constant_time(*given, signature(path, use, *expires_s, host));
     }
   }
   if (!good) return LinkVerdict::altered;

@@ -1,6 +1,6 @@
 // LinkSigner: makes and checks links that expire. A link is a path with
-// "?expires=UNIX&signature=…", where the signature is an HMAC-SHA-256 of the path, the use and the
-// time, so who has the link can change none of them.
+// "?expires=UNIX&signature=…", where the signature is an HMAC-SHA-256 of the host, the path, the
+// use and the time, so who has the link can change none of them.
 //
 // Immutable, any thread.
 #pragma once
@@ -32,17 +32,18 @@ class LinkSigner {
   explicit LinkSigner(const Key& key) noexcept : key_(key) {}
 
   // Returns "expires=UNIX&signature=…" for a percent-decoded path. A slash at its end doesn't
-  // count.
-  [[nodiscard]] std::string query_for(std::string_view path, LinkUse use,
-                                      std::int64_t expires_s) const;
+  // count. The link is good at that host, whose name is in lower case and without a port; if it is
+  // empty, at the site that has no name.
+  [[nodiscard]] std::string query_for(std::string_view path, LinkUse use, std::int64_t expires_s,
+                                      std::string_view host = {}) const;
 
   // `query` is as received, and may have other parameters. The comparison takes constant time.
   [[nodiscard]] LinkVerdict check(std::string_view path, std::string_view query, LinkUse use,
-                                  std::int64_t now_s) const;
+                                  std::int64_t now_s, std::string_view host = {}) const;
 
  private:
-  [[nodiscard]] std::string signature(std::string_view path, LinkUse use,
-                                      std::int64_t expires_s) const;
+  [[nodiscard]] std::string signature(std::string_view path, LinkUse use, std::int64_t expires_s,
+                                      std::string_view host) const;
 
   Key key_;
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/host_map.h"
 #include "base/text.h"
 #include "content/access_pages.h"
 #include "content/upload_path.h"
@@ -17,6 +18,7 @@
 #include "h2server/query.h"
 #include "http/challenge.h"
 #include "http/cross_site.h"
+#include "http/target.h"
 
 namespace h2server::content {
 
@@ -94,13 +96,25 @@ namespace {
 
 // --- the token --------------------------------------------------------------------------------
 
-// Returns the value of "token=" in a query as received.
+// Calls `visit` with each "name=value" of a query as received, until it returns false.
+template <class Visit>
+void for_each_item(std::string_view query, const Visit& visit) {
+  while (!query.empty()) {
+    const std::string_view item = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(item.size() + 1, query.size()));
+    if (!item.empty() && !visit(item)) return;
+  }
+}
+
+// Returns the value of "token=" in a query as received. Another spelling of the name is another
+// parameter, so that without_token() leaves none in.
 std::optional<std::string> token_in(std::string_view query) {
-  if (!query.contains(parameter)) return std::nullopt;
-  const Parameters parameters(query);
-  const std::optional<std::string_view> value = parameters.find("token");
-  if (!value) return std::nullopt;
-  return std::string(*value);
+  std::optional<std::string> token;
+  for_each_item(query, [&](std::string_view item) {
+    if (item.starts_with(parameter)) token = Parameters(item).find("token");
+    return !token;
+  });
+  return token;
 }
 
 // What is sent on purpose goes before what a browser adds.
@@ -123,18 +137,14 @@ Given given_by(const Request& request) {
 
 // Returns the request's URL without "token=" parameters.
 std::string without_token(const Request& request) {
-  std::string_view path = request.head().target;
-  path = path.substr(0, path.find('?'));
-  // "//host" would be another host's URL, and the absolute form need not be this one's.
-  const bool plain = path.starts_with('/') && !path.starts_with("//");
-  std::string location(plain ? path : "/");
+  const std::string form = http::origin_form_of(request.head().target);
+  std::string location(http::local_path_of(std::string_view(form).substr(0, form.find('?'))));
   char separator = '?';
-  for (std::string_view rest = request.query(); !rest.empty();) {
-    const std::string_view item = rest.substr(0, rest.find('&'));
-    rest.remove_prefix(std::min(item.size() + 1, rest.size()));
-    if (item.empty() || item.starts_with(parameter)) continue;
+  for_each_item(request.query(), [&](std::string_view item) {
+    if (item.starts_with(parameter)) return true;
     location.append(1, std::exchange(separator, '&')).append(item);
-  }
+    return true;
+  });
   return location;
 }
 
@@ -186,8 +196,15 @@ LinkVerdict verdict_on(const UploadAccess& access, const Request& request, std::
   const UploadAccessOptions& options = access.options;
   const bool resumes = is_at_or_below(request.path(), options.resumable);
   if (resumes && use == LinkUse::download) return LinkVerdict::altered;
-  return access.signer->check(resumes ? options.base : request.path(), query, use,
-                              request.received_s());
+  const std::string_view path = resumes ? std::string_view(options.base) : request.path();
+  const std::int64_t now_s = request.received_s();
+  // A link is for one host: sites with a key in common may have other files at the same path.
+  const std::string host = base::lower_host_of(request.head().authority);
+  const LinkVerdict here =
+      host.empty() ? LinkVerdict::altered : access.signer->check(path, query, use, now_s, host);
+  if (options.is_named || here == LinkVerdict::good || here == LinkVerdict::absent) return here;
+  const LinkVerdict anywhere = access.signer->check(path, query, use, now_s);
+  return anywhere == LinkVerdict::altered ? here : anywhere;
 }
 
 // Returns the rights of the request's link, none if it has none, or the response that refuses. Of a

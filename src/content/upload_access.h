@@ -79,6 +79,7 @@ struct GuessChecks {
 struct UploadAccessOptions {
   std::vector<UploadToken> tokens = {};
   std::optional<LinkSigner::Key> link_key = {};  // unset: signed links are not accepted
+  bool is_named = false;  // the site has a name, so a link for the one without a name is none here
   GuessChecks guesses = {};
   std::shared_ptr<UploadUsage> usage = {};  // null: no quota is counted
   std::string base = "/files";              // of the area

@@ -67,6 +67,7 @@ TEST(LinkCommand, Links) {
     std::string target;
     std::string begin;
     std::string path;
+    const char* host = "";
   };
   const std::vector<Row> rows = {
       {"/files/a.pdf", "/files/a.pdf?expires=1060&signature=", "/files/a.pdf"},
@@ -76,9 +77,9 @@ TEST(LinkCommand, Links) {
       {"/files/100%", "/files/100%25?", "/files/100%"},
       {"/files/\xc3\xa4", "/files/%C3%A4?", "/files/\xc3\xa4"},
       {"/", "/?", "/"},
-      {"https://host:8443/files/a b", "https://host:8443/files/a%20b?", "/files/a b"},
-      {"http://[::1]/files/a", "http://[::1]/files/a?", "/files/a"},
-      {"https://host", "https://host/?", "/"},
+      {"https://Host:8443/files/a b", "https://Host:8443/files/a%20b?", "/files/a b", "host"},
+      {"http://[::1]/files/a", "http://[::1]/files/a?", "/files/a", "[::1]"},
+      {"https://host", "https://host/?", "/", "host"},
   };
   const LinkSigner signer(key_of(1));
   for (const Row& row : rows) {
@@ -86,8 +87,12 @@ TEST(LinkCommand, Links) {
     ASSERT_TRUE(link) << link.error();
     EXPECT_TRUE(link->starts_with(row.begin)) << *link;
     const std::string query = link->substr(link->find('?') + 1);
-    EXPECT_EQ(signer.check(row.path, query, LinkUse::download, 1059), LinkVerdict::good) << *link;
-    EXPECT_EQ(signer.check(row.path, query, LinkUse::download, 1060), LinkVerdict::expired);
+    const auto at = [&](std::int64_t now_s, const char* host) {
+      return signer.check(row.path, query, LinkUse::download, now_s, host);
+    };
+    EXPECT_EQ(at(1059, row.host), LinkVerdict::good) << *link;
+    EXPECT_EQ(at(1060, row.host), LinkVerdict::expired);
+    EXPECT_EQ(at(1059, "other"), LinkVerdict::altered);
   }
 }
 

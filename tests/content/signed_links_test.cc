@@ -111,5 +111,14 @@ TEST(SignedLinks, UsesAndKeysDiffer) {
   EXPECT_EQ(LinkSigner(key_of(1)).check("/a", query, LinkUse::download, 0), good);
 }
 
+TEST(SignedLinks, AreForOneHost) {
+  const std::string anywhere = signer.query_for("/a", LinkUse::download, expires_s);
+  const std::string here = signer.query_for("/a", LinkUse::download, expires_s, "a.test");
+  EXPECT_EQ(signer.check("/a", here, LinkUse::download, 0, "a.test"), good);
+  EXPECT_EQ(signer.check("/a", here, LinkUse::download, 0, "b.test"), altered);
+  EXPECT_EQ(signer.check("/a", here, LinkUse::download, 0), altered);
+  EXPECT_EQ(signer.check("/a", anywhere, LinkUse::download, 0, "a.test"), altered);
+}
+
 }  // namespace signed_links_test
 }  // namespace h2server::content

@@ -359,6 +359,23 @@ TEST_F(UploadAccessTest, Links) {
   EXPECT_EQ(ask(GET, "/files/b" + download, {bearer("full")}).status, 403);
 }
 
+TEST_F(UploadAccessTest, LinksOfOtherSitesAreNone) {
+  const LinkSigner signer(key());
+  for (const bool named : {false, true}) {
+    Server server;
+    const UploadAccessRef access = make_upload_access({.link_key = key(), .is_named = named});
+    server.with(upload_access(access, Right::read)).get("/files/{path...}", rights);
+    TestClient client(server);
+    const auto status = [&](std::string_view link_host, const char* asked_host) {
+      const std::string query = signer.query_for("/files/a", LinkUse::download, far_s, link_host);
+      return client.send({.target = "/files/a?" + query, .authority = asked_host}).status;
+    };
+    EXPECT_EQ(status("a.test", "A.test:8080"), 200);
+    EXPECT_EQ(status("a.test", "b.test"), 403);
+    EXPECT_EQ(status("", "a.test"), named ? 403 : 200) << "of the site without a name";
+  }
+}
+
 TEST_F(UploadAccessTest, ThePageBehindALinkMayUpload) {
   start();
   const LinkSigner signer(key());

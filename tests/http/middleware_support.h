@@ -23,12 +23,14 @@ class Passage {
 
   Handler handler = [](Request&) { return Response(200, "inside"); };
   http::Composition composition;
+  std::string authority;
   bool encrypted = false;
 
   Response ask(Method method, const FieldRows& fields) {
     http::ExchangeState exchange;
     exchange.head.method = method;
     exchange.head.path = "/";
+    exchange.head.authority = authority;
     exchange.head.encrypted = encrypted;
     for (const auto& [name, value] : fields) exchange.head.fields.add(name, value);
     exchange.handler = &handler;
