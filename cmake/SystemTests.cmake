@@ -33,7 +33,7 @@ set(CHURN_CONNECTIONS 20000)
 set(HTTP2_TESTS clients h2spec large lifecycle put static uploads)
 
 set(INPUT_TESTS
-  burst clients config floods h2spec http1 paths proxy_protocol put resets resumable site sites static tls trailers
+  burst clients config floods h2spec http1 paths proxy_protocol put resets resumable rules site sites static tls trailers
   tus upload_access upload_limits upload_refusals uploads webdav webdav_changes)
 set(THREAD_TESTS churn load reload upgrade uploads)
 
