@@ -28,9 +28,8 @@ constexpr std::chrono::hours valid_max{24 * 3660};  // ten years
 constexpr const char* link_help =
     "h2server link [--expires TIME] [--upload] PATH|URL\n"
     "Prints a link that needs no token, until it expires. PATH is a file's at the server, such as\n"
-    "/files/a.pdf; one without a slash at its start is below /files. It is good at the site "
-    "without\n"
-    "a name; a URL at its host.\n\n"
+    "/files/a.pdf; one without a slash at its start is below /files. A link from a PATH is for\n"
+    "the site without a name, one from a URL for its host.\n\n"
     "  --expires TIME  how long it is valid: 30m, 1h, 7d [1d]\n"
     "  --upload        for uploads to that folder, instead of downloads of that file\n\n"
     "The key is in the state directory of the user who runs the server. Run this as that user.\n";

@@ -22,6 +22,9 @@ namespace {
 constexpr std::array<std::string_view, 8> private_domains = {
     "fritz.box", "home", "home.arpa", "internal", "lan", "local", "localhost", "test"};
 
+constexpr std::string_view unknown_name =
+    "Uploads that are open to everyone need this name in the configuration: host in [[site]].";
+
 bool is_subdomain(std::string_view name, std::string_view domain) noexcept {
   return name.size() > domain.size() && name[name.size() - domain.size() - 1] == '.' &&
          base::equals_ignoring_case(name.substr(name.size() - domain.size()), domain);
@@ -54,10 +57,7 @@ Middleware own_names_only() {
   return [machine = name_of_machine()](Request& request) -> std::optional<Response> {
     if (request.head().encrypted) return std::nullopt;
     if (is_own_name(request.head().authority, machine)) return std::nullopt;
-    return content::refusal_page(request, 421,
-                                 "Uploads that are open to everyone have to know the names of "
-                                 "their site: name this one with "
-                                 "host in [[site]] of the configuration, or ask for a token.");
+    return content::refusal_page(request, 421, unknown_name);
   };
 }
 

@@ -230,7 +230,7 @@ Task<Cache::Entry> Cache::find(io::Engine* engine, const Folder& folder, std::st
 }
 
 Task<void> Cache::wait_for_load(CacheKey key, Waiter& waiter) {
-  io::SleepOp limit(waiter.home.engine(), wait_ms_max);
+  io::SleepOp limit(waiter.home.engine(), limits_.wait_ms_max);
   waiter.limit = &limit;
   co_await limit;  // cancelled by the answer
   waiter.limit = nullptr;

@@ -45,6 +45,9 @@ struct CacheLimits {
   std::uint64_t snapshots_bytes_max = 128 * 1024 * 1024;  // of the process
   // Since the file's last change: more than a step of any file system's clock.
   std::int64_t snapshot_age_s_min = 3;
+  // For another worker's load of the file. One that takes longer, as on a worker whose handler
+  // blocks, is not waited for.
+  std::uint32_t wait_ms_max = 100;
 };
 
 class Cache {
@@ -61,8 +64,6 @@ class Cache {
     io::SleepOp* limit = nullptr;  // while it waits at most that long
     coro::Event answered;
   };
-  // A load that takes longer, as on a worker whose handler blocks, is not waited for.
-  static constexpr std::uint32_t wait_ms_max = 100;
 
   explicit Cache(const CacheLimits& limits = {});
   Cache(const Cache&) = delete;

@@ -195,10 +195,10 @@ HOSTILE = [b'"', b"\\", b"a\x00b", b"\x1b[31m", b"a\nb", b"a\r\nb", b"\xff\xfe",
            b"\xe2\x80\xa8", b"\xed\xa0\x80", b'","status":1,"', b"x" * 9000]
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_tokens_are_left_out(form):
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_tokens_are_left_out(log_format):
     """However the name of the parameter is spelled; of requests and of what led to them."""
-    text = CLEARTEXT + LOG + f'log-format = "{form}"\n' + SITE
+    text = CLEARTEXT + LOG + f'log-format = "{log_format}"\n' + SITE
     with Configured(text, FILES) as server:
         for query in ("?token=SECRET", "?a=1&%74oKEN=SECRET&b=2", "?access_token=SECRET",
                       "?expires=1&signature=SECRET", "?token=SECRET;x&token=SECRET"):
