@@ -9,6 +9,7 @@ void Arena::add_block(std::size_t size) {
   blocks_.push_back({std::make_unique_for_overwrite<char[]>(room), room});
   next_ = blocks_.back().bytes.get();
   end_ = next_ + room;
+  held_ += room;
   block_bytes_ = std::min(2 * room, block_bytes_max);
 }
 
@@ -19,12 +20,7 @@ void Arena::clear() noexcept {
   blocks_.resize(keeps ? 1 : 0);
   next_ = keeps ? blocks_.front().bytes.get() : nullptr;
   end_ = keeps ? next_ + size : nullptr;
-}
-
-std::size_t Arena::bytes_held() const noexcept {
-  std::size_t sum = 0;
-  for (const Block& block : blocks_) sum += block.size;
-  return sum;
+  held_ = keeps ? size : 0;
 }
 
 }  // namespace h2server::base

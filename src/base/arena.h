@@ -31,7 +31,8 @@ class Arena {
   }
   void clear() noexcept;
 
-  [[nodiscard]] std::size_t bytes_held() const noexcept;
+  // Returns the bytes of all blocks.
+  [[nodiscard]] std::size_t bytes_held() const noexcept { return held_; }
 
  private:
   static constexpr std::size_t block_bytes_min = 256;
@@ -47,6 +48,7 @@ class Arena {
   std::size_t block_bytes_ = block_bytes_min;  // of the next block, at least
   char* next_ = nullptr;                       // in the last block
   char* end_ = nullptr;
+  std::size_t held_ = 0;  // bytes of all blocks
 };
 
 }  // namespace h2server::base

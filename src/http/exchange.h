@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "base/arena.h"
 #include "base/pool.h"
@@ -53,6 +55,11 @@ struct ExchangeState {
   Response response;
   OutgoingBody outgoing;  // of response
   Observed observed;
+
+  // Gives back what of the head nobody reads any more: keeps the method, the target, the path, the
+  // authority and the fields with these names, in lower case. No handler and no source of a body
+  // may use the request, and the response's head must have been sent.
+  void shrink_head(std::span<const std::string_view> names);
 
   void clear() noexcept {
     outgoing.clear();

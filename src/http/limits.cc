@@ -34,6 +34,7 @@ std::string problem_of(const Limits& limits) {
            Size{"request_line_bytes_max", limits.request_line_bytes_max, 16},
            Size{"head_bytes_max", limits.head_bytes_max, 64, 1U << 24},
            Size{"fields_max", limits.fields_max, 1, 65535},
+           Size{"heads_bytes_max", limits.heads_bytes_max, 4096},
            // Less than a frame and its head, and nothing could be sent.
            Size{"output_bytes_max", limits.output_bytes_max, 32 * 1024},
            Size{"copied_bytes_max", limits.copied_bytes_max, 32 * 1024},

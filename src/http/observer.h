@@ -5,6 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
 
 #include "http/exchange.h"
 
@@ -29,6 +32,10 @@ class ConnectionObserver {
   // exchange, also for a request that was refused before it was complete: its head is empty then.
   // `stream` is 0 with HTTP/1.x.
   virtual void ended(const ExchangeState& exchange, std::uint32_t stream) noexcept = 0;
+  // Returns the names, in lower case, of the request's fields that ended() reads beside the method,
+  // the target and the authority, or nothing if it reads the whole request.
+  [[nodiscard]] virtual std::optional<std::span<const std::string_view>> fields_read()
+      const noexcept = 0;
   // A stream of HTTP/2 was reset (RFC 9113, 6.4) before its end.
   virtual void reset(bool by_client) noexcept = 0;
   // The server ends an HTTP/2 connection.

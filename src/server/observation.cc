@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
@@ -42,6 +43,9 @@ std::uint8_t number_of(Version version) noexcept {
   return 20;
 }
 
+// What read_fields() looks for.
+constexpr std::array<std::string_view, 3> logged_fields = {"referer", "user-agent", "traceparent"};
+
 // Takes what the log wants of the request's fields in one pass.
 void read_fields(const Fields& fields, AccessRecord& record) noexcept {
   for (const Field& field : fields) {
@@ -50,15 +54,15 @@ void read_fields(const Fields& fields, AccessRecord& record) noexcept {
     switch (field.name.size()) {
       case 7:
         wanted = &record.referer;
-        name = "referer";
+        name = logged_fields[0];
         break;
       case 10:
         wanted = &record.user_agent;
-        name = "user-agent";
+        name = logged_fields[1];
         break;
       case 11:
         wanted = &record.trace_id;
-        name = "traceparent";
+        name = logged_fields[2];
         break;
       default:
         continue;
@@ -110,6 +114,11 @@ std::int64_t ConnectionRecord::now_us() const noexcept { return base::monotonic_
 void ConnectionRecord::ended(const http::ExchangeState& exchange, std::uint32_t stream) noexcept {
   ++requests_;
   worker_.note(*this, exchange, stream);
+}
+
+std::optional<std::span<const std::string_view>> ConnectionRecord::fields_read() const noexcept {
+  if (worker_.all_.hook_) return std::nullopt;
+  return logged_fields;
 }
 
 // --- a worker ---------------------------------------------------------------------------------

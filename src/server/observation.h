@@ -9,7 +9,10 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "h2server/access_record.h"
@@ -77,6 +80,7 @@ class ConnectionRecord final : public http::ConnectionObserver {
 
   std::int64_t now_us() const noexcept override;
   void ended(const http::ExchangeState& exchange, std::uint32_t stream) noexcept override;
+  std::optional<std::span<const std::string_view>> fields_read() const noexcept override;
   void reset(bool by_client) noexcept override { worker_.count_reset(by_client); }
   void failed(const http::ConnectionError& error) noexcept override { worker_.count(error); }
 

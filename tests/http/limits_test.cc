@@ -23,6 +23,7 @@ TEST(Limits, AValueOutOfRangeIsNamed) {
       {"output_bytes_max", [](Limits& l) { l.output_bytes_max = 1000; }},
       {"idle_ms_max", [](Limits& l) { l.idle_ms_max = 0; }},
       {"bytes_per_s_min", [](Limits& l) { l.bytes_per_s_min = 0; }},
+      {"heads_bytes_max", [](Limits& l) { l.heads_bytes_max = 4095; }},
       {"streams_max", [](Limits& l) { l.streams_max = std::uint32_t{1} << 31; }},
       {"stream_window_bytes", [](Limits& l) { l.stream_window_bytes = -1; }},
       {"connection_window_bytes", [](Limits& l) { l.connection_window_bytes = 65534; }},

@@ -254,6 +254,7 @@ Task<void> Connection::write_all() {
     do {
       session_->produce(output_bytes_max());
       handle_events();
+      if (heads_bytes_ >= heads_due_) give_back_heads();
       if (session_->failed()) closing_ = true;
       if (session_->output().empty()) break;
       writing_.swap(session_->output());
@@ -381,6 +382,8 @@ void Connection::handle(const SessionEvent& event) {
       keep(exchange, event.bytes);
       return;
     case SessionEvent::Kind::ended:
+      count_head(exchange);  // with trailers
+      if (heads_exceed_limit()) session_->terminate(ErrorCode::enhance_your_calm);
       exchange.handling.readable.set();
       return;
     case SessionEvent::Kind::closed:
@@ -402,7 +405,8 @@ void Connection::begin(H2Exchange& exchange) {
   const bool beyond = requests_max != 0 && requests_ > requests_max;
   // A reset stream whose handler still runs does not count for the peer's limit, but it does for
   // ours: "rapid reset", CVE-2023-44487.
-  if (beyond || alive_ > 2 * std::size_t{context_.limits.streams_max}) {
+  count_head(exchange);
+  if (beyond || alive_ > 2 * std::size_t{context_.limits.streams_max} || heads_exceed_limit()) {
     exchange.observed.cut_off = CutOff::refused;
     session_->reset(exchange, ErrorCode::refused_stream);
     return;
@@ -497,6 +501,7 @@ void Connection::release_if_done(H2Exchange& exchange) {
   if (exchange.handling.next != nullptr)
     exchange.handling.next->handling.previous = exchange.handling.previous;
   --alive_;
+  heads_bytes_ -= exchange.handling.head_bytes;
   if (exchange.observed.begun_us != 0) observe_end(exchange);
   if (alive_ == 0) active_ms_ = quiet_from_ms_ = engine_.now_ms();
   if (context_.streams != nullptr) context_.streams->down();

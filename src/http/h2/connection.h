@@ -84,6 +84,10 @@ class Connection final : private Drainable {
   void observe_end(H2Exchange& exchange);
   void note_first_byte(H2Exchange& exchange);
 
+  void count_head(H2Exchange& exchange) noexcept;
+  [[nodiscard]] bool heads_exceed_limit();
+  void give_back_heads();
+
   Task<void> answer(H2Exchange& exchange);
   Task<void> produce(H2Exchange& exchange);
   void respond(H2Exchange& exchange);
@@ -91,6 +95,9 @@ class Connection final : private Drainable {
   Task<Result<std::string_view>> read_body(H2Exchange& exchange);
   // Sends an interim response.
   void inform(H2Exchange& exchange, int status, std::span<const Field> fields);
+
+  // One head of a browser is less.
+  static constexpr std::size_t spent_heads_bytes = 4096;
 
   net::Transport& transport_;
   io::Engine& engine_ = transport_.engine();
@@ -116,9 +123,11 @@ class Connection final : private Drainable {
   io::Op* lag_ = nullptr;           // the wait for handlers that lag; null: none
   H2Exchange* first_ = nullptr;     // list of exchanges not yet released
   std::size_t alive_ = 0;
-  std::uint64_t requests_ = 0;    // begun so far
-  bool receiving_ = false;        // events are being handled; one write follows
-  bool writing_now_ = false;      // a write is in flight
+  std::size_t heads_bytes_ = 0;                // what the heads of all exchanges hold
+  std::size_t heads_due_ = spent_heads_bytes;  // give_back_heads() from this many on
+  std::uint64_t requests_ = 0;                 // begun so far
+  bool receiving_ = false;                     // events are being handled; one write follows
+  bool writing_now_ = false;                   // a write is in flight
   bool read_again_ = false;       // the read was cancelled to restart with another deadline
   bool closing_ = false;          // no more reads
   bool peer_ended_ = false;       // the peer has closed its side

@@ -36,6 +36,10 @@ class FrameReceiver {
   [[nodiscard]] ConnectionError error() const noexcept { return guard_.error_of(error_); }
   // Sends GOAWAY with `code` and stops reading.
   void fail(ErrorCode code);
+  // Counts a stream that was refused for what the client has begun, like one that it resets.
+  void count_refusal() {
+    if (!guard_.allow_reset()) fail(ErrorCode::enhance_your_calm);
+  }
   // Ignores streams above `id`. Returns the limit for the GOAWAY, which never increases (RFC 9113,
   // 6.8).
   std::uint32_t serve_up_to(std::uint32_t id) noexcept {

@@ -42,7 +42,9 @@ class IncomingBody final : public BodySource, public coro::StopState::Observer {
 struct H2Exchange : ExchangeState {
   // Either session.
   struct SessionPart {
-    Fields trailers;              // of the request
+    Fields trailers;  // of the request
+    // Heads and trailers of the response whose bytes the session still refers to.
+    std::uint32_t heads_queued = 0;
     bool head_too_large = false;  // fields were dropped
     bool ended = false;           // the request is complete
     bool owes_continue = false;   // the client waits for 100 (RFC 9110, 10.1.1)
@@ -51,6 +53,7 @@ struct H2Exchange : ExchangeState {
 
     void clear() noexcept {
       trailers.clear();
+      heads_queued = 0;
       head_too_large = ended = owes_continue = stalled = reset = false;
     }
   };
@@ -67,11 +70,13 @@ struct H2Exchange : ExchangeState {
   struct Handling {
     // Content that the handler reads where it was received; it precedes what is in `arrived`.
     std::string_view direct;
-    base::BufferChain arrived;   // content not consumed yet
+    // Content not consumed yet. A byte on each of many streams takes little.
+    base::BufferChain arrived{base::BufferChain::Begin::small};
     std::size_t lent = 0;        // first bytes of arrived, which the handler is reading
     std::uint64_t dropped = 0;   // discarded content, bytes
     coro::Event readable;        // arrived, ended, closed or timed_out changed
     coro::Event taken;           // the session took what was offered, or the stream closed
+    std::size_t head_bytes = 0;  // what the head holds, as the connection has counted it
     unsigned running = 0;        // coroutines that use this exchange
     bool reads = false;          // the request's body may still be read
     bool interrupted = false;    // a read that waits fails with ECANCELED
@@ -86,6 +91,7 @@ struct H2Exchange : ExchangeState {
       arrived.clear();
       lent = 0;
       dropped = 0;
+      head_bytes = 0;
       readable.clear();
       taken.clear();
       reads = interrupted = responded = closed = unwound = false;

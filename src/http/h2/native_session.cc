@@ -59,7 +59,10 @@ class NativeSession final : public Session {
   void consume(H2Exchange& exchange, std::size_t bytes) override {
     receiver_.consume(&exchange, static_cast<std::uint32_t>(bytes));
   }
-  void reset(H2Exchange& exchange, ErrorCode code) override { sender_.reset(exchange, code); }
+  void reset(H2Exchange& exchange, ErrorCode code) override {
+    sender_.reset(exchange, code);
+    if (code == ErrorCode::refused_stream) receiver_.count_refusal();
+  }
 
   void drain() override {
     if (std::exchange(draining_, true) || receiver_.failed()) return;

@@ -14,6 +14,7 @@
 #include "http/h2/frame_heads.h"
 #include "http/h2/incoming_content.h"
 #include "http/h2/request_head.h"
+#include "http/h2/skipped_streams.h"
 #include "http/trailers.h"
 
 namespace h2server::http::h2 {
@@ -69,6 +70,10 @@ class Nghttp2Session final : public Session {
   H2Exchange* exchange_of(std::int32_t id) const noexcept {
     return static_cast<H2Exchange*>(nghttp2_session_get_stream_user_data(session_.get(), id));
   }
+  void begin_headers(H2Exchange& exchange) {
+    headers_.clear();
+    ++exchange.session.heads_queued;
+  }
   void add_header(const Field& field);
   bool submit_trailers(H2Exchange& exchange);
   void widen(H2Exchange& exchange);
@@ -79,8 +84,6 @@ class Nghttp2Session final : public Session {
   void check(ssize_t verdict) noexcept;
   bool allow(const FrameHead& head) noexcept;
   bool is_gone(std::uint32_t id) const noexcept;
-  void mark_skipped(std::int32_t id);
-  bool was_skipped(std::int32_t id) const noexcept;
 
   const Limits& limits_;
   base::Pool<H2Exchange>& exchanges_;
@@ -96,9 +99,7 @@ class Nghttp2Session final : public Session {
   IncomingContent content_;
   std::uint32_t last_head_id_ = 0;        // highest one seen in HEADERS
   std::vector<std::int32_t> own_resets_;  // streams reset at the connection's request
-  // Identifiers that the client skipped, [first, second]. It may not use them later.
-  std::vector<std::pair<std::int32_t, std::int32_t>> skipped_;
-  std::int32_t last_id_ = -1;  // last one opened by the client
+  SkippedStreams skipped_;
   std::size_t out_bytes_max_ = 0;
   bool draining_ = false;
   bool pinged_ = false;
@@ -123,7 +124,7 @@ struct Nghttp2Session::Callbacks {
     const bool continues = head->type == NGHTTP2_CONTINUATION;
     me.in_block_ = continues || head->type == NGHTTP2_HEADERS;
     if (!continues) me.frames_ = std::max(me.frames_ + 1, 1U);
-    if (head->type == NGHTTP2_HEADERS && me.was_skipped(head->stream_id)) {
+    if (head->type == NGHTTP2_HEADERS && me.skipped_.contain(head->stream_id)) {
       me.check(nghttp2_session_terminate_session(session, NGHTTP2_PROTOCOL_ERROR));
     }
     return 0;
@@ -140,7 +141,7 @@ struct Nghttp2Session::Callbacks {
     H2Exchange* const exchange = me.exchanges_.take().release();
     exchange->id = static_cast<std::uint32_t>(frame->hd.stream_id);
     exchange->head.version = Version::http_2;
-    me.mark_skipped(frame->hd.stream_id);
+    me.skipped_.opened(frame->hd.stream_id);
     me.incomplete_.push_back(exchange);
     me.builder_.begin_head(*exchange);
     nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, exchange);
@@ -214,6 +215,9 @@ struct Nghttp2Session::Callbacks {
 
   static int frame_sent(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
     Nghttp2Session& me = self(user);
+    const bool is_head = frame->hd.type == NGHTTP2_HEADERS;
+    H2Exchange* const answered = is_head ? me.exchange_of(frame->hd.stream_id) : nullptr;
+    if (answered != nullptr) --answered->session.heads_queued;
     // Counts a reset that the client has caused.
     if (frame->hd.type == NGHTTP2_RST_STREAM &&
         std::ranges::find(me.own_resets_, frame->hd.stream_id) == me.own_resets_.end() &&
@@ -355,7 +359,7 @@ void Nghttp2Session::check(ssize_t verdict) noexcept {
 }
 
 bool Nghttp2Session::is_gone(std::uint32_t id) const noexcept {
-  return id <= last_head_id_ && static_cast<std::int32_t>(id) <= last_id_ &&
+  return id <= last_head_id_ && static_cast<std::int32_t>(id) <= skipped_.last_id() &&
          exchange_of(static_cast<std::int32_t>(id)) == nullptr;
 }
 
@@ -387,19 +391,6 @@ bool Nghttp2Session::allow(const FrameHead& head) noexcept {
       break;
   }
   return guard_.allow_idle_frame();  // these, and unknown extensions
-}
-
-// RFC 9113, 5.1.1: a new identifier closes the unused ones below it. The library ignores HEADERS on
-// them, since it can't tell them from streams that it has forgotten. So the gaps are recorded here.
-void Nghttp2Session::mark_skipped(std::int32_t id) {
-  constexpr std::size_t gaps_max = 32;  // ordinary clients leave none
-  if (id > last_id_ + 2 && skipped_.size() < gaps_max) skipped_.emplace_back(last_id_ + 2, id - 2);
-  last_id_ = id;
-}
-
-bool Nghttp2Session::was_skipped(std::int32_t id) const noexcept {
-  return std::ranges::any_of(skipped_,
-                             [id](const auto& gap) { return id >= gap.first && id <= gap.second; });
 }
 
 void Nghttp2Session::receive(std::string_view bytes, std::int64_t now_ms) {
@@ -462,7 +453,7 @@ void Nghttp2Session::add_header(const Field& field) {
 }
 
 void Nghttp2Session::respond(H2Exchange& exchange, const ResponseHead& head, bool has_body) {
-  headers_.clear();
+  begin_headers(exchange);
   if (head.prepared != nullptr) {
     for (const Field& field : PreparedHead::common) add_header(field);
   }
@@ -484,7 +475,7 @@ bool Nghttp2Session::submit_trailers(H2Exchange& exchange) {
   std::vector<Field> trailers;
   trailer_fields(exchange.outgoing.source()->trailers(), exchange.arena, trailers);
   if (trailers.empty()) return false;
-  headers_.clear();
+  begin_headers(exchange);
   for (const Field& field : trailers) add_header(field);
   check(nghttp2_submit_trailer(session_.get(), static_cast<std::int32_t>(exchange.id),
                                headers_.data(), headers_.size()));
@@ -492,7 +483,7 @@ bool Nghttp2Session::submit_trailers(H2Exchange& exchange) {
 }
 
 void Nghttp2Session::inform(H2Exchange& exchange, std::span<const Field> fields) {
-  headers_.clear();
+  begin_headers(exchange);
   for (const Field& field : fields) {
     add_header({exchange.arena.copy(field.name), exchange.arena.copy(field.value)});
   }
@@ -564,9 +555,9 @@ bool Nghttp2Session::may_receive() const noexcept {
 
 void Nghttp2Session::reset(H2Exchange& exchange, ErrorCode code) {
   exchange.session.reset = true;
-  if (!exchange.handling.closed) own_resets_.push_back(static_cast<std::int32_t>(exchange.id));
-  check(nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE,
-                                  static_cast<std::int32_t>(exchange.id),
+  const auto id = static_cast<std::int32_t>(exchange.id);
+  if (code != ErrorCode::refused_stream && !exchange.handling.closed) own_resets_.push_back(id);
+  check(nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id,
                                   static_cast<std::uint32_t>(code)));
 }
 

@@ -1,6 +1,7 @@
 #include "http/h2/request_head.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "http/h2/priority.h"
 #include "http/message.h"
@@ -28,6 +29,8 @@ bool is_scheme(std::string_view text) noexcept {
 void RequestHeadBuilder::begin(H2Exchange& exchange, bool trailers) noexcept {
   exchange_ = &exchange;
   bytes_ = 0;
+  lines_ = 0;
+  has_cookie_ = false;
   seen_ = 0;
   trailers_ = trailers;
   regular_ = malformed_ = web_scheme_ = false;
@@ -53,18 +56,25 @@ bool RequestHeadBuilder::judge(const FieldLine& line) {
   regular_ = true;
   if (line.token != Token::none && !interpret_field(line)) return false;
   // A section with lines missing must not pass for a complete one.
-  const bool too_many_trailers = exchange_->session.trailers.size() == limits_.fields_max;
-  if (trailers_ && (!fits || too_many_trailers)) return false;
+  const bool kept = fits && counts(line);
+  if (trailers_ && !kept) return false;
   if (trailers_ && !may_trail(line.name)) return true;
-  Fields& fields = trailers_ ? exchange_->session.trailers : exchange_->head.fields;
-  if (!fits || fields.size() == limits_.fields_max) {  // of the head: answered with 431
+  if (!kept) {  // answered with 431
     exchange_->session.head_too_large = true;
     return true;
   }
+  Fields& fields = trailers_ ? exchange_->session.trailers : exchange_->head.fields;
   const std::string_view value = keep(line.value, line.is_static);
   if (line.token == Token::host) host_ = value;
   fields.add(keep(line.name, line.name_is_static), value);
   return true;
+}
+
+// Counts a line. Returns false if there are too many. RFC 9113, 8.2.3: clients send Cookie in
+// pieces, which are one field.
+bool RequestHeadBuilder::counts(const FieldLine& line) noexcept {
+  if (line.token == Token::cookie && std::exchange(has_cookie_, true)) return true;
+  return ++lines_ <= limits_.fields_max;
 }
 
 // RFC 9113, 8.3.1: each once, and not empty.

@@ -42,6 +42,7 @@ class RequestHeadBuilder {
 
   void begin(H2Exchange& exchange, bool trailers) noexcept;
   bool judge(const hpack::FieldLine& line);
+  [[nodiscard]] bool counts(const hpack::FieldLine& line) noexcept;
   bool add_pseudo(const hpack::FieldLine& line);
   bool interpret_field(const hpack::FieldLine& line);
   void interpret_expect(std::string_view value);
@@ -59,6 +60,8 @@ class RequestHeadBuilder {
   const Limits& limits_;
   H2Exchange* exchange_ = nullptr;
   std::size_t bytes_ = 0;  // as RFC 9113, 6.5.2 counts them
+  std::size_t lines_ = 0;  // all of Cookie as one
+  bool has_cookie_ = false;
   std::uint8_t seen_ = 0;
   bool trailers_ = false;
   bool regular_ = false;  // a regular field has come: no more pseudo-fields

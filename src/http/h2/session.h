@@ -100,6 +100,7 @@ class Session {
   virtual void body_offered(H2Exchange& exchange) = 0;
   // Releases `bytes` of content, so that the peer may send more.
   virtual void consume(H2Exchange& exchange, std::size_t bytes) = 0;
+  // REFUSED_STREAM counts as a reset that the client has caused, see FloodGuard.
   virtual void reset(H2Exchange& exchange, ErrorCode code) = 0;
   // Sends GOAWAY (RFC 9113, 6.8): streams that the client opens before it has seen it are
   // completed, later ones are not served.

@@ -54,7 +54,7 @@ class ConnectionFixture : public testing::TestWithParam<Http2Implementation> {
   void open(std::string_view early = "") {
     connection_.emplace(transport_, context_, exchanges_,
                         make_session(GetParam(), context_.limits, exchanges_, context_.windows),
-                        ConnectionTraits());
+                        traits_);
     connection_->take(early);
     tasks_.start(connection_->run());
   }
@@ -89,6 +89,7 @@ class ConnectionFixture : public testing::TestWithParam<Http2Implementation> {
   Router router_;
   Limits limits_;
   ServerContext context_{router_, limits_};
+  ConnectionTraits traits_;
   base::Pool<H2Exchange> exchanges_;
   coro::Event event_;
   std::vector<int> errors_;  // of read_all() in /echo

@@ -91,6 +91,20 @@ TEST_P(H2Session, SaysWhichHeadsAreTooLarge) {
   EXPECT_EQ(host_.exchange(many).head.fields.size(), 4U);
 }
 
+// RFC 9113, 8.2.3.
+TEST_P(H2Session, ThePiecesOfACookieAreOneField) {
+  host_.limits.fields_max = 4;
+  Headers fields(90, {"cookie", "a=1"});
+  for (const char* const name : {"b", "c", "d"}) fields.emplace_back(name, "");
+  const std::int32_t fits = client_.request("GET", "/", fields);
+  fields.emplace_back("e", "");
+  const std::int32_t many = client_.request("GET", "/", fields);
+  settle();
+  EXPECT_FALSE(host_.exchange(fits).session.head_too_large);
+  EXPECT_EQ(host_.exchange(fits).head.fields.size(), 93U);
+  EXPECT_TRUE(host_.exchange(many).session.head_too_large);
+}
+
 TEST_P(H2Session, FreesAHeadThatNeverEnds) {
   client_.request("GET", "/", {{"x", std::string(100, 'y')}});
   const std::string bytes = client_.bytes();
