@@ -80,6 +80,10 @@ class StopState {
   [[nodiscard]] bool hooked() const noexcept { return first_ != nullptr; }
   [[nodiscard]] bool hooked_twice() const noexcept { return first_ != last_; }
   void observe(Observer* observer) noexcept { observer_ = observer; }
+  // Whom the task works for: the tasks of different clients take turns at what is scarce. 0: nobody
+  // in particular.
+  [[nodiscard]] std::uint64_t client() const noexcept { return client_; }
+  void work_for(std::uint64_t client) noexcept { client_ = client; }
   // Calls all hooks, the oldest first. They may destroy other hooks and the state itself. Without
   // effect if it has stopped already.
   void stop(StopReason reason) noexcept;
@@ -94,6 +98,7 @@ class StopState {
   Observer* observer_ = nullptr;
   struct Run;
   Run* run_ = nullptr;  // the stop() that runs
+  std::uint64_t client_ = 0;
   StopReason reason_ = StopReason::none;
 };
 

@@ -25,7 +25,7 @@ class ArchiveSource final : public BodySource {
       if (interrupted_) co_return std::unexpected(Error{ECANCELED, "archive"});
       auto work = [this] { return walk_.step(piece_); };
       const std::optional<Result<void>> done =
-          co_await file::run_waiting(io::Engine::current(), work);
+          co_await file::run_waiting(io::Engine::current(), work, file::unless_stopped);
       if (!done) co_return std::unexpected(Error{ECANCELED, "archive"});
       if (!*done) co_return std::unexpected(done->error());
     }

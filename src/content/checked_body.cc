@@ -18,7 +18,7 @@ Task<Result<std::string_view>> CheckedBody::read() {
   if (rest_ == nullptr && at_ < end_) {
     auto work = [this] { return read_block(); };
     const std::optional<bool> good =
-        co_await file::run_waiting(io::Engine::current(), std::move(work));
+        co_await file::run_waiting(io::Engine::current(), std::move(work), file::unless_stopped);
     if (!good) co_return std::unexpected(Error{ECANCELED, "store cache"});
     if (*good) {
       const std::uint64_t count = std::min<std::uint64_t>(end_ - at_, block_.size());

@@ -78,7 +78,8 @@ class EncodingSource final : public BodySource {
       encoder_->encode(step, until, out_);
       return true;
     };
-    const std::optional<bool> done = co_await file::run_waiting(io::Engine::current(), work);
+    const std::optional<bool> done =
+        co_await file::run_waiting(io::Engine::current(), work, file::unless_stopped);
     if (!done) co_return std::unexpected(Error{ECANCELED, "content coding"});
     co_return {};
   }
@@ -115,7 +116,8 @@ class FileSource final : public BodySource {
     piece_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, step_bytes_max)));
     if (piece_.empty()) co_return std::string_view();
     const auto work = [this] { return file_->content().copy(piece_, offset_); };
-    const std::optional<bool> done = co_await file::run_waiting(io::Engine::current(), work);
+    const std::optional<bool> done =
+        co_await file::run_waiting(io::Engine::current(), work, file::unless_stopped);
     if (!done) co_return std::unexpected(Error{ECANCELED, "file"});
     if (!*done) co_return std::unexpected(Error{0, "the file changed, or can't be read"});
     offset_ += piece_.size();

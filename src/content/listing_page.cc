@@ -115,7 +115,7 @@ class ListingSource : public BodySource {
       order_ = work();
       co_return true;
     }
-    order_ = co_await file::run_waiting(io::Engine::current(), work);
+    order_ = co_await file::run_waiting(io::Engine::current(), work, file::unless_stopped);
     co_return order_.has_value();
   }
 

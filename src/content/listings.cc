@@ -87,7 +87,7 @@ Task<Result<FolderEntriesRef, int>> Listings::read(const std::string& path, int 
     return read_folder(root_->fd(), path, folder, options_);
   };
   std::optional<Result<FolderEntries, int>> entries =
-      co_await file::run_waiting(io::Engine::current(), work);
+      co_await file::run_waiting(io::Engine::current(), work, file::unless_stopped);
   if (!entries) co_return std::unexpected(ECANCELED);
   if (!*entries) co_return std::unexpected(entries->error());
   auto shared = std::make_shared<const FolderEntries>(**std::move(entries));

@@ -33,10 +33,10 @@ constexpr std::size_t piece_bytes_max = 256 * 1024;
 
 // Makes the call on a file thread.
 template <class Work>
-Task<std::invoke_result_t<Work&>> run(Work work) {
+Task<std::invoke_result_t<Work&>> run(Work work, file::WaitingOptions options = {}) {
   using Outcome = std::invoke_result_t<Work&>;
   std::optional<Outcome> outcome =
-      co_await file::run_waiting(io::Engine::current(), std::move(work));
+      co_await file::run_waiting(io::Engine::current(), std::move(work), options);
   if (!outcome) co_return std::unexpected(StoreError{.kind = Kind::stopped});
   co_return *std::move(outcome);
 }
@@ -159,7 +159,7 @@ class LocalStore final : public Store {
   Task<StoreResult<ObjectInfo>> complete_parts(PartsId parts, std::vector<StoredPart> all,
                                                PutOptions options) override {
     auto work = [&] { return parts_->complete(parts, all, options); };
-    StoreResult<ObjectInfo> info = co_await run(std::move(work));
+    StoreResult<ObjectInfo> info = co_await run(std::move(work), {.takes_long = true});
     co_return info;
   }
 

@@ -15,8 +15,8 @@ namespace {
 // Runs work that blocks and returns its Result<…, Response>; 503 if the server stops before it
 // begins.
 template <class Work>
-Task<std::invoke_result_t<Work&>> run_upload_work(Work work) {
-  auto done = co_await file::run_waiting(io::Engine::current(), std::move(work));
+Task<std::invoke_result_t<Work&>> run_upload_work(Work work, file::WaitingOptions options = {}) {
+  auto done = co_await file::run_waiting(io::Engine::current(), std::move(work), options);
   if (!done) co_return std::unexpected(Response(503, "the server stops\n"));
   co_return *std::move(done);
 }
@@ -168,10 +168,13 @@ class LocalUploads final : public ResumableUploads {
   Task<Result<ConcatenatedUpload, Response>> concatenate(NewUpload upload,
                                                          std::vector<std::string> ids,
                                                          bool overwrite) override {
-    const auto work = [this, &upload, &ids, overwrite] {
-      return uploads_->concatenate(std::move(upload), ids, overwrite);
+    coro::StopState* const state = co_await coro::OwnStop();
+    const file::StopFlag stop(state);
+    const auto work = [this, &upload, &ids, overwrite, &stop] {
+      return uploads_->concatenate(std::move(upload), ids, overwrite, &stop);
     };
-    Result<ConcatenatedUpload, Response> made = co_await run_upload_work(work);
+    const file::WaitingOptions options{.ends_with_task = true, .takes_long = true};
+    Result<ConcatenatedUpload, Response> made = co_await run_upload_work(work, options);
     co_return made;
   }
 

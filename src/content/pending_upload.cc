@@ -117,10 +117,12 @@ Result<void, Response> PendingUpload::append(std::string_view bytes) {
   return {};
 }
 
-Result<void, Response> PendingUpload::append_file(int file, std::uint64_t bytes) {
+Result<void, Response> PendingUpload::append_file(int file, std::uint64_t bytes,
+                                                  const file::StopFlag* stop) {
   std::string piece(piece_bytes, '\0');
   std::uint64_t done = 0;
   while (done < bytes) {
+    if (file::is_set(stop)) return refused(503, "the request was given up");
     const std::size_t wanted = std::min<std::uint64_t>(bytes - done, piece.size());
     const ssize_t count = ::pread(file, piece.data(), wanted, to_offset(done));
     if (count < 0 && errno == EINTR) continue;

@@ -13,6 +13,7 @@
 #include "content/file_digest.h"
 #include "content/pending_files.h"
 #include "content/upload_space.h"
+#include "file/stop_flag.h"
 #include "h2server/response.h"
 #include "h2server/result.h"
 #include "h2server/uploads.h"
@@ -71,8 +72,8 @@ class PendingUpload {
   Result<StoredFile, Response> store(std::optional<std::string> name, bool overwrite);
   void remove() noexcept;
 
-  // Adds the bytes of another upload, without its description.
-  Result<void, Response> append_file(int file, std::uint64_t bytes);
+  // Adds the bytes of another upload, without its description. 503 once `stop` is set.
+  Result<void, Response> append_file(int file, std::uint64_t bytes, const file::StopFlag* stop);
 
  private:
   enum class State : std::uint8_t { pending, stored, removed };

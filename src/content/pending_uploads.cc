@@ -167,7 +167,7 @@ Result<std::uint64_t, Response> PendingUploads::check_parts(const std::vector<st
 
 Result<StoredFile, Response> PendingUploads::join(PendingUpload& target,
                                                   const std::vector<std::string>& ids,
-                                                  bool overwrite) {
+                                                  bool overwrite, const file::StopFlag* stop) {
   Result<void, Response> done = target.expect(*target.description().length);
   if (!done) return std::unexpected(std::move(done.error()));
   for (const std::string& id : ids) {
@@ -176,7 +176,7 @@ Result<StoredFile, Response> PendingUploads::join(PendingUpload& target,
     if (!part) return refuse_error(part.error());
     const std::optional<FileFacts> facts = look_at_file(fd(), pending_bytes_name(id));
     if (!facts) return refused_missing();
-    done = target.append_file(part->get(), facts->size);
+    done = target.append_file(part->get(), facts->size, stop);
     if (!done) return std::unexpected(std::move(done.error()));
   }
   if (!target.whole()) return refused(400, "a partial upload has changed");
@@ -184,13 +184,14 @@ Result<StoredFile, Response> PendingUploads::join(PendingUpload& target,
 }
 
 Result<ConcatenatedUpload, Response> PendingUploads::concatenate(
-    NewUpload upload, const std::vector<std::string>& ids, bool overwrite) {
+    NewUpload upload, const std::vector<std::string>& ids, bool overwrite,
+    const file::StopFlag* stop) {
   Result<std::uint64_t, Response> length = check_parts(ids);
   if (!length) return std::unexpected(std::move(length.error()));
   upload.length = *length;
   Result<std::unique_ptr<PendingUpload>, Response> target = create(std::move(upload), overwrite);
   if (!target) return std::unexpected(std::move(target.error()));
-  Result<StoredFile, Response> stored = join(**target, ids, overwrite);
+  Result<StoredFile, Response> stored = join(**target, ids, overwrite, stop);
   if (!stored) {
     (*target)->remove();
     return std::unexpected(std::move(stored.error()));

@@ -26,6 +26,7 @@
 #include "content/pending_upload.h"
 #include "content/resumable_uploads.h"
 #include "content/upload_directory.h"
+#include "file/stop_flag.h"
 #include "h2server/response.h"
 #include "h2server/result.h"
 #include "h2server/uploads.h"
@@ -50,10 +51,11 @@ class PendingUploads {
   // 404 or 410 as above.
   Result<PendingStatus, Response> status(std::string_view id);
   // Makes one file of partial uploads, stores it, and removes them. 400 if one is not whole. The
-  // returned id remembers it.
+  // returned id remembers it. Once `stop` is set, it fails with 503, and the partial ones stay.
   Result<ConcatenatedUpload, Response> concatenate(NewUpload upload,
                                                    const std::vector<std::string>& ids,
-                                                   bool overwrite);
+                                                   bool overwrite,
+                                                   const file::StopFlag* stop = nullptr);
   // Forgets a stored upload. The file stays.
   void forget(std::string_view id) noexcept;
 
@@ -71,7 +73,7 @@ class PendingUploads {
   Result<NameReservation, Response> reserve(const std::string& name);
   Result<std::uint64_t, Response> check_parts(const std::vector<std::string>& ids);
   Result<StoredFile, Response> join(PendingUpload& target, const std::vector<std::string>& ids,
-                                    bool overwrite);
+                                    bool overwrite, const file::StopFlag* stop);
   [[nodiscard]] bool expired(std::int64_t modified_s) const noexcept;
   bool remove_if_expired(const std::string& id);
   void remove_expired_info(const std::string& id);

@@ -28,17 +28,18 @@ struct DavMethod {
   Method method;
   BodyUse body;
   Response (*answer)(const WebDavRef&, const DavRequest&);
+  bool changes_trees = false;
 };
 
 constexpr DavMethod propfind_method{PROPFIND, BodyUse::xml, &answer_propfind};
 constexpr DavMethod mkcol_method{MKCOL, BodyUse::refused, &answer_mkcol};  // RFC 4918, 9.3.1
-constexpr DavMethod delete_method{DELETE, BodyUse::ignored, &answer_delete};
-constexpr DavMethod move_method{MOVE, BodyUse::ignored, &answer_move};
+constexpr DavMethod delete_method{DELETE, BodyUse::ignored, &answer_delete, true};
+constexpr DavMethod move_method{MOVE, BodyUse::ignored, &answer_move, true};
 constexpr DavMethod writing_methods[] = {
     mkcol_method,
     delete_method,
     move_method,
-    {COPY, BodyUse::ignored, &answer_copy},
+    {COPY, BodyUse::ignored, &answer_copy, true},
     {PROPPATCH, BodyUse::xml, &answer_proppatch},
     {LOCK, BodyUse::xml, &answer_lock},
     {UNLOCK, BodyUse::ignored, &answer_unlock},
@@ -62,13 +63,31 @@ Task<std::optional<Response>> read_body(Request& request, BodyUse use,
   co_return std::nullopt;
 }
 
+// Returns true if a change of it may take seconds. Blocks.
+bool is_large(const WebDav& dav, const std::string& path) {
+  constexpr std::uint64_t bytes_max = 16 * 1024 * 1024;
+  const Result<FileState, int> state = look_at_path(dav.root(), path);
+  return state && (state->is_folder || state->version.size > bytes_max);
+}
+
 Task<Response> answer_dav(WebDavRef dav, DavMethod method, Request& request) {
   Result<DavRequest, Response> asked = understand(*dav, request, request.param("path"));
   if (!asked) co_return std::move(asked.error());
   std::optional<Response> refused = co_await read_body(request, method.body, asked->body);
   if (refused) co_return *std::move(refused);
+  file::WaitingOptions options{.ends_with_task = true};
+  if (method.changes_trees) {
+    const auto look = [&] { return is_large(*dav, asked->path); };
+    const std::optional<bool> large =
+        co_await file::run_waiting(io::Engine::current(), look, options);
+    if (!large) co_return http::error_response(503);
+    options.takes_long = *large;
+  }
+  coro::StopState* const state = co_await coro::OwnStop();
+  const file::StopFlag stop(state);
+  asked->stop = &stop;
   const auto work = [&] { return method.answer(dav, *asked); };
-  std::optional<Response> done = co_await file::run_waiting(io::Engine::current(), work);
+  std::optional<Response> done = co_await file::run_waiting(io::Engine::current(), work, options);
   if (!done) co_return http::error_response(503);
   co_return *std::move(done);
 }

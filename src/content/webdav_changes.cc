@@ -84,7 +84,7 @@ Response answer_delete(const WebDavRef& dav, const DavRequest& asked) {
   if (auto refused = check_locks(*dav, asked, change)) return *std::move(refused);
   Result<NameReservation, Response> reserved = reserve(*dav, asked.path);
   if (!reserved) return std::move(reserved.error());
-  const TreeFailures failures = remove_tree(*dav->directory, asked.path);
+  const TreeFailures failures = remove_tree(*dav->directory, asked.path, asked.stop);
   if (!failures.empty()) return failed_response(dav->base, asked.path, failures);
   dav->locks.forget(asked.path);
   return Response(204);
@@ -101,8 +101,10 @@ Response answer_copy(const WebDavRef& dav, const DavRequest& asked) {
   if (auto refused = check_locks(*dav, asked, change)) return *std::move(refused);
   Result<NameReservation, Response> reserved = reserve(*dav, target.path);
   if (!reserved) return std::move(reserved.error());
-  const CopyOptions options{
-      .shallow = depth == Depth::zero, .replace = target.overwrite, .uploads = dav->uploads};
+  const CopyOptions options{.shallow = depth == Depth::zero,
+                            .replace = target.overwrite,
+                            .uploads = dav->uploads,
+                            .stop = asked.stop};
   const TreeOutcome outcome = copy_tree(*dav->directory, asked.path, target.path, options);
   return answer_outcome(*dav, target.path, outcome);
 }

@@ -85,6 +85,7 @@ class Copier {
 
   [[nodiscard]] SparePlaces& spares() noexcept { return spares_; }
   [[nodiscard]] TreeFailures& failures() noexcept { return failures_; }
+  [[nodiscard]] bool stopped() const noexcept { return file::is_set(options_.stop); }
 
  private:
   Result<void, int> copy_file(const Place& source, const Place& target);
@@ -103,6 +104,7 @@ class Copier {
 
 void Copier::copy(const Place& source, const Place& target, const std::string& path,
                   unsigned depth) {
+  if (stopped()) return add_failure(failures_, path, false, 503);
   const Result<FileState, int> state = look_at(source.folder.get(), source.name);
   if (!state) {
     if (depth == 0) add_failure(failures_, path, false, status_of_error(state.error()));
@@ -151,6 +153,7 @@ Result<void, int> Copier::copy_bytes(int from, int to) {
   if (most != 0 && size > most) return std::unexpected(413);
   std::uint64_t done = 0;
   while (done < size) {
+    if (stopped()) return std::unexpected(503);
     const std::uint64_t wanted = std::min<std::uint64_t>(size - done, piece_bytes);
     const Result<void, int> covered = status_of_verdict(claim_.cover(wanted));
     if (!covered) return covered;
@@ -203,7 +206,8 @@ void copy_beside(UploadDirectory& directory, Copier& copier, const Place& source
   const Result<FileState, int> made = look_at(copy->folder.get(), copy->name);
   if (!made) return;
   bool placed = false;
-  if (!exists || copier.failures().empty()) {
+  const bool all_or_nothing = exists || copier.stopped();
+  if (!all_or_nothing || copier.failures().empty()) {
     const Result<void, int> done = exists ? exchange_places(*copy, target, *spare)
                                           : put_in_place(*copy, target, made->is_folder, false);
     placed = done.has_value();

@@ -66,7 +66,8 @@ struct TreeSum {
 TreeSum sum_tree(const Place& place, const std::string& path);
 
 // As remove_tree(). `path` leads to the place in what is returned.
-TreeFailures remove_place(UploadDirectory& directory, const Place& place, const std::string& path);
+TreeFailures remove_place(UploadDirectory& directory, const Place& place, const std::string& path,
+                          const file::StopFlag* stop = nullptr);
 
 // Gives what is at `source` the place `target`, where nothing is, or a file that a file replaces if
 // `replace`. Fails with EEXIST if something is there.

@@ -90,7 +90,8 @@ class EntrySource final : public BodySource {
       walk_.append(piece_);
       return true;
     };
-    const std::optional<bool> done = co_await file::run_waiting(io::Engine::current(), work);
+    const std::optional<bool> done =
+        co_await file::run_waiting(io::Engine::current(), work, file::unless_stopped);
     if (!done) co_return std::unexpected(Error{ECANCELED, "the server stops"});
     co_return std::string_view(piece_);
   }

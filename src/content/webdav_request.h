@@ -19,6 +19,7 @@
 #include "content/webdav_locks.h"
 #include "content/webdav_properties.h"
 #include "content/xml.h"
+#include "file/stop_flag.h"
 #include "h2server/request.h"
 #include "h2server/response.h"
 #include "h2server/result.h"
@@ -48,6 +49,7 @@ struct DavRequest {
   std::vector<std::string> tokens;  // that If names
   std::string user;
   std::optional<XmlNode> body;
+  const file::StopFlag* stop = nullptr;  // ends changes of trees
 
   [[nodiscard]] Holder holder() const noexcept { return {tokens, user}; }
 };

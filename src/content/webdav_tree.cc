@@ -37,6 +37,8 @@ Result<std::vector<std::string>, int> visible_names(int folder) {
 
 class Remover {
  public:
+  explicit Remover(const file::StopFlag* stop = nullptr) noexcept : stop_(stop) {}
+
   // Removes `name` of `parent`, which `path` leads to.
   void remove(int parent, const std::string& name, const std::string& path, unsigned depth = 0);
   [[nodiscard]] TreeFailures& failures() noexcept { return failures_; }
@@ -45,12 +47,14 @@ class Remover {
  private:
   void empty(int parent, const std::string& name, const std::string& path, unsigned depth);
 
+  const file::StopFlag* const stop_;
   TreeFailures failures_;
   std::uint64_t removed_ = 0;  // entries
   std::uint64_t bytes_ = 0;    // of removed files
 };
 
 void Remover::remove(int parent, const std::string& name, const std::string& path, unsigned depth) {
+  if (file::is_set(stop_)) return add_failure(failures_, path, false, 503);
   const Result<FileState, int> state = look_at(parent, name);
   if (!state) {
     // Gone meanwhile, or a link, which keeps its folder.
@@ -87,14 +91,16 @@ void Remover::empty(int parent, const std::string& name, const std::string& path
 
 }  // namespace
 
-TreeFailures remove_tree(UploadDirectory& directory, const std::string& path) {
+TreeFailures remove_tree(UploadDirectory& directory, const std::string& path,
+                         const file::StopFlag* stop) {
   const Result<Place, int> place = open_place(directory.fd(), path);
   if (!place) return {{path, false, status_of_error(place.error())}};
-  return remove_place(directory, *place, path);
+  return remove_place(directory, *place, path, stop);
 }
 
-TreeFailures remove_place(UploadDirectory& directory, const Place& place, const std::string& path) {
-  Remover remover;
+TreeFailures remove_place(UploadDirectory& directory, const Place& place, const std::string& path,
+                          const file::StopFlag* stop) {
+  Remover remover(stop);
   remover.remove(place.folder.get(), place.name, path);
   if (remover.bytes() > 0) directory.space().keep(0, remover.bytes());
   return std::move(remover.failures());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "content/upload_directory.h"
+#include "file/stop_flag.h"
 #include "h2server/result.h"
 #include "h2server/uploads.h"
 
@@ -31,8 +32,9 @@ struct TreeFailure {
 // What could not be done; empty: all was. The rest was done nevertheless.
 using TreeFailures = std::vector<TreeFailure>;
 
-// Removes the file or the folder with all that is in it.
-TreeFailures remove_tree(UploadDirectory& directory, const std::string& path);
+// Removes the file or the folder with all that is in it. Once `stop` is set, what is left stays.
+TreeFailures remove_tree(UploadDirectory& directory, const std::string& path,
+                         const file::StopFlag* stop = nullptr);
 
 // What a copy or a move has done.
 struct TreeOutcome {
@@ -49,10 +51,11 @@ struct CopyOptions {
   bool shallow = false;  // a folder without what is in it
   bool replace = false;  // what is at `to`; otherwise that is refused with 412
   const UploadOptions& uploads;
+  const file::StopFlag* stop = nullptr;  // once it is set, nothing is copied any more
 };
 // Makes the copy under another name first, if there is room for all of it. What is replaced stays
 // until the copy is whole, and as it was if anything fails. Where nothing was, a copy that lacks
-// something appears nevertheless.
+// something appears nevertheless, unless it was stopped.
 TreeOutcome copy_tree(UploadDirectory& directory, const std::string& from, const std::string& to,
                       const CopyOptions& options);
 

@@ -54,6 +54,7 @@ void StopState::clear() noexcept {
   while (first_ != nullptr) first_->unhook();
   reason_ = StopReason::none;
   observer_ = nullptr;
+  client_ = 0;
   // A hook ended what this state belonged to, inside stop().
   if (run_ != nullptr) std::exchange(run_, nullptr)->state = nullptr;
 }

@@ -38,14 +38,49 @@ struct WaitingWork {
   }
 };
 
-// Calls `work` and returns its result. An engine with an event loop calls it on another thread;
-// otherwise, or if `engine` is null, the calling thread blocks. Once begun, `work` is not
-// cancelled. Returns nullopt if it was cancelled before it began. Rethrows what `work` throws.
+struct WaitingOptions {
+  // Nobody wants the result once the task is to stop: it need not begin then.
+  bool ends_with_task = false;
+  bool takes_long = false;  // seconds, for some files: not on the threads of what is short
+};
+
+// For reads: what they read is for the task alone.
+inline constexpr WaitingOptions unless_stopped{.ends_with_task = true};
+
+// Cancels an operation when a task is to stop.
+class CancelOnStop final : private coro::StopHook {
+ public:
+  // `state` may be null, and may have stopped: then nothing is cancelled.
+  CancelOnStop(io::Op& op, coro::StopState* state) noexcept : op_(op) {
+    if (state != nullptr && !state->stopped()) hook(*state);
+  }
+
+ private:
+  void on_stop(StopReason) noexcept override { op_.cancel(); }
+
+  io::Op& op_;
+};
+
+// Calls `work` and returns its result. An engine with an event loop calls it on another thread,
+// in turn with what other clients want; otherwise, or if `engine` is null, the calling thread
+// blocks. Once begun, `work` is not cancelled. Returns nullopt if it was cancelled before it began.
+// Rethrows what `work` throws.
 template <std::invocable Work>
-Task<std::optional<std::invoke_result_t<Work&>>> run_waiting(io::Engine* engine, Work work) {
+Task<std::optional<std::invoke_result_t<Work&>>> run_waiting(io::Engine* engine, Work work,
+                                                             WaitingOptions options = {}) {
   WaitingWork<Work> waiting{std::move(work), std::nullopt, nullptr};
-  const io::FileCall call = io::FileCall::run(&WaitingWork<Work>::run, &waiting);
-  co_await make_call(engine, call);
+  io::FileCall call = io::FileCall::run(&WaitingWork<Work>::run, &waiting, options.takes_long);
+  coro::StopState* const stop = co_await coro::OwnStop();
+  if (stop != nullptr) call.client = stop->client();
+  if (engine == nullptr) {
+    waiting.run(&waiting);
+  } else {
+    io::FileOp op(*engine, call);
+    // A thread that blocks makes the call at once, and must not watch its client.
+    const bool may_end = options.ends_with_task && engine->has_loop();
+    const CancelOnStop cancel(op, may_end ? stop : nullptr);
+    co_await op;
+  }
   if (waiting.failure) std::rethrow_exception(waiting.failure);
   co_return std::move(waiting.value);
 }

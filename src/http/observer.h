@@ -58,6 +58,7 @@ struct ConnectionTraits {
   bool names_host = false;
   const HostRoutes* named = nullptr;       // the host with routes of its own that it named, if any
   ConnectionObserver* observer = nullptr;  // null: nobody wants to know
+  std::uint64_t client = 0;                // as coro::StopState::client()
 };
 
 }  // namespace h2server::http

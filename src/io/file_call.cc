@@ -94,8 +94,12 @@ FileCall FileCall::populate(int file, const char* mapping, std::uint64_t offset,
           .offset = first};
 }
 
-FileCall FileCall::run(int (*function)(void*) noexcept, void* argument) noexcept {
-  return {.action = Action::run, .descriptor = -1, .function = function, .memory = argument};
+FileCall FileCall::run(int (*function)(void*) noexcept, void* argument, bool takes_long) noexcept {
+  return {.action = Action::run,
+          .descriptor = -1,
+          .function = function,
+          .memory = argument,
+          .takes_long = takes_long};
 }
 
 int FileCall::make(bool may_wait) const noexcept {

@@ -21,8 +21,8 @@ struct FileCall {
   static FileCall populate(int file, const char* mapping, std::uint64_t offset,
                            std::size_t size) noexcept;
   // Calls function(argument), for anything else that may wait for the disk. It must not return
-  // -EAGAIN.
-  static FileCall run(int (*function)(void*) noexcept, void* argument) noexcept;
+  // -EAGAIN. One that takes long has threads of its own.
+  static FileCall run(int (*function)(void*) noexcept, void* argument, bool takes_long) noexcept;
 
   // Returns a descriptor, a count or 0, or a negative errno value. If `may_wait` is false, returns
   // -EAGAIN instead of waiting for the disk.
@@ -36,6 +36,8 @@ struct FileCall {
   void* memory = nullptr;  // for run: the argument
   std::size_t size = 0;    // bytes
   std::uint64_t offset = 0;
+  std::uint64_t client = 0;  // for whom, see coro::StopState::client()
+  bool takes_long = false;
 };
 
 }  // namespace h2server::io

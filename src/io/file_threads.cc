@@ -19,24 +19,21 @@ FileThreads::~FileThreads() {
 
 void FileThreads::start(FileOp& op) {
   const std::lock_guard lock(mutex_);
-  waiting_.push_back(&op);
-  if (waiting_.size() <= idle_) {
-    changed_.notify_one();
-  } else {
-    add_thread();
-  }
+  waiting_.add(op);
+  if (idle_ > 0) changed_.notify_one();
+  if (waiting_.size() > idle_ && waiting_.has_next()) add_thread();
 }
 
 bool FileThreads::withdraw(FileOp& op) {
   const std::lock_guard lock(mutex_);
-  const bool waited = std::erase(waiting_, &op) == 1;
+  const bool waited = waiting_.remove(op);
   if (waiting_.empty()) lacks_threads_ = false;
   return waited;
 }
 
 void FileThreads::retry() {
   const std::lock_guard lock(mutex_);
-  if (!waiting_.empty()) add_thread();
+  if (waiting_.has_next()) add_thread();
 }
 
 void FileThreads::add_thread() {
@@ -60,18 +57,18 @@ std::vector<FileOp*> FileThreads::take_finished() {
 
 void FileThreads::work(bool& working) {
   std::unique_lock lock(mutex_);
-  const auto has_news = [this] { return ending_ || !waiting_.empty(); };
+  const auto has_news = [this] { return ending_ || waiting_.has_next(); };
   for (;;) {
     ++idle_;
     changed_.wait_for(lock, FileThreadsLimits::idle_max, has_news);
     --idle_;
-    if (waiting_.empty()) break;
-    FileOp* const op = waiting_.front();
-    waiting_.pop_front();
+    FileOp* const op = waiting_.take();
+    if (op == nullptr) break;
     lock.unlock();
     const int result = op->call.make(true);
     lock.lock();
     op->state.result = result;
+    waiting_.end(op->call.client);
     finished_.push_back(op);
     engine_.wake();
   }

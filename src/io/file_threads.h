@@ -1,23 +1,25 @@
 // FileThreads: threads that wait for the disk, so that an engine need not.
 //
 // A thread starts when there is work and ends after idle_max without any: reads that miss the page
-// cache are rare, but an upload's writes follow each other. Used on one engine's thread.
+// cache are rare, but an upload's writes follow each other. Clients take turns, and none has all
+// threads. Used on one engine's thread.
 #pragma once
 
 #include <array>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "io/engine.h"
+#include "io/fair_queue.h"
 
 namespace h2server::io {
 
 struct FileThreadsLimits {
   static constexpr unsigned threads_max = 4;  // a disk does several reads at once, but not many
+  static constexpr unsigned threads_per_client_max = threads_max - 1;
   // Longer than an upload takes to deliver the data of its next write. A thread start costs 50 us.
   static constexpr std::chrono::milliseconds idle_max{200};
 };
@@ -49,7 +51,7 @@ class FileThreads {
   Engine& engine_;
   std::mutex mutex_;  // guards the members below, except lacks_threads_
   std::condition_variable changed_;
-  std::deque<FileOp*> waiting_;
+  FairQueue waiting_{FileThreadsLimits::threads_per_client_max};
   std::vector<FileOp*> finished_;
   std::size_t idle_ = 0;  // threads that wait for work
   bool ending_ = false;

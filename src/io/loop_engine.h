@@ -105,6 +105,8 @@ class LoopEngine : public Engine {
   FileThreads file_threads_{*this};
   // For FileCall::run. Separate, because a blocked disk write may occupy these for long.
   FileThreads call_threads_{*this};
+  // For those of them that take long, such as copies of whole files.
+  FileThreads long_threads_{*this};
 };
 
 // Returns true for an accept(2) error of the connection to be accepted, not of the listener.

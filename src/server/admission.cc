@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <string_view>
 
+#include "base/keyed_hash.h"
 #include "base/log.h"
 
 namespace h2server::server {
@@ -16,7 +16,7 @@ std::size_t Admission::Hash::operator()(const Address& address) const noexcept {
   std::array<char, sizeof address.network + sizeof address.host> bytes;
   std::memcpy(bytes.data(), address.network.data(), address.network.size());
   std::memcpy(bytes.data() + address.network.size(), address.host.data(), address.host.size());
-  return std::hash<std::string_view>{}({bytes.data(), bytes.size()});
+  return base::keyed_hash({bytes.data(), bytes.size()});
 }
 
 // Returns nullopt for a Unix socket. A connection that was reset counts for the empty address.
@@ -71,6 +71,10 @@ void Admission::leave(Counts::value_type* count) noexcept {
   Shard& shard = shard_of(count->first);
   const std::lock_guard lock(shard.mutex);
   if (--count->second == 0) shard.counts.erase(count->first);
+}
+
+std::uint64_t Admission::Ticket::client() const noexcept {
+  return admission_ != nullptr && count_ != nullptr ? Hash{}(count_->first) : 0;
 }
 
 bool Admission::Ticket::is_over() const noexcept {

@@ -73,6 +73,9 @@ class Admission::Ticket {
     if (admission_ != nullptr) admission_->leave(count_);
   }
 
+  // Returns a number that the connections of an address have in common; 0 if addresses are not
+  // counted.
+  [[nodiscard]] std::uint64_t client() const noexcept;
   // Returns true if more than connections_max are open: an idle connection should close.
   [[nodiscard]] bool is_over() const noexcept;
 

@@ -1,6 +1,8 @@
 #include "server/serve_connection.h"
 
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -103,6 +105,14 @@ Task<void> serve_http2(WorkerContext& worker, net::Transport& transport,
   co_await connection.run();
 }
 
+// Returns a number for the client, so that its work takes turns with that of others. Behind a proxy
+// and without addresses, each connection is a client of its own.
+std::uint64_t number_of_client(const Accepted& connection, const Admission::Ticket& ticket) {
+  static std::atomic<std::uint64_t> connections{0};
+  const std::uint64_t address = connection.kind.proxy_protocol ? 0 : ticket.client();
+  return address != 0 ? address : connections.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 using Record = std::unique_ptr<ConnectionRecord>;
 
 // Returns the client's address for what observes the connection. It is asked for at the start: a
@@ -153,7 +163,8 @@ http::ConnectionTraits traits_of(WorkerContext& worker, const net::TlsTransport&
 
 // The ticket lives in the coroutine frame, so it is released when the connection ends.
 
-Task<void> serve_tls(WorkerContext& worker, Accepted connection, Admission::Ticket /*ticket*/) {
+Task<void> serve_tls(WorkerContext& worker, Accepted connection, Admission::Ticket ticket) {
+  const std::uint64_t client_number = number_of_client(connection, ticket);
   const base::Counted open(worker.counters.connections);
   const std::shared_ptr<const net::TlsContext> tls = worker.shared.tls.get();
   ASSERT(tls != nullptr);
@@ -180,6 +191,7 @@ Task<void> serve_tls(WorkerContext& worker, Accepted connection, Admission::Tick
   const bool http2 = transport.protocol() == worker.shared.multiplexed.alpn;
   const Record record = observe(worker, transport, client, http2);
   traits.observer = record.get();
+  traits.client = client_number;
   auto opening = std::make_unique<Opening>();
   if (http2) {
     co_await serve_http2(worker, transport, std::move(opening), traits);
@@ -188,8 +200,8 @@ Task<void> serve_tls(WorkerContext& worker, Accepted connection, Admission::Tick
   }
 }
 
-Task<void> serve_cleartext(WorkerContext& worker, Accepted connection,
-                           Admission::Ticket /*ticket*/) {
+Task<void> serve_cleartext(WorkerContext& worker, Accepted connection, Admission::Ticket ticket) {
+  const std::uint64_t client_number = number_of_client(connection, ticket);
   const base::Counted open(worker.counters.connections);
   net::TcpTransport transport(worker.engine, std::move(connection.socket));
   transport.set_listener(connection.kind.number);
@@ -201,7 +213,7 @@ Task<void> serve_cleartext(WorkerContext& worker, Accepted connection,
   std::unique_ptr<Opening> opening = co_await read_opening(worker, transport);
   if (opening == nullptr) co_return;
   const Record record = observe(worker, transport, client, opening->http2);
-  const http::ConnectionTraits traits{.observer = record.get()};
+  const http::ConnectionTraits traits{.observer = record.get(), .client = client_number};
   if (opening->http2) {
     co_await serve_http2(worker, transport, std::move(opening), traits);
   } else {

@@ -194,6 +194,24 @@ TEST_F(WebdavTree, Copies) {
   EXPECT_EQ(directory_.names(), (std::vector<std::string>{"c", "d", "shallow"}));
 }
 
+TEST_F(WebdavTree, ChangesEndWithTheirTask) {
+  directory_.write("d/a", "1");
+  directory_.write("d/e/b", "2");
+  coro::StopState task;
+  const file::StopFlag stop(&task);
+  EXPECT_FALSE(stop.is_set());
+  task.stop(StopReason::client_left);
+  EXPECT_TRUE(stop.is_set());
+  const TreeOutcome copy = copy_tree(*uploads_, "d", "copy", {.uploads = options_, .stop = &stop});
+  ASSERT_FALSE(copy.failures.empty());
+  EXPECT_EQ(copy.failures.front().status, 503);
+  EXPECT_FALSE(exists("copy"));
+  const TreeFailures removal = remove_tree(*uploads_, "d", &stop);
+  ASSERT_FALSE(removal.empty());
+  EXPECT_EQ(removal.front().status, 503);
+  EXPECT_TRUE(exists("d/e/b"));
+}
+
 TEST_F(WebdavTree, CopiesObeyTheLimits) {
   directory_.write("d/a", "1234");
   directory_.write("d/b", "123");

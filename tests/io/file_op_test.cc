@@ -16,6 +16,8 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "io/file_threads.h"
 #include "io/support.h"
@@ -247,6 +249,97 @@ TEST_P(FileOpTest, StuckWorkHoldsUpNobody) {
   start(other());
   run();
   EXPECT_EQ(passed, FileThreadsLimits::threads_max + 1);
+}
+
+// One client's stuck functions leave a thread for others.
+TEST_P(FileOpTest, StuckWorkOfAClientHoldsUpNoOther) {
+  Gate gate;
+  std::array<coro::StopState, 2> clients;
+  clients[0].work_for(1);
+  clients[1].work_for(2);
+  unsigned passed = 0;
+  const auto stuck = [&]() -> Task<void> {
+    co_await file::run_waiting(engine_.get(), [&gate] { return gate.pass(); });
+    ++passed;
+  };
+  const auto other = [&]() -> Task<void> {
+    for (int i = 0; i < 10; ++i) {
+      const std::optional<int> done = co_await file::run_waiting(engine_.get(), [] { return 7; });
+      EXPECT_EQ(done, 7);
+    }
+    EXPECT_EQ(passed, 0U);
+    gate.open();
+  };
+  for (unsigned i = 0; i < FileThreadsLimits::threads_max + 1; ++i) {
+    Task<void> task = stuck();
+    task.stop_by(clients[0]);
+    start(std::move(task));
+  }
+  Task<void> task = other();
+  task.stop_by(clients[1]);
+  start(std::move(task));
+  run();
+  EXPECT_EQ(passed, FileThreadsLimits::threads_max + 1);
+}
+
+TEST_P(FileOpTest, WhatTakesLongHoldsUpNothingShort) {
+  Gate gate;
+  unsigned passed = 0;
+  const auto stuck = [&]() -> Task<void> {
+    const file::WaitingOptions options{.takes_long = true};
+    co_await file::run_waiting(engine_.get(), [&gate] { return gate.pass(); }, options);
+    ++passed;
+  };
+  const auto other = [&]() -> Task<void> {
+    const std::optional<int> done = co_await file::run_waiting(engine_.get(), [] { return 7; });
+    EXPECT_EQ(done, 7);
+    EXPECT_EQ(passed, 0U);
+    gate.open();
+  };
+  for (unsigned i = 0; i < FileThreadsLimits::threads_max + 1; ++i) start(stuck());
+  start(other());
+  run();
+  EXPECT_EQ(passed, FileThreadsLimits::threads_max + 1);
+}
+
+// Work that waits for a thread is withdrawn with its task, if nobody else wants it.
+TEST_P(FileOpTest, WorkEndsWithItsTask) {
+  Gate gate;
+  coro::StopState client;
+  client.work_for(1);
+  std::vector<std::optional<int>> results;
+  bool stored = false;
+  const auto stuck = [&]() -> Task<void> {
+    const std::optional<int> result = co_await file::run_waiting(
+        engine_.get(), [&gate] { return gate.pass(); }, file::unless_stopped);
+    results.push_back(result);
+  };
+  const auto store = [&]() -> Task<void> {
+    co_await file::run_waiting(engine_.get(), [&stored] { return stored = true; });
+  };
+  const auto stopper = [&]() -> Task<void> {
+    while (!gate.entered()) {
+      SleepOp sleep(*engine_, 1);
+      co_await sleep;
+    }
+    client.stop(StopReason::client_left);
+    while (results.empty()) {
+      SleepOp sleep(*engine_, 1);
+      co_await sleep;
+    }
+    EXPECT_EQ(results, (std::vector<std::optional<int>>{std::nullopt}));
+    gate.open();
+  };
+  const auto begin = [&](Task<void> task) {
+    task.stop_by(client);
+    start(std::move(task));
+  };
+  for (unsigned i = 0; i < FileThreadsLimits::threads_per_client_max + 1; ++i) begin(stuck());
+  begin(store());
+  start(stopper());
+  run();
+  EXPECT_EQ(results.size(), FileThreadsLimits::threads_per_client_max + 1);
+  EXPECT_TRUE(stored);
 }
 
 // Work in progress runs to its end. Work that has not begun never starts.

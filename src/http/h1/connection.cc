@@ -220,6 +220,7 @@ void Connection::observe_end() {
 bool Connection::serve_at_once() {
   exchange_->head.received_s = transport_.engine().unix_seconds();
   if (find_handler(context_, traits_, *exchange_)) {
+    exchange_->stop.work_for(traits_.client);
     exchange_->request.emplace(exchange_->head, exchange_->params, &incoming_, &exchange_->stop,
                                &transport_);
     // Earlier responses must not wait for a handler that blocks the thread.

@@ -422,6 +422,7 @@ void Connection::begin(H2Exchange& exchange) {
   if (find_handler(context_, traits_, exchange)) {
     exchange.incoming.bind(*this, exchange);
     exchange.stop.observe(&exchange.incoming);
+    exchange.stop.work_for(traits_.client);
     exchange.request.emplace(head, exchange.params, &exchange.incoming, &exchange.stop,
                              &transport_);
     exchange.handling.reads = true;
