@@ -37,8 +37,9 @@ class StopHook {
   StopHook(const StopHook&) = delete;
   StopHook& operator=(const StopHook&) = delete;
 
-  // Links the hook. The state must not have stopped.
-  void hook(StopState& state) noexcept;
+  // Links the hook. The state must not have stopped. Its observer does not learn of a quiet hook: a
+  // connection of HTTP/1.1 does not watch its client for it.
+  void hook(StopState& state, bool quietly = false) noexcept;
   void unhook() noexcept;
   [[nodiscard]] bool hooked() const noexcept { return state_ != nullptr; }
 
@@ -53,6 +54,7 @@ class StopHook {
   StopState* state_ = nullptr;
   StopHook* next_ = nullptr;
   StopHook* previous_ = nullptr;
+  bool quiet_ = false;
 };
 
 // The stop state of a task, and the hooks to call when it stops. One thread.
@@ -77,11 +79,11 @@ class StopState {
 
   [[nodiscard]] bool stopped() const noexcept { return reason_ != StopReason::none; }
   [[nodiscard]] StopReason reason() const noexcept { return reason_; }
-  [[nodiscard]] bool hooked() const noexcept { return first_ != nullptr; }
-  [[nodiscard]] bool hooked_twice() const noexcept { return first_ != last_; }
+  // Returns true if there is a hook that is not quiet.
+  [[nodiscard]] bool hooked() const noexcept { return loud_hooks_ > 0; }
+  [[nodiscard]] bool hooked_twice() const noexcept { return loud_hooks_ > 1; }
   void observe(Observer* observer) noexcept { observer_ = observer; }
-  // Whom the task works for: the tasks of different clients take turns at what is scarce. 0: nobody
-  // in particular.
+  // Whom the task works for: clients take turns at what is scarce. 0: nobody in particular.
   [[nodiscard]] std::uint64_t client() const noexcept { return client_; }
   void work_for(std::uint64_t client) noexcept { client_ = client; }
   // Calls all hooks, the oldest first. They may destroy other hooks and the state itself. Without
@@ -99,6 +101,7 @@ class StopState {
   struct Run;
   Run* run_ = nullptr;  // the stop() that runs
   std::uint64_t client_ = 0;
+  std::uint32_t loud_hooks_ = 0;
   StopReason reason_ = StopReason::none;
 };
 
@@ -149,18 +152,6 @@ class StoppableWait : private StopHook {
 
   std::coroutine_handle<> waiter_;
   bool complete_ = false;
-};
-
-// co_await OwnStop() yields the stop state of the task that awaits it; null if it has none.
-struct OwnStop {
-  bool await_ready() const noexcept { return false; }
-  template <class Promise>
-  bool await_suspend(std::coroutine_handle<Promise> task) noexcept {
-    state = task.promise().stop_state();
-    return false;
-  }
-  StopState* await_resume() const noexcept { return state; }
-  StopState* state = nullptr;
 };
 
 }  // namespace coro

@@ -6,6 +6,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "h2server/own_stop.h"
 #include "h2server/result.h"
 #include "h2server/stop.h"
 #include "h2server/task.h"

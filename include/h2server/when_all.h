@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "h2server/own_stop.h"
 #include "h2server/stop.h"
 #include "h2server/task.h"
 #include "h2server/task_group.h"

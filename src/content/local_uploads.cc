@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "file/calls.h"
+#include "h2server/own_stop.h"
 #include "io/engine.h"
 
 namespace h2server::content {

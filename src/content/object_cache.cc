@@ -10,6 +10,7 @@
 #include "content/store_refusals.h"
 #include "file/calls.h"
 #include "file/content.h"
+#include "h2server/own_stop.h"
 #include "h2server/response.h"
 #include "h2server/stop.h"
 #include "http/file_head.h"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "h2server/own_stop.h"
 #include "h2server/timing.h"
 #include "io/engine.h"
 

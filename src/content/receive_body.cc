@@ -9,6 +9,7 @@
 #include "content/gather_buffer.h"
 #include "content/upload_refusals.h"
 #include "file/calls.h"
+#include "h2server/own_stop.h"
 #include "h2server/task_group.h"
 
 namespace h2server::content {

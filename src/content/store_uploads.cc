@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "h2server/own_stop.h"
 #include "h2server/task_group.h"
 
 namespace h2server::content {

@@ -11,6 +11,7 @@
 #include "content/webdav_tree.h"
 #include "file/calls.h"
 #include "h2server/authentication.h"
+#include "h2server/own_stop.h"
 #include "http/message.h"
 #include "io/engine.h"
 

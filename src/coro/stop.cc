@@ -2,17 +2,21 @@
 
 namespace h2server::coro {
 
-void StopHook::hook(StopState& state) noexcept {
+void StopHook::hook(StopState& state, bool quietly) noexcept {
   state_ = &state;
   next_ = nullptr;
   previous_ = state.last_;
   (previous_ == nullptr ? state.first_ : previous_->next_) = this;
   state.last_ = this;
+  quiet_ = quietly;
+  if (quietly) return;
+  ++state.loud_hooks_;
   if (state.observer_ != nullptr) state.observer_->on_hook();
 }
 
 void StopHook::unhook() noexcept {
   if (state_ == nullptr) return;
+  if (!quiet_) --state_->loud_hooks_;
   (previous_ != nullptr ? previous_->next_ : state_->first_) = next_;
   (next_ != nullptr ? next_->previous_ : state_->last_) = previous_;
   state_ = nullptr;

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "h2server/own_stop.h"
 #include "h2server/task.h"
 #include "io/engine.h"
 
@@ -47,12 +48,13 @@ struct WaitingOptions {
 // For reads: what they read is for the task alone.
 inline constexpr WaitingOptions unless_stopped{.ends_with_task = true};
 
-// Cancels an operation when a task is to stop.
+// Cancels an operation when a task is to stop. Quietly: a client of HTTP/1.1 that closes its
+// sending side may still wait for what is read.
 class CancelOnStop final : private coro::StopHook {
  public:
   // `state` may be null, and may have stopped: then nothing is cancelled.
   CancelOnStop(io::Op& op, coro::StopState* state) noexcept : op_(op) {
-    if (state != nullptr && !state->stopped()) hook(*state);
+    if (state != nullptr && !state->stopped()) hook(*state, true);
   }
 
  private:
@@ -76,9 +78,7 @@ Task<std::optional<std::invoke_result_t<Work&>>> run_waiting(io::Engine* engine,
     waiting.run(&waiting);
   } else {
     io::FileOp op(*engine, call);
-    // A thread that blocks makes the call at once, and must not watch its client.
-    const bool may_end = options.ends_with_task && engine->has_loop();
-    const CancelOnStop cancel(op, may_end ? stop : nullptr);
+    const CancelOnStop cancel(op, options.ends_with_task ? stop : nullptr);
     co_await op;
   }
   if (waiting.failure) std::rethrow_exception(waiting.failure);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "h2server/own_stop.h"
 #include "h2server/response.h"
 #include "h2server/timing.h"
 #include "http/byteranges.h"

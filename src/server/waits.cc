@@ -5,6 +5,7 @@
 
 #include "base/timer_wheel.h"
 #include "h2server/blocking.h"
+#include "h2server/own_stop.h"
 #include "h2server/timing.h"
 #include "io/engine.h"
 #include "io/mailbox.h"

@@ -96,6 +96,34 @@ TEST(Stop, TellsTheObserverOfHooks) {
   EXPECT_EQ(observer.stops, 1);
 }
 
+TEST(Stop, TellsNobodyOfQuietHooks) {
+  struct Counter final : StopState::Observer {
+    void on_hook() noexcept override { ++hooks; }
+    void on_stop() noexcept override {}
+    int hooks = 0;
+  } counter;
+  struct Quiet final : StopHook {
+    void on_stop(StopReason) noexcept override { ++stops; }
+    int stops = 0;
+  };
+  StopState state;
+  state.observe(&counter);
+  Quiet quiet;
+  Quiet loud;
+  quiet.hook(state, true);
+  EXPECT_EQ(counter.hooks, 0);
+  EXPECT_FALSE(state.hooked());
+  loud.hook(state);
+  EXPECT_EQ(counter.hooks, 1);
+  EXPECT_TRUE(state.hooked());
+  EXPECT_FALSE(state.hooked_twice());
+  loud.unhook();
+  EXPECT_FALSE(state.hooked());
+  state.stop(StopReason::client_left);
+  EXPECT_EQ(quiet.stops, 1);
+  EXPECT_EQ(loud.stops, 0);
+}
+
 TEST(Stop, ACallbackIsCalledAtOnceIfItIsTooLate) {
   StopState state;
   int calls = 0;

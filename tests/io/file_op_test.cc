@@ -307,18 +307,23 @@ TEST_P(FileOpTest, WorkEndsWithItsTask) {
   Gate gate;
   coro::StopState client;
   client.work_for(1);
+  std::atomic<unsigned> begun{0};
   std::vector<std::optional<int>> results;
   bool stored = false;
   const auto stuck = [&]() -> Task<void> {
-    const std::optional<int> result = co_await file::run_waiting(
-        engine_.get(), [&gate] { return gate.pass(); }, file::unless_stopped);
+    const auto work = [&] {
+      ++begun;
+      return gate.pass();
+    };
+    const std::optional<int> result =
+        co_await file::run_waiting(engine_.get(), work, file::unless_stopped);
     results.push_back(result);
   };
   const auto store = [&]() -> Task<void> {
     co_await file::run_waiting(engine_.get(), [&stored] { return stored = true; });
   };
   const auto stopper = [&]() -> Task<void> {
-    while (!gate.entered()) {
+    while (begun < FileThreadsLimits::threads_per_client_max) {
       SleepOp sleep(*engine_, 1);
       co_await sleep;
     }

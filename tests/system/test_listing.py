@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 
 import pytest
@@ -122,3 +123,21 @@ def test_pip(tmp_path):
                         "-f", f"{server.url}wheels/", "-d", tmp_path / "got", "tried"],
                        check=True, timeout=120, env={**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"})
     assert (tmp_path / "got/tried-1.0-py3-none-any.whl").exists()
+
+
+def test_a_client_that_says_no_more_gets_its_list():
+    """Closing the sending side, as netcat does, is no reason to give up what is read for it."""
+    with Server() as server:
+        for number in range(20):
+            folder = server.root / str(number)
+            folder.mkdir()
+            for name in range(200):
+                (folder / str(name)).touch()
+        for number in range(20):
+            with socket.create_connection(("127.0.0.1", server.port), LAST_RESORT_S) as client:
+                client.sendall(f"GET /{number}/?filter=9 HTTP/1.1\r\nHost: a\r\n"
+                               "Connection: close\r\n\r\n".encode())
+                client.shutdown(socket.SHUT_WR)
+                answer = b"".join(iter(lambda: client.recv(65536), b""))
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert b"</html>" in answer
