@@ -114,7 +114,7 @@ class Server {
         alive_.erase(exchange);
         release(exchange);
         return;
-      case SessionEvent::Kind::body_taken:
+      case SessionEvent::Kind::body_wanted:
         return;
     }
   }

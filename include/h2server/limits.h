@@ -47,8 +47,8 @@ struct Limits {
   // that it has not read, so it may receive pages that change meanwhile.
   std::uint64_t send_file_bytes_min = 0;
 
-  // The heads and trailers of all requests of an HTTP/2 connection that have not ended: a byte of
-  // HPACK may stand for 4 KiB (CVE-2026-49975).
+  // What the heads and trailers of all requests of an HTTP/2 connection that have not ended exceed
+  // 4 KiB each: a byte of HPACK may stand for 4 KiB (CVE-2026-49975).
   std::size_t heads_bytes_max = 256 * 1024;
   std::uint32_t streams_max = 128;  // RFC 9113, 6.5.2 recommends at least 100
   // RFC 9113, 6.9.2 starts at 64 KiB, which limits an upload to 64 KiB per round trip.

@@ -46,6 +46,7 @@ class Deadline final : private StopHook {
   // Throws as own_mailbox(). `outer` may be null.
   Deadline(std::chrono::milliseconds time, StopState* outer) : timer_(time, state_) {
     if (outer == nullptr) return;
+    state_.work_for(outer->client());
     if (outer->stopped()) state_.stop(outer->reason());
     else hook(*outer);
   }

@@ -99,6 +99,7 @@ class SpdySession final : public h2::Session {
   void schedule(H2Exchange& exchange);
   [[nodiscard]] std::string_view content_at_once(const H2Exchange& exchange) const noexcept;
   bool send_data(H2Exchange& exchange, std::size_t room);
+  void want_body(H2Exchange& exchange) noexcept;
   void append_data(H2Exchange& exchange, std::size_t size);
   void append_fields(FrameType type, std::uint32_t id, std::span<const Field> fields, bool ends);
   void append_last_data(std::uint32_t id, std::string_view content);

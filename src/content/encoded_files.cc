@@ -387,7 +387,9 @@ Task<void> EncodedFiles::make_copy(FileRef file, Coding coding) const {
     else claim.settle(copy_with(*file, coding, *bytes), bytes->size());
     return useful;
   };
-  co_await file::run_waiting(io::Engine::current(), work);
+  // Others wait for the copy, too.
+  co_await file::run_waiting(io::Engine::current(), work,
+                             {.client = reinterpret_cast<std::uintptr_t>(&copies)});
 }
 
 }  // namespace h2server::content

@@ -9,11 +9,23 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/keyed_hash.h"
 #include "file/calls.h"
 #include "file/open_beneath.h"
 #include "io/engine.h"
 
 namespace h2server::content {
+
+namespace {
+
+// "a//b/" names the same folder as "a/b/", and must not be kept beside it.
+void drop_empty_segments(std::string& path) {
+  const auto both = [](char a, char b) { return a == '/' && b == '/'; };
+  path.erase(std::ranges::unique(path, both).begin(), path.end());
+  if (path.starts_with('/')) path.erase(0, 1);
+}
+
+}  // namespace
 
 // One request's turn to read a folder. Its end lets those that wait look again.
 class Listings::Reading {
@@ -50,6 +62,7 @@ FolderEntriesRef Listings::fresh(const Kept& kept, const file::FileVersion& vers
 
 Task<Result<FolderEntriesRef, int>> Listings::find(std::string path) {
   const std::int64_t asked_ms = base::monotonic_ms();
+  drop_empty_segments(path);
   for (;;) {
     Result<base::Fd, int> folder = co_await file::open_beneath(io::Engine::current(), root_->fd(),
                                                                path, O_RDONLY | O_DIRECTORY);
@@ -86,8 +99,8 @@ Task<Result<FolderEntriesRef, int>> Listings::read(const std::string& path, int 
   const auto work = [this, &path, folder] {
     return read_folder(root_->fd(), path, folder, options_);
   };
-  std::optional<Result<FolderEntries, int>> entries =
-      co_await file::run_waiting(io::Engine::current(), work, file::unless_stopped);
+  std::optional<Result<FolderEntries, int>> entries = co_await file::run_waiting(
+      io::Engine::current(), work, {.ends_with_task = true, .client = base::keyed_hash(path)});
   if (!entries) co_return std::unexpected(ECANCELED);
   if (!*entries) co_return std::unexpected(entries->error());
   auto shared = std::make_shared<const FolderEntries>(**std::move(entries));

@@ -13,12 +13,12 @@ namespace h2server::content {
 
 namespace {
 
-// Runs work that blocks and returns its Result<…, Response>; 503 if the server stops before it
+// Runs work that blocks and returns its Result<…, Response>; 503 if it is given up before it
 // begins.
 template <class Work>
 Task<std::invoke_result_t<Work&>> run_upload_work(Work work, file::WaitingOptions options = {}) {
   auto done = co_await file::run_waiting(io::Engine::current(), std::move(work), options);
-  if (!done) co_return std::unexpected(Response(503, "the server stops\n"));
+  if (!done) co_return std::unexpected(Response(503, "the request was given up\n"));
   co_return *std::move(done);
 }
 

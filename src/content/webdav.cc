@@ -85,7 +85,7 @@ Task<Response> answer_dav(WebDavRef dav, DavMethod method, Request& request) {
     options.takes_long = *large;
   }
   coro::StopState* const state = co_await coro::OwnStop();
-  const file::StopFlag stop(state);
+  const file::StopFlag stop(method.changes_trees ? state : nullptr);
   asked->stop = &stop;
   const auto work = [&] { return method.answer(dav, *asked); };
   std::optional<Response> done = co_await file::run_waiting(io::Engine::current(), work, options);

@@ -92,7 +92,7 @@ class EntrySource final : public BodySource {
     };
     const std::optional<bool> done =
         co_await file::run_waiting(io::Engine::current(), work, file::unless_stopped);
-    if (!done) co_return std::unexpected(Error{ECANCELED, "the server stops"});
+    if (!done) co_return std::unexpected(Error{ECANCELED, "the request was given up"});
     co_return std::string_view(piece_);
   }
 

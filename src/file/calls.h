@@ -2,12 +2,14 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "h2server/own_stop.h"
+#include "h2server/stop.h"
 #include "h2server/task.h"
 #include "io/engine.h"
 
@@ -16,6 +18,8 @@ namespace h2server::file {
 // Makes `call` through `engine`. If `engine` is null, blocks the calling thread.
 inline Task<int> make_call(io::Engine* engine, io::FileCall call) {
   if (engine == nullptr) co_return call.make(true);
+  coro::StopState* const stop = co_await coro::OwnStop();
+  if (stop != nullptr) call.client = stop->client();
   io::FileOp op(*engine, call);
   const int result = co_await op;
   co_return result;
@@ -43,6 +47,9 @@ struct WaitingOptions {
   // Nobody wants the result once the task is to stop: it need not begin then.
   bool ends_with_task = false;
   bool takes_long = false;  // seconds, for some files: not on the threads of what is short
+  // Whose turn it takes. 0: that of the task's client. What other clients wait for, too, must not
+  // stand in the queue of one.
+  std::uint64_t client = 0;
 };
 
 // For reads: what they read is for the task alone.
@@ -52,9 +59,9 @@ inline constexpr WaitingOptions unless_stopped{.ends_with_task = true};
 // sending side may still wait for what is read.
 class CancelOnStop final : private coro::StopHook {
  public:
-  // `state` may be null, and may have stopped: then nothing is cancelled.
+  // `state` may be null; it must not have stopped.
   CancelOnStop(io::Op& op, coro::StopState* state) noexcept : op_(op) {
-    if (state != nullptr && !state->stopped()) hook(*state, true);
+    if (state != nullptr) hook(*state, true);
   }
 
  private:
@@ -73,7 +80,8 @@ Task<std::optional<std::invoke_result_t<Work&>>> run_waiting(io::Engine* engine,
   WaitingWork<Work> waiting{std::move(work), std::nullopt, nullptr};
   io::FileCall call = io::FileCall::run(&WaitingWork<Work>::run, &waiting, options.takes_long);
   coro::StopState* const stop = co_await coro::OwnStop();
-  if (stop != nullptr) call.client = stop->client();
+  if (options.ends_with_task && stop != nullptr && stop->stopped()) co_return std::nullopt;
+  call.client = options.client == 0 && stop != nullptr ? stop->client() : options.client;
   if (engine == nullptr) {
     waiting.run(&waiting);
   } else {

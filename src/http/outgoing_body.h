@@ -66,6 +66,12 @@ class OutgoingBody {
     return has_part_ && part_.names_descriptor();
   }
 
+  // Returns true if all bytes of the source's declared size were appended, and only its end has to
+  // be offered.
+  [[nodiscard]] bool lacks_only_its_end() const noexcept {
+    return source_ != nullptr && !finished_ && promised_ == std::uint64_t{0} && memory_.empty();
+  }
+
   // The number of bytes appended.
   [[nodiscard]] std::uint64_t appended() const noexcept { return appended_; }
 

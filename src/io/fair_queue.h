@@ -1,11 +1,10 @@
-// FairQueue: calls that wait for a thread. Clients take turns; the calls of one client keep their
-// order. So the queue of one client is none for others. Not thread-safe.
+// FairQueue: calls that wait for a thread. Clients take turns, and the calls of one client keep
+// their order, so the backlog of a client delays no other. All operations take constant time. Not
+// thread-safe.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <unordered_map>
 
 #include "io/op.h"
@@ -14,70 +13,58 @@ namespace h2server::io {
 
 class FairQueue {
  public:
-  // At most `running_max` calls of a client may have been taken and not ended.
+  // At most `running_max` calls of a client may have been taken and not ended. Those of client 0,
+  // nobody in particular, have no such bound.
   explicit FairQueue(std::size_t running_max) noexcept : running_max_(running_max) {}
 
-  void add(FileOp& op) {
-    Client& client = clients_[op.call.client];
-    if (client.waiting.empty()) turns_.push_back(op.call.client);
-    client.waiting.push_back(&op);
-    ++size_;
-  }
-
+  void add(FileOp& op);
   // Takes the next call that may run, which end() must follow. Returns null if there is none.
-  [[nodiscard]] FileOp* take() {
-    const auto turn = next_turn();
-    if (turn == turns_.end()) return nullptr;
-    const std::uint64_t key = *turn;
-    turns_.erase(turn);
-    Client& client = clients_[key];
-    FileOp* const op = client.waiting.front();
-    client.waiting.pop_front();
-    ++client.running;
-    --size_;
-    if (!client.waiting.empty()) turns_.push_back(key);
-    return op;
-  }
-  [[nodiscard]] bool has_next() const { return next_turn() != turns_.end(); }
-
+  [[nodiscard]] FileOp* take();
   // A call of that client has ended.
-  void end(std::uint64_t key) {
-    const auto client = clients_.find(key);
-    if (--client->second.running == 0 && client->second.waiting.empty()) clients_.erase(client);
-  }
-
+  void end(std::uint64_t client);
   // Returns false if the call does not wait.
-  bool remove(FileOp& op) {
-    const auto client = clients_.find(op.call.client);
-    if (client == clients_.end() || std::erase(client->second.waiting, &op) == 0) return false;
-    --size_;
-    if (client->second.waiting.empty()) {
-      std::erase(turns_, op.call.client);
-      if (client->second.running == 0) clients_.erase(client);
-    }
-    return true;
-  }
+  bool remove(FileOp& op);
 
+  // Returns true if take() would return a call.
+  [[nodiscard]] bool has_next() const noexcept { return ready_.first != nullptr; }
   // Of calls that wait.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
  private:
+  template <class T>
+  struct List {
+    T* first = nullptr;
+    T* last = nullptr;
+
+    void append(T& one) noexcept {
+      one.next_waiting = nullptr;
+      one.previous_waiting = last;
+      (last != nullptr ? last->next_waiting : first) = &one;
+      last = &one;
+    }
+    void remove(T& one) noexcept {
+      (one.previous_waiting != nullptr ? one.previous_waiting->next_waiting : first) =
+          one.next_waiting;
+      (one.next_waiting != nullptr ? one.next_waiting->previous_waiting : last) =
+          one.previous_waiting;
+    }
+  };
   struct Client {
-    std::deque<FileOp*> waiting;
+    List<FileOp> waiting;
     std::size_t running = 0;
+    bool ready = false;  // in the list of those that may run a call
+    Client* next_waiting = nullptr;
+    Client* previous_waiting = nullptr;
   };
 
-  // Calls for nobody in particular, such as those of the server itself, have no bound of their own.
-  [[nodiscard]] std::deque<std::uint64_t>::const_iterator next_turn() const {
-    return std::ranges::find_if(turns_, [this](std::uint64_t key) {
-      return key == 0 || clients_.at(key).running < running_max_;
-    });
-  }
+  // Puts the client into the list, at its end, or takes it out.
+  void sort(std::uint64_t key, Client& client) noexcept;
+  void forget_idle(std::uint64_t key, const Client& client);
 
   const std::size_t running_max_;
-  std::unordered_map<std::uint64_t, Client> clients_;
-  std::deque<std::uint64_t> turns_;  // of clients with calls that wait
+  std::unordered_map<std::uint64_t, Client> clients_;  // that have calls; their places are stable
+  List<Client> ready_;
   std::size_t size_ = 0;
 };
 

@@ -178,6 +178,10 @@ class FileOp final : public Op {
   int await_resume() const noexcept { return state.result; }
 
   const FileCall call;
+  // For FairQueue only.
+  FileOp* next_waiting = nullptr;
+  FileOp* previous_waiting = nullptr;
+  bool waits = false;
 };
 
 }  // namespace h2server::io

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/keyed_hash.h"
 #include "http/answer.h"
 #include "http/h1/connection.h"
 #include "http/h2/connection.h"
@@ -105,11 +106,12 @@ Task<void> serve_http2(WorkerContext& worker, net::Transport& transport,
   co_await connection.run();
 }
 
-// Returns a number for the client, so that its work takes turns with that of others. Behind a proxy
-// and without addresses, each connection is a client of its own.
-std::uint64_t number_of_client(const Accepted& connection, const Admission::Ticket& ticket) {
+// Returns a number for the client, whose work takes turns with that of others: for its address, or,
+// where addresses are not counted, for the connection. Of a proxy that is believed by the fields of
+// its requests alone, all clients are one.
+std::uint64_t number_of_client(const Admission::Ticket& ticket) {
   static std::atomic<std::uint64_t> connections{0};
-  const std::uint64_t address = connection.kind.proxy_protocol ? 0 : ticket.client();
+  const std::uint64_t address = ticket.client();
   return address != 0 ? address : connections.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
@@ -164,7 +166,7 @@ http::ConnectionTraits traits_of(WorkerContext& worker, const net::TlsTransport&
 // The ticket lives in the coroutine frame, so it is released when the connection ends.
 
 Task<void> serve_tls(WorkerContext& worker, Accepted connection, Admission::Ticket ticket) {
-  const std::uint64_t client_number = number_of_client(connection, ticket);
+  std::uint64_t client_number = number_of_client(ticket);
   const base::Counted open(worker.counters.connections);
   const std::shared_ptr<const net::TlsContext> tls = worker.shared.tls.get();
   ASSERT(tls != nullptr);
@@ -173,6 +175,7 @@ Task<void> serve_tls(WorkerContext& worker, Accepted connection, Admission::Tick
   if (connection.kind.proxy_protocol) {
     const bool begun = co_await take_proxy_header(worker, transport.tcp());
     if (!begun) co_return;
+    client_number = base::keyed_hash(transport.client().host);
   }
   const Address client = client_of(worker, transport);
   {
@@ -201,13 +204,14 @@ Task<void> serve_tls(WorkerContext& worker, Accepted connection, Admission::Tick
 }
 
 Task<void> serve_cleartext(WorkerContext& worker, Accepted connection, Admission::Ticket ticket) {
-  const std::uint64_t client_number = number_of_client(connection, ticket);
+  std::uint64_t client_number = number_of_client(ticket);
   const base::Counted open(worker.counters.connections);
   net::TcpTransport transport(worker.engine, std::move(connection.socket));
   transport.set_listener(connection.kind.number);
   if (connection.kind.proxy_protocol) {
     const bool begun = co_await take_proxy_header(worker, transport);
     if (!begun) co_return;
+    client_number = base::keyed_hash(transport.client().host);
   }
   const Address client = client_of(worker, transport);
   std::unique_ptr<Opening> opening = co_await read_opening(worker, transport);

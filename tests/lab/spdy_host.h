@@ -185,7 +185,7 @@ class SpdyHost {
         alive.erase(one);
         release(one);
         return;
-      case Kind::body_taken:
+      case Kind::body_wanted:
         log += " taken\n";
         return;
     }

@@ -77,7 +77,8 @@ void Connection::give_up_response(H2Exchange& exchange) {
   if (exchange.handling.closed || exchange.outgoing.finished()) return;
   // A handler that writes may still end its response, unless the client takes nothing.
   const bool writes = exchange.duplex != nullptr && exchange.duplex->running();
-  if (writes && exchange.outgoing.next_size(1) == 0) return;
+  const bool takes = exchange.outgoing.next_size(1) == 0 && !exchange.handling.wanted.awaited();
+  if (writes && takes) return;
   session_->reset(exchange, ErrorCode::cancel);
   want_write();
 }
@@ -252,8 +253,11 @@ Task<void> Connection::write_all() {
     co_await output_wanted_.wait();
     bool written = true;
     do {
-      session_->produce(output_bytes_max());
-      handle_events();
+      do {  // what bodies give at once leaves in the same write
+        offered_ = false;
+        session_->produce(output_bytes_max());
+        handle_events();
+      } while (offered_ && !session_->failed() && session_->output().size() < output_bytes_max());
       if (heads_bytes_ >= heads_due_) give_back_heads();
       if (session_->failed()) closing_ = true;
       if (session_->output().empty()) break;
@@ -360,7 +364,8 @@ bool Connection::keeps_pace(H2Exchange& exchange, const Waiting& waiting) {
       exchange.handling.running == 0 && outgoing.finished();  // its request continues
   const bool receives = waiting.for_content && (answered || exchange.handling.readable.awaited());
   // A streamed body may have nothing to send.
-  const bool sends = waiting.for_window && outgoing.next_size(1) > 0 &&
+  const bool has_more = outgoing.next_size(1) > 0 || exchange.handling.wanted.awaited();
+  const bool sends = waiting.for_window && has_more &&
                      (waiting.for_connection_window || session_->awaits_window(exchange));
   // The bytes may have moved at any time since the last check, so they are credited first.
   bool keeps = exchange.pace.receiving.moved(0, received);
@@ -382,15 +387,17 @@ void Connection::handle(const SessionEvent& event) {
       keep(exchange, event.bytes);
       return;
     case SessionEvent::Kind::ended:
-      count_head(exchange);  // with trailers
-      if (heads_exceed_limit()) session_->terminate(ErrorCode::enhance_your_calm);
+      if (exchange.session.trailers.size() > 0) {
+        count_head(exchange);
+        if (head_exceeds_limit(exchange)) session_->reset(exchange, ErrorCode::enhance_your_calm);
+      }
       exchange.handling.readable.set();
       return;
     case SessionEvent::Kind::closed:
       close(exchange);
       return;
-    case SessionEvent::Kind::body_taken:
-      exchange.handling.taken.set();
+    case SessionEvent::Kind::body_wanted:
+      exchange.handling.wanted.set();
       return;
   }
 }
@@ -406,9 +413,9 @@ void Connection::begin(H2Exchange& exchange) {
   // A reset stream whose handler still runs does not count for the peer's limit, but it does for
   // ours: "rapid reset", CVE-2023-44487.
   count_head(exchange);
-  if (beyond || alive_ > 2 * std::size_t{context_.limits.streams_max} || heads_exceed_limit()) {
-    exchange.observed.cut_off = CutOff::refused;
-    session_->reset(exchange, ErrorCode::refused_stream);
+  if (beyond || alive_ > 2 * std::size_t{context_.limits.streams_max} ||
+      head_exceeds_limit(exchange)) {
+    refuse(exchange);
     return;
   }
   if (requests_ == requests_max) session_->end_after(exchange);
@@ -419,7 +426,9 @@ void Connection::begin(H2Exchange& exchange) {
   }
   exchange.head.received_s = engine_.unix_seconds();
   ++exchange.handling.running;  // until it is answered
-  if (find_handler(context_, traits_, exchange)) {
+  const bool found = find_handler(context_, traits_, exchange);
+  count_head(exchange);  // with the decoded path
+  if (found) {
     exchange.incoming.bind(*this, exchange);
     exchange.stop.observe(&exchange.incoming);
     exchange.stop.work_for(traits_.client);
@@ -485,7 +494,7 @@ void Connection::close(H2Exchange& exchange) {
   }
   if (!whole) exchange.stop.stop(StopReason::client_left);
   exchange.handling.readable.set();
-  exchange.handling.taken.set();
+  exchange.handling.wanted.set();
   --exchange.handling.running;
   release_if_done(exchange);
 }
@@ -502,7 +511,7 @@ void Connection::release_if_done(H2Exchange& exchange) {
   if (exchange.handling.next != nullptr)
     exchange.handling.next->handling.previous = exchange.handling.previous;
   --alive_;
-  heads_bytes_ -= exchange.handling.head_bytes;
+  forget_head(exchange);
   if (exchange.observed.begun_us != 0) observe_end(exchange);
   if (alive_ == 0) active_ms_ = quiet_from_ms_ = engine_.now_ms();
   if (context_.streams != nullptr) context_.streams->down();
@@ -529,14 +538,14 @@ Task<void> Connection::answer(H2Exchange& exchange) {
 Task<void> Connection::produce(H2Exchange& exchange) {
   OutgoingBody& outgoing = exchange.outgoing;
   while (!exchange.handling.closed && outgoing.is_pulled() && !outgoing.finished()) {
-    if (outgoing.next_size(1) > 0) {
-      co_await exchange.handling.taken.wait();
-      continue;
-    }
+    // Nothing is produced for a client that takes nothing.
+    co_await exchange.handling.wanted.wait();
+    if (exchange.handling.closed || outgoing.finished() || outgoing.next_size(1) > 0) continue;
     const bool pulled = co_await pull(transport_.engine(), exchange);
     if (exchange.handling.closed) break;
     if (pulled) {
       session_->body_offered(exchange);
+      offered_ = true;
     } else {
       if (!exchange.stop.stopped()) exchange.observed.cut_off = CutOff::failed;
       session_->reset(exchange,

@@ -85,8 +85,11 @@ class Connection final : private Drainable {
   void note_first_byte(H2Exchange& exchange);
 
   void count_head(H2Exchange& exchange) noexcept;
-  [[nodiscard]] bool heads_exceed_limit();
+  void forget_head(const H2Exchange& exchange) noexcept;
+  [[nodiscard]] bool head_exceeds_limit(const H2Exchange& exchange);
   void give_back_heads();
+  void shrink_head(H2Exchange& exchange);
+  void refuse(H2Exchange& exchange);
 
   Task<void> answer(H2Exchange& exchange);
   Task<void> produce(H2Exchange& exchange);
@@ -95,9 +98,6 @@ class Connection final : private Drainable {
   Task<Result<std::string_view>> read_body(H2Exchange& exchange);
   // Sends an interim response.
   void inform(H2Exchange& exchange, int status, std::span<const Field> fields);
-
-  // One head of a browser is less.
-  static constexpr std::size_t spent_heads_bytes = 4096;
 
   net::Transport& transport_;
   io::Engine& engine_ = transport_.engine();
@@ -123,11 +123,12 @@ class Connection final : private Drainable {
   io::Op* lag_ = nullptr;           // the wait for handlers that lag; null: none
   H2Exchange* first_ = nullptr;     // list of exchanges not yet released
   std::size_t alive_ = 0;
-  std::size_t heads_bytes_ = 0;                // what the heads of all exchanges hold
-  std::size_t heads_due_ = spent_heads_bytes;  // give_back_heads() from this many on
-  std::uint64_t requests_ = 0;                 // begun so far
-  bool receiving_ = false;                     // events are being handled; one write follows
-  bool writing_now_ = false;                   // a write is in flight
+  std::size_t heads_bytes_ = 0;   // what the heads of all exchanges hold
+  std::size_t heads_excess_ = 0;  // what counts of that towards Limits::heads_bytes_max
+  std::size_t heads_due_ = 4096;  // give_back_heads() from this many on
+  std::uint64_t requests_ = 0;    // begun so far
+  bool receiving_ = false;        // events are being handled; one write follows
+  bool writing_now_ = false;      // a write is in flight
   bool read_again_ = false;       // the read was cancelled to restart with another deadline
   bool closing_ = false;          // no more reads
   bool peer_ended_ = false;       // the peer has closed its side
@@ -135,6 +136,7 @@ class Connection final : private Drainable {
   bool idle_ = false;             // listed as idle
   bool served_in_drain_ = false;  // a stream has ended since the drain began
   bool broken_ = false;           // a write has failed
+  bool offered_ = false;          // to the session, a piece of a body, since it last produced
 };
 
 }  // namespace h2server::http::h2

@@ -1,5 +1,6 @@
 // The memory of requests' heads.
 #include <algorithm>
+#include <variant>
 
 #include "http/h2/connection.h"
 
@@ -7,45 +8,75 @@ namespace h2server::http::h2 {
 
 namespace {
 
+// Of each head, so much is free: those of browsers with cookies are as large, and a client may have
+// streams_max of them at a time.
+constexpr std::size_t free_bytes = 4096;
+// Spent heads may hold so much before they are given back.
+constexpr std::size_t spent_bytes_max = 32 * 1024;
+constexpr std::size_t shrunk_bytes = 512;  // a smaller head is not worth it
+
 std::size_t bytes_of_head(const H2Exchange& exchange) noexcept {
   const std::size_t lines = exchange.head.fields.size() + exchange.session.trailers.size();
   return exchange.arena.bytes_held() + lines * sizeof(Field);
 }
 
+std::size_t excess_of(std::size_t bytes) noexcept { return bytes - std::min(bytes, free_bytes); }
+
 // Returns true if the head was sent and neither a handler nor the body's source uses the request.
 bool is_spent(const H2Exchange& exchange) noexcept {
   return exchange.handling.responded && exchange.session.heads_queued == 0 &&
-         exchange.outgoing.source() == nullptr && exchange.duplex == nullptr;
+         exchange.duplex == nullptr &&
+         !std::holds_alternative<Response::Streamed>(exchange.response.body());
 }
 
 }  // namespace
 
 void Connection::count_head(H2Exchange& exchange) noexcept {
   const std::size_t bytes = bytes_of_head(exchange);
-  heads_bytes_ += bytes - exchange.handling.head_bytes;
-  exchange.handling.head_bytes = bytes;
+  std::size_t& counted = exchange.handling.head_bytes;
+  heads_bytes_ += bytes - counted;
+  heads_excess_ += excess_of(bytes) - excess_of(counted);
+  counted = bytes;
 }
 
-bool Connection::heads_exceed_limit() {
-  if (heads_bytes_ <= context_.limits.heads_bytes_max) return false;
+void Connection::forget_head(const H2Exchange& exchange) noexcept {
+  heads_bytes_ -= exchange.handling.head_bytes;
+  heads_excess_ -= excess_of(exchange.handling.head_bytes);
+  heads_due_ = std::min(heads_due_, heads_bytes_ + spent_bytes_max);
+}
+
+bool Connection::head_exceeds_limit(const H2Exchange& exchange) {
+  const std::size_t most = context_.limits.heads_bytes_max;
+  if (heads_excess_ <= most || excess_of(exchange.handling.head_bytes) == 0) return false;
   give_back_heads();
-  return heads_bytes_ > context_.limits.heads_bytes_max;
+  return heads_excess_ > most;
 }
 
-// Shrinks the heads of exchanges whose responses are only sent. Does so again when as much as is
-// left has been added, so a head is looked at a few times.
+// Shrinks the heads of exchanges whose responses are only sent.
 void Connection::give_back_heads() {
+  for (H2Exchange* exchange = first_; exchange != nullptr; exchange = exchange->handling.next) {
+    if (is_spent(*exchange)) shrink_head(*exchange);
+  }
+  heads_due_ = heads_bytes_ + spent_bytes_max;
+}
+
+void Connection::shrink_head(H2Exchange& exchange) {
   std::optional<std::span<const std::string_view>> names{std::in_place};
   if (traits_.observer != nullptr) names = traits_.observer->fields_read();
-  for (H2Exchange* exchange = first_; names && exchange != nullptr;
-       exchange = exchange->handling.next) {
-    constexpr std::size_t kept_bytes = 512;  // a smaller head is not worth it
-    if (!is_spent(*exchange) || bytes_of_head(*exchange) <= kept_bytes) continue;
-    exchange->session.trailers = Fields();
-    exchange->shrink_head(*names);
-    count_head(*exchange);
-  }
-  heads_due_ = std::max(spent_heads_bytes, 2 * heads_bytes_);
+  // It may have been shrunk to more than that, to a long target.
+  const bool is_shrunk = exchange.handling.shrunk && exchange.session.trailers.size() == 0;
+  if (!names || is_shrunk || bytes_of_head(exchange) <= shrunk_bytes) return;
+  exchange.handling.shrunk = true;
+  exchange.session.trailers = Fields();
+  exchange.shrink_head(*names);
+  count_head(exchange);
+}
+
+// RFC 9113, 8.7: the client may send the request again.
+void Connection::refuse(H2Exchange& exchange) {
+  exchange.observed.cut_off = CutOff::refused;
+  shrink_head(exchange);  // libnghttp2 keeps the stream until the client reads
+  session_->reset(exchange, ErrorCode::refused_stream);
 }
 
 }  // namespace h2server::http::h2

@@ -273,7 +273,8 @@ std::string_view FrameSender::content_at_once(const H2Exchange& exchange) const 
 void FrameSender::schedule(H2Exchange& exchange) {
   const Stream& stream = exchange.stream;
   if (!stream.has_body || stream.ready || exchange.session.stalled) return;
-  if (stream.send.left() == 0 && !exchange.outgoing.finished()) return;
+  const OutgoingBody& body = exchange.outgoing;
+  if (stream.send.left() == 0 && !body.finished() && !body.lacks_only_its_end()) return;
   scheduler_.add(exchange);
 }
 
@@ -298,20 +299,34 @@ bool FrameSender::send_data(H2Exchange& exchange, std::size_t room) {
     end_body(exchange);
     return true;
   }
+  if (body.lacks_only_its_end()) {  // which needs no window
+    want_body(exchange);
+    return true;
+  }
   if (window_.left() == 0) return false;
   const std::size_t size = body.next_size(std::min<std::size_t>(
       {window_.left(), exchange.stream.send.left(), scheduler_.turn_left(exchange), room}));
   if (size == 0) {
-    exchange.session.stalled = body.next_size(1) == 0;  // waits for content, not for a window
-    scheduler_.remove(exchange);
+    if (exchange.stream.send.left() > 0 && body.next_size(1) == 0) {
+      want_body(exchange);
+    } else {
+      scheduler_.remove(exchange);  // until the window opens
+    }
     return true;
   }
   if (body.must_wait(out_, size)) return false;
   append_data(exchange, size);
-  if (body.is_pulled() && body.next_size(1) == 0) streams_.notify(exchange);
+  if (body.is_pulled() && body.finished()) streams_.notify(exchange);
   if (!exchange.stream.has_body) return true;  // the last frame, or the stream was reset
   scheduler_.sent(exchange, static_cast<std::uint32_t>(size));
   return true;
+}
+
+// The stream waits for content, and not for a window.
+void FrameSender::want_body(H2Exchange& exchange) noexcept {
+  exchange.session.stalled = true;
+  scheduler_.remove(exchange);
+  streams_.notify(exchange);
 }
 
 // Appends a DATA frame. Resets the stream if the body can't be completed.

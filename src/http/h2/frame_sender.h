@@ -84,6 +84,7 @@ class FrameSender {
   void schedule(H2Exchange& exchange);
   [[nodiscard]] std::string_view content_at_once(const H2Exchange& exchange) const noexcept;
   bool send_data(H2Exchange& exchange, std::size_t room);
+  void want_body(H2Exchange& exchange) noexcept;
   void take_window(H2Exchange& exchange, std::size_t size) noexcept;
   void append_data(H2Exchange& exchange, std::size_t size);
   void end_body(H2Exchange& exchange);

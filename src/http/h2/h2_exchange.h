@@ -75,9 +75,10 @@ struct H2Exchange : ExchangeState {
     std::size_t lent = 0;        // first bytes of arrived, which the handler is reading
     std::uint64_t dropped = 0;   // discarded content, bytes
     coro::Event readable;        // arrived, ended, closed or timed_out changed
-    coro::Event taken;           // the session took what was offered, or the stream closed
+    coro::Event wanted;          // see SessionEvent::Kind::body_wanted; or the stream closed
     std::size_t head_bytes = 0;  // what the head holds, as the connection has counted it
     unsigned running = 0;        // coroutines that use this exchange
+    bool shrunk = false;         // the head was given back
     bool reads = false;          // the request's body may still be read
     bool interrupted = false;    // a read that waits fails with ECANCELED
     bool responded = false;      // the response has begun
@@ -93,8 +94,8 @@ struct H2Exchange : ExchangeState {
       dropped = 0;
       head_bytes = 0;
       readable.clear();
-      taken.clear();
-      reads = interrupted = responded = closed = unwound = false;
+      wanted.clear();
+      shrunk = reads = interrupted = responded = closed = unwound = false;
       next = previous = nullptr;
     }
   };

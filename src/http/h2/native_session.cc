@@ -61,7 +61,7 @@ class NativeSession final : public Session {
   }
   void reset(H2Exchange& exchange, ErrorCode code) override {
     sender_.reset(exchange, code);
-    if (code == ErrorCode::refused_stream) receiver_.count_refusal();
+    if (is_client_caused(code)) receiver_.count_refusal();
   }
 
   void drain() override {

@@ -273,6 +273,7 @@ struct Nghttp2Session::Callbacks {
     const std::size_t size = exchange.outgoing.next_size(bytes_max);
     if (size == 0) {
       exchange.session.stalled = true;
+      self(user).add_event(SessionEvent::Kind::body_wanted, &exchange);
       return NGHTTP2_ERR_DEFERRED;
     }
     *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
@@ -290,8 +291,8 @@ struct Nghttp2Session::Callbacks {
     if (!exchange.outgoing.append(me.out_, view(frame_head, frame_head_bytes), size)) {
       return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;  // resets the stream, INTERNAL_ERROR
     }
-    if (exchange.outgoing.is_pulled() && exchange.outgoing.next_size(1) == 0) {
-      me.add_event(SessionEvent::Kind::body_taken, &exchange);
+    if (exchange.outgoing.is_pulled() && exchange.outgoing.finished()) {
+      me.add_event(SessionEvent::Kind::body_wanted, &exchange);
     }
     return 0;
   }
@@ -556,7 +557,7 @@ bool Nghttp2Session::may_receive() const noexcept {
 void Nghttp2Session::reset(H2Exchange& exchange, ErrorCode code) {
   exchange.session.reset = true;
   const auto id = static_cast<std::int32_t>(exchange.id);
-  if (code != ErrorCode::refused_stream && !exchange.handling.closed) own_resets_.push_back(id);
+  if (!is_client_caused(code) && !exchange.handling.closed) own_resets_.push_back(id);
   check(nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id,
                                   static_cast<std::uint32_t>(code)));
 }

@@ -31,16 +31,22 @@ namespace h2server::http::h2 {
 
 struct SessionEvent {
   enum class Kind : std::uint8_t {
-    request,     // the head is complete; with exchange.session.ended, the whole request
-    data,        // `bytes` of content, which the caller must consume() later
-    ended,       // the request is complete, with exchange.session.trailers
-    closed,      // the stream is closed; the last event of its exchange
-    body_taken,  // all that was available of the response's body has been taken
+    request,  // the head is complete; with exchange.session.ended, the whole request
+    data,     // `bytes` of content, which the caller must consume() later
+    ended,    // the request is complete, with exchange.session.trailers
+    closed,   // the stream is closed; the last event of its exchange
+    // The response's body could be sent, but nothing of it is available; or all has been sent.
+    body_wanted,
   };
   Kind kind = Kind::closed;
   H2Exchange* exchange = nullptr;
   std::string_view bytes = {};  // valid until the next call of next()
 };
+
+// Returns true for resets that count as caused by the client, see FloodGuard.
+[[nodiscard]] constexpr bool is_client_caused(ErrorCode code) noexcept {
+  return code == ErrorCode::refused_stream || code == ErrorCode::enhance_your_calm;
+}
 
 // A response's head: ":status" first, names in lower case.
 struct ResponseHead {
@@ -100,7 +106,7 @@ class Session {
   virtual void body_offered(H2Exchange& exchange) = 0;
   // Releases `bytes` of content, so that the peer may send more.
   virtual void consume(H2Exchange& exchange, std::size_t bytes) = 0;
-  // REFUSED_STREAM counts as a reset that the client has caused, see FloodGuard.
+  // See is_client_caused().
   virtual void reset(H2Exchange& exchange, ErrorCode code) = 0;
   // Sends GOAWAY (RFC 9113, 6.8): streams that the client opens before it has seen it are
   // completed, later ones are not served.

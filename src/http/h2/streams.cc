@@ -72,7 +72,7 @@ bool Streams::next_notification(SessionEvent& event) noexcept {
   if (first_notified_ == nullptr) last_notified_ = nullptr;
   exchange.stream.queued = false;
   const bool closed = exchange.stream.state == Stream::State::closed;
-  event = {closed ? SessionEvent::Kind::closed : SessionEvent::Kind::body_taken, &exchange};
+  event = {closed ? SessionEvent::Kind::closed : SessionEvent::Kind::body_wanted, &exchange};
   return true;
 }
 

@@ -45,8 +45,8 @@ class Streams {
   [[nodiscard]] std::size_t alive() const noexcept { return alive_; }
   [[nodiscard]] std::uint32_t last_id() const noexcept { return last_id_; }
 
-  // Queues an event: `closed` if the stream is closed, else `body_taken`. next_notification() takes
-  // the first one and returns false if there is none.
+  // Queues an event: `closed` if the stream is closed, else `body_wanted`. next_notification()
+  // takes the first one and returns false if there is none.
   void notify(H2Exchange& exchange) noexcept;
   [[nodiscard]] bool has_notifications() const noexcept { return first_notified_ != nullptr; }
   [[nodiscard]] bool next_notification(SessionEvent& event) noexcept;

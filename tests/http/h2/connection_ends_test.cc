@@ -42,11 +42,23 @@ TEST_P(ConnectionEnds, TheWindowOfWhatNobodyReadIsAnnouncedAtOnce) {
   transport_.end();
 }
 
-// END_STREAM needs no window, but libnghttp2 waits for one.
-TEST_P(ConnectionEnds, AnEmptyProducedBodyNeedsNoWindow) {
-  if (GetParam() == Http2Implementation::nghttp2) GTEST_SKIP() << "libnghttp2 waits for a window";
-  add_streamed({});
+// So a client whose windows are closed holds nothing.
+TEST_P(ConnectionEnds, ABodyIsProducedWhenItsWindowOpens) {
+  add_streamed({"abc"});
   begin(request(1, "GET", "/streamed", true), {{4, 0}});
+  EXPECT_TRUE(says("headers1"));
+  EXPECT_EQ(source_reads_, 0);
+  transport_.arrive(window_update(1, 4));
+  EXPECT_EQ(source_reads_, 2);
+  EXPECT_TRUE(says("data1:3 data1:0;"));
+  transport_.end();
+}
+
+// END_STREAM needs no window, but libnghttp2 waits for one.
+TEST_P(ConnectionEnds, TheEndOfABodyNeedsNoWindow) {
+  if (GetParam() == Http2Implementation::nghttp2) GTEST_SKIP() << "libnghttp2 waits for a window";
+  add_streamed({"abc"}, 3);
+  begin(request(1, "GET", "/streamed", true), {{4, 3}});
   EXPECT_TRUE(says("data1:0;"));
   transport_.end();
 }

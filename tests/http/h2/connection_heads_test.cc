@@ -79,7 +79,7 @@ TEST_P(ConnectionHeads, AreBoundedTogether) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const bool is_refused =
         answer(ids[i]).reset == static_cast<std::uint32_t>(NGHTTP2_REFUSED_STREAM);
-    EXPECT_EQ(is_refused, i >= 11) << i;
+    EXPECT_EQ(is_refused, i >= 14) << i;
   }
   release();  // ends the others
   settle();
@@ -100,15 +100,33 @@ TEST_P(ConnectionHeads, OfAnsweredRequestsAreGivenBack) {
 }
 
 TEST_P(ConnectionHeads, ManySmallFieldsCountToo) {
+  limits_.fields_max = 1000;
   open();
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 20; ++i) {
     Headers fields;
-    for (int field = 0; field < 95; ++field) fields.emplace_back("a", "");
+    for (int field = 0; field < 950; ++field) fields.emplace_back("a", "");
     client_.request("GET", "/hold", fields);
   }
   settle();
-  EXPECT_GT(refused(), 10U);
+  EXPECT_GT(refused(), 5U);
   release();
+  transport_.end();
+}
+
+// As from a browser with cookies, or a proxy.
+TEST_P(ConnectionHeads, OrdinaryOnesAreNotRefused) {
+  open();
+  request_large(1, 30'000);
+  settle();
+  std::vector<std::int32_t> ids;
+  for (std::uint32_t i = 0; i < limits_.streams_max; ++i) {
+    ids.push_back(client_.request("GET", "/hold", {{"cookie", std::string(3'000, 'y')}}));
+  }
+  settle();
+  EXPECT_EQ(refused(), 0U);
+  release();
+  settle();
+  for (const std::int32_t id : ids) EXPECT_EQ(answer(id).body, "held");
   transport_.end();
 }
 
@@ -119,8 +137,10 @@ TEST_P(ConnectionHeads, KeepWhatTheObserverReads) {
   EXPECT_EQ(refused(), 0U);
   transport_.end();
   ASSERT_EQ(observer_.lines.size(), 60U);
+  // The last ones may be whole.
+  EXPECT_GT(std::ranges::count(observer_.lines, "GET /large a user-agent=curl"), 50);
   for (const std::string& line : observer_.lines) {
-    EXPECT_EQ(line, "GET /large a user-agent=curl");
+    EXPECT_TRUE(line.starts_with("GET /large a user-agent=curl")) << line;
   }
 }
 
@@ -129,7 +149,7 @@ TEST_P(ConnectionHeads, StayWholeIfTheObserverReadsThemWhole) {
   traits_.observer = &observer_;
   open();
   request_large(20);
-  EXPECT_EQ(refused(), 9U);
+  EXPECT_EQ(refused(), 6U);
   transport_.end();
   ASSERT_EQ(observer_.lines.size(), 20U);
   for (const std::string& line : observer_.lines) {
@@ -143,7 +163,7 @@ TEST_P(ConnectionHeads, AFloodOfRefusedOnesEndsTheConnection) {
   traits_.observer = &observer_;
   observer_.reads_all = true;
   open();
-  request_large(21);  // 11 fit
+  request_large(24);  // 14 fit
   EXPECT_EQ(refused(), 10U);
   EXPECT_FALSE(over());
   request_large(1);
@@ -152,12 +172,21 @@ TEST_P(ConnectionHeads, AFloodOfRefusedOnesEndsTheConnection) {
 }
 
 TEST_P(ConnectionHeads, TrailersCountToo) {
-  traits_.observer = &observer_;
   open();
+  std::vector<std::int32_t> ids;
   const Headers trailers = {{"x-end", std::string(30'000, 'y')}};
-  for (int i = 0; i < 12; ++i) client_.request("POST", "/hold", {}, "a", true, trailers);
+  for (int i = 0; i < 12; ++i) {
+    ids.push_back(client_.request("POST", "/hold", {}, "a", true, trailers));
+    settle();
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    // With libnghttp2, the request is not handled before its trailers are read, and refused.
+    EXPECT_EQ(answer(ids[i]).reset.has_value(), i >= 9) << i;
+  }
+  // Another request ends, without trailers.
+  const std::int32_t id = client_.request("POST", "/echo", {}, "abc");
   settle();
-  EXPECT_EQ(observer_.code, NGHTTP2_ENHANCE_YOUR_CALM);
+  EXPECT_EQ(answer(id).body, "abc");
   release();
   transport_.end();
 }

@@ -174,7 +174,7 @@ TEST(Streams, TellsOfEachOnce) {
   streams.notify(exchange);
   streams.notify(exchange);
   ASSERT_TRUE(streams.next_notification(event));
-  EXPECT_EQ(event.kind, SessionEvent::Kind::body_taken);
+  EXPECT_EQ(event.kind, SessionEvent::Kind::body_wanted);
   EXPECT_FALSE(streams.next_notification(event));
   streams.notify(exchange);
   streams.close(exchange);

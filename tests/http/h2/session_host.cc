@@ -116,7 +116,7 @@ void SessionHost::note(const SessionEvent& event) {
       alive.erase(one);
       release(one);
       break;
-    case Kind::body_taken:
+    case Kind::body_wanted:
       log += " taken";
       break;
   }
