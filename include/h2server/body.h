@@ -24,6 +24,9 @@ class BodySource {
   // Fields that frame or route a message, authenticate, control a request or a response, or
   // describe the content are dropped too (6.5.1).
   [[nodiscard]] virtual std::span<const Field> trailers() const noexcept { return {}; }
+  // Of a response: returns false if neither read() nor the destructor uses the request, whose head
+  // is then given back while the body is sent.
+  [[nodiscard]] virtual bool reads_request() const noexcept { return true; }
   // Of a request: see Request::send_interim(), which has checked the arguments.
   virtual void inform(int /*status*/, std::span<const Field> /*fields*/) {}
 };

@@ -33,6 +33,7 @@ class ArchiveSource final : public BodySource {
   }
 
   void interrupt() noexcept override { interrupted_ = true; }
+  [[nodiscard]] bool reads_request() const noexcept override { return false; }
 
  private:
   ArchiveWalk walk_;          // used by one thread at a time: read() waits for it

@@ -62,6 +62,8 @@ class EncodingSource final : public BodySource {
     return source_->trailers();
   }
 
+  [[nodiscard]] bool reads_request() const noexcept override { return source_->reads_request(); }
+
  private:
   Task<Result<void>> encode_step() {
     const std::string_view step = rest_.substr(0, step_bytes_max);
@@ -101,6 +103,7 @@ class TextSource final : public BodySource {
   Task<Result<std::string_view>> read() override {
     co_return std::exchange(ended_, true) ? std::string_view() : std::string_view(text_);
   }
+  [[nodiscard]] bool reads_request() const noexcept override { return false; }
 
  private:
   const std::string text_;
@@ -123,6 +126,7 @@ class FileSource final : public BodySource {
     offset_ += piece_.size();
     co_return std::string_view(piece_);
   }
+  [[nodiscard]] bool reads_request() const noexcept override { return false; }
 
  private:
   const FileRef file_;

@@ -94,6 +94,7 @@ class ListingSource : public BodySource {
     }
     co_return std::string_view(piece_);
   }
+  [[nodiscard]] bool reads_request() const noexcept override { return false; }
 
  protected:
   virtual void append_head(std::string& out) const = 0;
@@ -333,7 +334,8 @@ void HtmlPage::append_notes(std::string& out) const {
   out += "<section class=\"readme\" aria-labelledby=\"readme\"><h2 id=\"readme\">";
   append_html(out, base::to_valid_utf8(page_.readme_name));
   out += "</h2>\n<pre>";
-  append_html(out, base::to_valid_utf8(page_.readme));
+  const std::string_view text(page_.readme->content().bytes(), page_.readme->size());
+  append_html(out, base::to_valid_utf8(text));
   out += "</pre></section>\n";
 }
 

@@ -7,6 +7,7 @@
 
 #include "content/listings.h"
 #include "content/upload_panel.h"
+#include "h2server/file.h"
 #include "h2server/request.h"
 #include "h2server/response.h"
 #include "http/media_type.h"
@@ -22,7 +23,7 @@ struct ListingPage {
   bool archives = false;         // offers the folder as an archive: ?archive=zip or tar
   UploadPanel uploads = {};      // none by default
   std::string readme_name = {};  // shown below the entries, as plain text; empty: none
-  std::string readme = {};
+  FileRef readme = nullptr;
   http::MediaTypesRef types = std::make_shared<const http::MediaTypes>();  // of the icons
 };
 

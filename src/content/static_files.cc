@@ -51,6 +51,7 @@ class PlacedArchive final : public BodySource {
 
   Task<Result<std::string_view>> read() override { return archive_->read(); }
   void interrupt() noexcept override { archive_->interrupt(); }
+  [[nodiscard]] bool reads_request() const noexcept override { return archive_->reads_request(); }
 
  private:
   const std::unique_ptr<ArchivePlaces::Place> place_;
@@ -213,7 +214,7 @@ Task<void> StaticFiles::add_readme(const FolderEntriesRef& entries, ListingPage&
   const Lookup found = co_await folder_->find(page.path + readme->name);
   if (found.kind != Lookup::Kind::file || found.file->content().has_descriptor()) co_return;
   page.readme_name = readme->name;
-  page.readme.assign(found.file->content().bytes(), found.file->size());
+  page.readme = found.file;
 }
 
 }  // namespace

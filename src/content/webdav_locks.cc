@@ -76,7 +76,9 @@ Result<Lock, LockTable::Conflict> LockTable::add(Lock wanted, std::int64_t now_m
   drop_expired(now_ms);
   if (count_ >= LockLimits::locks_max) return std::unexpected(Conflict{.full = true});
   const auto excludes = [&](const Lock& other) { return !wanted.shared || !other.shared; };
-  for (const Lock* const lock : find_covering(wanted.path, now_ms)) {
+  const std::vector<const Lock*> covering = find_covering(wanted.path, now_ms);
+  if (covering.size() >= LockLimits::covering_max) return std::unexpected(Conflict{.full = true});
+  for (const Lock* const lock : covering) {
     if (excludes(*lock)) return std::unexpected(Conflict{.path = lock->path});
   }
   std::string obstacle;

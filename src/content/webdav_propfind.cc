@@ -26,20 +26,25 @@ namespace {
 constexpr std::size_t entries_max = 200'000;
 // Bytes of a response that are made at once.
 constexpr std::size_t batch_bytes = 64 * 1024;
+// The responses of so few entries are made before the client can take them.
+constexpr std::size_t entries_at_once_max = 8;
 
 // The responses of a folder's entries, one after the other.
 class EntryWalk {
  public:
   // `folder` is open for reading.
-  EntryWalk(WebDavRef dav, Propfind asked, std::string path, base::Fd folder,
-            std::vector<std::string> names)
+  EntryWalk(WebDavRef dav, Propfind asked, std::string path, base::Fd folder)
       : dav_(std::move(dav)),
         context_(dav_->properties()),
         asked_(std::move(asked)),
         path_(std::move(path)),
-        folder_(std::move(folder)),
-        names_(std::move(names)) {}
+        folder_(std::move(folder)) {}
 
+  // Reads the names. The error is a status.
+  Result<void, int> begin();
+  [[nodiscard]] std::size_t entries() const noexcept { return names_.size(); }
+  // Forgets them until begin() is called again.
+  void forget() noexcept { names_ = {}; }
   [[nodiscard]] bool finished() const noexcept { return next_ == names_.size(); }
   // Appends a batch.
   void append(std::string& out) {
@@ -60,6 +65,16 @@ class EntryWalk {
   std::size_t next_ = 0;
 };
 
+Result<void, int> EntryWalk::begin() {
+  const Result<void, int> done = for_each_entry(folder_.get(), [this](const char* name) {
+    if (is_visible_name(name)) names_.emplace_back(name);
+    return names_.size() <= entries_max;
+  });
+  if (!done) return std::unexpected(status_of_error(done.error()));
+  if (names_.size() > entries_max) return std::unexpected(507);
+  return {};
+}
+
 // What vanished meanwhile is left out, and links are.
 void EntryWalk::append_entry(std::string& out, const std::string& name) const {
   const Result<FileState, int> state = look_at(folder_.get(), name);
@@ -73,56 +88,50 @@ void EntryWalk::append_entry(std::string& out, const std::string& name) const {
   append_properties(out, context_, {path, *state, file.get()}, asked_);
 }
 
-// The rest of a large folder.
+// A folder, read and described while its client takes what was described before: until then there
+// are no names in memory.
 class EntrySource final : public BodySource {
  public:
   EntrySource(std::string first, EntryWalk walk)
       : piece_(std::move(first)), walk_(std::move(walk)) {}
 
   Task<Result<std::string_view>> read() override {
-    if (first_) {
-      first_ = false;
-      co_return std::string_view(piece_);
-    }
-    if (walk_.finished()) co_return std::string_view();
-    piece_.clear();
-    const auto work = [this] {
+    if (begun_ && walk_.finished()) co_return std::string_view();
+    const auto work = [this]() -> Result<void, int> {
+      if (std::exchange(begun_, true)) {
+        piece_.clear();
+      } else if (Result<void, int> read = walk_.begin(); !read) {
+        return read;
+      }
       walk_.append(piece_);
-      return true;
+      return {};
     };
-    const std::optional<bool> done =
+    const std::optional<Result<void, int>> done =
         co_await file::run_waiting(io::Engine::current(), work, file::unless_stopped);
     if (!done) co_return std::unexpected(Error{ECANCELED, "the request was given up"});
+    if (!*done) co_return std::unexpected(Error{0, "the folder can't be read any more"});
     co_return std::string_view(piece_);
   }
+  [[nodiscard]] bool reads_request() const noexcept override { return false; }
 
  private:
-  std::string piece_;
+  std::string piece_;  // at first what comes before the entries
   EntryWalk walk_;
-  bool first_ = true;
+  bool begun_ = false;
 };
-
-// Returns nullopt if there are too many. The error is an errno value.
-Result<std::optional<std::vector<std::string>>, int> names_in(int folder) {
-  std::optional<std::vector<std::string>> names(std::in_place);
-  const Result<void, int> done = for_each_entry(folder, [&names](const char* name) {
-    if (!is_visible_name(name)) return true;
-    if (names->size() == entries_max) names.reset();
-    if (names) names->emplace_back(name);
-    return names.has_value();
-  });
-  if (!done) return std::unexpected(done.error());
-  return names;
-}
 
 Response answer_folder(const WebDavRef& dav, const DavRequest& asked, const Propfind& wanted,
                        base::Fd folder, std::string body) {
-  Result<std::optional<std::vector<std::string>>, int> names = names_in(folder.get());
-  if (!names) return http::error_response(status_of_error(names.error()));
-  if (!*names) return http::error_response(507);
-  EntryWalk walk(dav, wanted, asked.path, std::move(folder), **std::move(names));
-  walk.append(body);
-  if (walk.finished()) return dav_response(207, std::move(body));
+  EntryWalk walk(dav, wanted, asked.path, std::move(folder));
+  const Result<void, int> begun = walk.begin();
+  if (!begun) return http::error_response(begun.error());
+  if (walk.entries() <= entries_at_once_max) {
+    do {
+      walk.append(body);
+    } while (!walk.finished());
+    return dav_response(207, std::move(body));
+  }
+  walk.forget();
   Response response(std::make_unique<EntrySource>(std::move(body), std::move(walk)),
                     dav_media_type);
   response.set_status(207);

@@ -1,7 +1,9 @@
 #include "content/webdav_requests.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
+#include <utility>
 
 namespace h2server::content {
 
@@ -14,10 +16,14 @@ const XmlAttribute* language_of(const XmlNode& node) {
   return found != node.attributes.end() ? &*found : nullptr;
 }
 
+// Each name once: what is named again needs no second answer.
 std::vector<XmlName> property_names(const XmlNode& prop) {
+  std::set<std::pair<std::string_view, std::string_view>> seen;
   std::vector<XmlName> names;
   for (const XmlNode& child : prop.children) {
-    if (!child.is_text()) names.push_back(child.name);
+    if (child.is_text()) continue;
+    const bool is_new = seen.emplace(child.name.space, child.name.local).second;
+    if (is_new) names.push_back(child.name);
   }
   return names;
 }

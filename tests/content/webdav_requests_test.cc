@@ -33,6 +33,8 @@ TEST(WebdavRequests, Propfind) {
       {"<propfind><propname/></propfind>", "names"},
       {"<propfind> <prop> <getetag/> <x xmlns='u:'/></prop></propfind>", "some DAV:getetag u:x"},
       {"<propfind><prop/></propfind>", "some"},
+      {"<propfind><prop><a/><b/><a/><x:a xmlns:x='u:'/><b/></prop></propfind>",
+       "some DAV:a DAV:b u:a"},
       {"<propfind><allprop/><include><a/></include></propfind>", "all DAV:a"},
       {"<propfind><other xmlns='u:'/><propname/></propfind>", "names"},
       {"<propfind/>", "-"},

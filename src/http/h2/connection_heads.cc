@@ -24,9 +24,9 @@ std::size_t excess_of(std::size_t bytes) noexcept { return bytes - std::min(byte
 
 // Returns true if the head was sent and neither a handler nor the body's source uses the request.
 bool is_spent(const H2Exchange& exchange) noexcept {
+  const auto* const streamed = std::get_if<Response::Streamed>(&exchange.response.body());
   return exchange.handling.responded && exchange.session.heads_queued == 0 &&
-         exchange.duplex == nullptr &&
-         !std::holds_alternative<Response::Streamed>(exchange.response.body());
+         exchange.duplex == nullptr && (streamed == nullptr || !streamed->source->reads_request());
 }
 
 }  // namespace
