@@ -161,6 +161,10 @@ GROUPS = {"P-256": "secp256r1", "P-384": "secp384r1", "P-521": "secp521r1", "X25
           **({"X25519MLKEM768": "X25519MLKEM768"} if HYBRID else {})}
 
 
+in_one_process = pytest.mark.skipif(bool(pairs.CHOSEN and pairs.CHOSEN.forks),
+                                    reason="--access-log and --admin need one process")
+
+
 @pytest.fixture(scope="module")
 def observed():
     started = Server(tls=True)
@@ -183,6 +187,7 @@ def exchanges(server, name):
 
 
 # TLS 1.2 takes a client that has the group of the certificate's key (RFC 8422, 5.1), and no hybrid one.
+@in_one_process
 @pytest.mark.parametrize("version, offered", [("-tls1_2", "P-256"),
                                               *(("-tls1_3", offered) for offered in GROUPS)])
 def test_group_is_logged_and_counted(observed, version, offered):
@@ -194,6 +199,7 @@ def test_group_is_logged_and_counted(observed, version, offered):
     assert exchanges(observed, counted) == before + 1
 
 
+@in_one_process
 def test_preferred_group(observed):
     """OpenSSL's client offers X25519MLKEM768 first since 3.5, the version that brought it."""
     lines = observed.log.read_text().count("\n")
