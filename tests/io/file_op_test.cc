@@ -222,19 +222,48 @@ TEST_P(FileOpTest, WhatWorkThrowsIsThrownHere) {
   run(body());
 }
 
-// More stuck functions than there are threads for them. Neither the loop nor file reads wait for
-// them.
-TEST_P(FileOpTest, StuckWorkHoldsUpNobody) {
-  Gate gate;
+class StuckWork : public FileOpTest {
+ protected:
+  // Starts more stuck functions than there are threads for them, of `client`, and then `other`.
+  // Nothing that `other` does may wait for them.
+  void run_beside_stuck_work(Task<void> other, coro::StopState* client,
+                             file::WaitingOptions options = {}) {
+    for (unsigned i = 0; i < FileThreadsLimits::threads_max + 1; ++i) {
+      Task<void> task = stuck(options);
+      task.inherit_stop(client);
+      start(std::move(task));
+    }
+    start(then_release(std::move(other)));
+    run();
+    EXPECT_EQ(passed_, FileThreadsLimits::threads_max + 1);
+  }
+  Task<void> call_short_functions() {
+    for (int i = 0; i < 10; ++i) {
+      const std::optional<int> done = co_await file::run_waiting(engine_.get(), [] { return 7; });
+      EXPECT_EQ(done, 7);
+    }
+  }
+
+ private:
+  Task<void> stuck(file::WaitingOptions options) {
+    const std::optional<int> result =
+        co_await file::run_waiting(engine_.get(), [this] { return gate_.pass(); }, options);
+    EXPECT_EQ(result, 0);
+    ++passed_;
+  }
+  Task<void> then_release(Task<void> other) {
+    co_await other;
+    EXPECT_EQ(passed_, 0U);
+    gate_.open();
+  }
+
+  Gate gate_;
+  unsigned passed_ = 0;
+};
+
+TEST_P(StuckWork, HoldsUpNeitherTheLoopNorReads) {
   const base::Fd file = make("a", pattern(large));
   make_cold(file);
-  unsigned passed = 0;
-  const auto stuck = [&]() -> Task<void> {
-    const std::optional<int> result =
-        co_await file::run_waiting(engine_.get(), [&gate] { return gate.pass(); });
-    EXPECT_EQ(result, 0);
-    ++passed;
-  };
   const auto other = [&]() -> Task<void> {
     SleepOp sleep(*engine_, 1);
     co_await sleep;
@@ -242,64 +271,21 @@ TEST_P(FileOpTest, StuckWorkHoldsUpNobody) {
     FileOp read(*engine_, FileCall::read(file.get(), room, large / 2));
     const int count = co_await read;
     EXPECT_EQ(count, static_cast<int>(room.size()));
-    EXPECT_EQ(passed, 0U);
-    gate.open();
   };
-  for (unsigned i = 0; i < FileThreadsLimits::threads_max + 1; ++i) start(stuck());
-  start(other());
-  run();
-  EXPECT_EQ(passed, FileThreadsLimits::threads_max + 1);
+  run_beside_stuck_work(other(), nullptr);
 }
 
-// One client's stuck functions leave a thread for others.
-TEST_P(FileOpTest, StuckWorkOfAClientHoldsUpNoOther) {
-  Gate gate;
+TEST_P(StuckWork, HoldsUpNoOtherClient) {
   std::array<coro::StopState, 2> clients;
   clients[0].work_for(1);
   clients[1].work_for(2);
-  unsigned passed = 0;
-  const auto stuck = [&]() -> Task<void> {
-    co_await file::run_waiting(engine_.get(), [&gate] { return gate.pass(); });
-    ++passed;
-  };
-  const auto other = [&]() -> Task<void> {
-    for (int i = 0; i < 10; ++i) {
-      const std::optional<int> done = co_await file::run_waiting(engine_.get(), [] { return 7; });
-      EXPECT_EQ(done, 7);
-    }
-    EXPECT_EQ(passed, 0U);
-    gate.open();
-  };
-  for (unsigned i = 0; i < FileThreadsLimits::threads_max + 1; ++i) {
-    Task<void> task = stuck();
-    task.stop_by(clients[0]);
-    start(std::move(task));
-  }
-  Task<void> task = other();
-  task.stop_by(clients[1]);
-  start(std::move(task));
-  run();
-  EXPECT_EQ(passed, FileThreadsLimits::threads_max + 1);
+  Task<void> other = call_short_functions();
+  other.stop_by(clients[1]);
+  run_beside_stuck_work(std::move(other), &clients[0]);
 }
 
-TEST_P(FileOpTest, WhatTakesLongHoldsUpNothingShort) {
-  Gate gate;
-  unsigned passed = 0;
-  const auto stuck = [&]() -> Task<void> {
-    const file::WaitingOptions options{.takes_long = true};
-    co_await file::run_waiting(engine_.get(), [&gate] { return gate.pass(); }, options);
-    ++passed;
-  };
-  const auto other = [&]() -> Task<void> {
-    const std::optional<int> done = co_await file::run_waiting(engine_.get(), [] { return 7; });
-    EXPECT_EQ(done, 7);
-    EXPECT_EQ(passed, 0U);
-    gate.open();
-  };
-  for (unsigned i = 0; i < FileThreadsLimits::threads_max + 1; ++i) start(stuck());
-  start(other());
-  run();
-  EXPECT_EQ(passed, FileThreadsLimits::threads_max + 1);
+TEST_P(StuckWork, HoldsUpNothingShortIfItTakesLong) {
+  run_beside_stuck_work(call_short_functions(), nullptr, {.takes_long = true});
 }
 
 // Work that waits for a thread is withdrawn with its task, if nobody else wants it.
@@ -371,6 +357,7 @@ TEST_P(FileOpTest, CancellingAll) {
   EXPECT_EQ(later, std::nullopt);
 }
 
+INSTANTIATE_TEST_SUITE_P(Engines, StuckWork, testing::ValuesIn(engines_here()), engine_name);
 INSTANTIATE_TEST_SUITE_P(Engines, FileOpTest, testing::ValuesIn(engines_here()), engine_name);
 
 }  // namespace file_op_test
