@@ -1,5 +1,6 @@
 """The program under test, in its own temporary directory."""
 
+import contextlib
 import errno
 import os
 import pathlib
@@ -179,7 +180,8 @@ class Server:
     def _discard(self):
         if self.process is not None:
             for pid in members(self.pid):
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it ends with the main process
+                    os.kill(pid, signal.SIGKILL)
             self.process.wait()
             if self.stderr:
                 print(f"--- standard error of the server:\n{self.stderr}")

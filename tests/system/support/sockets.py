@@ -1,6 +1,7 @@
 """Connections to the server, below HTTP."""
 
 import os
+import select
 import socket
 import ssl
 import struct
@@ -29,14 +30,20 @@ def connect(server, receive_buffer=None, alpn=()):
 
 def receive(connection, size=65536):
     """Returns the received bytes. Empty if the peer closed or reset the connection."""
-    try:
-        return connection.recv(size)
-    except (ConnectionError, ssl.SSLZeroReturnError):
-        return b""
-    except ssl.SSLEOFError:
-        # Python 3.13 with OpenSSL 3.5 may give one connection the error of another that the server
-        # has cut: OpenSSL's queue of errors is the thread's.
-        return b"" if _is_at_end(connection) else connection.recv(size)
+    while True:
+        try:
+            return connection.recv(size)
+        except ssl.SSLZeroReturnError:
+            return b""
+        except (ConnectionError, ssl.SSLEOFError):
+            # Python 3.13 with OpenSSL 3.5 may give a connection that has to wait the error of another
+            # that the server has cut or reset: OpenSSL's queue of errors is the thread's.
+            if _is_at_end(connection):
+                return b""
+        readable = select.poll()
+        readable.register(connection, select.POLLIN)
+        if not readable.poll(TIMEOUT_S * 1000):
+            raise TimeoutError
 
 
 def _is_at_end(connection):
