@@ -159,6 +159,9 @@ class Store {
   // stay. Returns what is known of it without another call: the size and the tag.
   virtual Task<StoreResult<ObjectInfo>> complete_parts(PartsId parts, std::vector<StoredPart> all,
                                                        PutOptions options);
+  // Returns the object that complete_parts() has made of these parts; Kind::absent if the key has
+  // none, or another one. A store that does not override it can't tell, so it is absent.
+  virtual Task<StoreResult<ObjectInfo>> find_completed(PartsId parts);
   virtual Task<StoreResult<void>> abandon_parts(PartsId parts);
 };
 

@@ -8,9 +8,17 @@ namespace {
 
 using Operation = StoreCounts::Operation;
 
-constexpr std::array<std::string_view, StoreCounts::operations> operation_names = {
-    "get",      "head",       "list",           "put",          "remove", "begin_parts",
-    "put_part", "list_parts", "complete_parts", "abandon_parts"};
+constexpr std::array<std::string_view, StoreCounts::operations> operation_names = {"get",
+                                                                                   "head",
+                                                                                   "list",
+                                                                                   "put",
+                                                                                   "remove",
+                                                                                   "begin_parts",
+                                                                                   "put_part",
+                                                                                   "list_parts",
+                                                                                   "complete_parts",
+                                                                                   "find_completed",
+                                                                                   "abandon_parts"};
 
 constexpr std::array<std::string_view, StoreCounts::outcomes> outcome_names = {
     "success", "absent", "not_modified", "precondition", "unsatisfiable", "denied",
@@ -97,6 +105,9 @@ Task<StoreResult<ObjectInfo>> CountedStore::complete_parts(PartsId parts,
                                                            PutOptions options) {
   return counted(Operation::complete_parts,
                  store_->complete_parts(std::move(parts), std::move(all), std::move(options)));
+}
+Task<StoreResult<ObjectInfo>> CountedStore::find_completed(PartsId parts) {
+  return counted(Operation::find_completed, store_->find_completed(std::move(parts)));
 }
 Task<StoreResult<void>> CountedStore::abandon_parts(PartsId parts) {
   return counted(Operation::abandon_parts, store_->abandon_parts(std::move(parts)));

@@ -27,9 +27,10 @@ class StoreCounts {
     put_part,
     list_parts,
     complete_parts,
+    find_completed,
     abandon_parts,
   };
-  static constexpr std::size_t operations = 10;
+  static constexpr std::size_t operations = 11;
   static constexpr std::size_t outcomes = 11;  // success, each StoreError::Kind, corrupt
 
   // The counts of all stores of the process, also of those before a reload.
@@ -100,6 +101,7 @@ class CountedStore final : public Store {
   Task<StoreResult<std::vector<StoredPart>>> list_parts(PartsId parts) override;
   Task<StoreResult<ObjectInfo>> complete_parts(PartsId parts, std::vector<StoredPart> all,
                                                PutOptions options) override;
+  Task<StoreResult<ObjectInfo>> find_completed(PartsId parts) override;
   Task<StoreResult<void>> abandon_parts(PartsId parts) override;
 
  private:

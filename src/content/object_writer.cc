@@ -210,44 +210,42 @@ Task<StoreResult<ObjectInfo>> ObjectWriter::put(PutOptions options) {
 Task<StoreResult<ObjectInfo>> ObjectWriter::complete(PutOptions options) {
   std::ranges::sort(stored_, {}, &StoredPart::number);
   options.time_max = shared_.limits.complete_max;
-  StoreResult<ObjectInfo> made =
-      co_await shared_.store.complete_parts(*id_, stored_, std::move(options));
-  if (made) {
-    // If this fails, a sweep removes it.
-    const StoreResult<void> forgotten = co_await shared_.store.remove(note_key_);
-    if (forgotten) note_key_.clear();
-    id_.reset();
+  StoreResult<ObjectInfo> made = co_await shared_.store.complete_parts(*id_, stored_, options);
+  if (!made && is_unsure(made.error())) {
+    // Perhaps only the answer was lost. The same call may succeed again.
+    StoreResult<ObjectInfo> again =
+        co_await shared_.store.complete_parts(*id_, stored_, std::move(options));
+    if (again || again.error().kind == Kind::precondition) made = std::move(again);
+  }
+  if (!made) {
+    co_await clean();
     co_return made;
   }
-  const bool completed = co_await clean(is_unsure(made.error()));
-  if (!completed) co_return made;
-  // The answer was lost, not the object.
-  StoreResult<ObjectInfo> found = co_await shared_.store.head(plan_.key, GetOptions());
-  if (found && found->size == size_) co_return found;
-  co_return ObjectInfo{.size = size_};
+  // If this fails, a sweep removes it.
+  const StoreResult<void> forgotten = co_await shared_.store.remove(note_key_);
+  if (forgotten) note_key_.clear();
+  id_.reset();
+  co_return made;
 }
 
 Task<void> ObjectWriter::discard() {
   co_await group_.join();
   buffer_ = {};
   give_back(std::exchange(held_, 0));
-  co_await clean(false);
+  co_await clean();
 }
 
 // A task of a group has no token, and that of the caller may have stopped.
-Task<bool> ObjectWriter::clean(bool completing) {
-  bool completed = false;
-  if (!id_) co_return completed;
+Task<void> ObjectWriter::clean() {
+  if (!id_) co_return;
   TaskGroup cleaning;
-  cleaning.start(abandon(completing, completed));
+  cleaning.start(abandon());
   co_await cleaning.join();
   id_.reset();
-  co_return completed;
 }
 
 namespace {
 
-// Abandoned parts are absent, and so are those that have become an object.
 Task<Result<StoreResult<void>>> abandon_in_time(Store& store, PartsId parts,
                                                 std::chrono::milliseconds time_max) {
   if (io::Engine::current() == nullptr) {
@@ -261,13 +259,12 @@ Task<Result<StoreResult<void>>> abandon_in_time(Store& store, PartsId parts,
 
 }  // namespace
 
-Task<void> ObjectWriter::abandon(bool completing, bool& completed) {
+Task<void> ObjectWriter::abandon() {
   try {
     const Result<StoreResult<void>> gone =
         co_await abandon_in_time(shared_.store, *id_, shared_.limits.clean_max);
     if (!gone) co_return;
     const bool absent = !*gone && gone->error().kind == Kind::absent;
-    completed = completing && absent;
     if (!*gone && !absent) co_return;  // left to a sweep, with the note
     co_await shared_.store.remove(note_key_);
   } catch (const std::exception&) {  // no memory; a sweep has the note

@@ -69,7 +69,7 @@ class ObjectWriter {
   // follows.
   Task<StoreResult<void>> flush();
   // Makes the object, if `options` hold. On an error nothing is left, unless the store does not
-  // answer: then the object may have been made by one put, and parts are left to a sweep.
+  // answer: then the object may have been made, and parts are left to a sweep.
   Task<StoreResult<ObjectInfo>> commit(PutOptions options);
   // Abandons what was sent, also when the caller's token has stopped.
   Task<void> discard();
@@ -89,9 +89,8 @@ class ObjectWriter {
   Task<void> put_part(unsigned number, std::string bytes, std::uint64_t budget);
   Task<StoreResult<ObjectInfo>> complete(PutOptions options);
   Task<StoreResult<ObjectInfo>> put(PutOptions options);
-  // Returns true if the parts had become an object.
-  Task<bool> clean(bool completing);
-  Task<void> abandon(bool completing, bool& completed);
+  Task<void> clean();
+  Task<void> abandon();
   void give_back(std::uint64_t bytes);
 
   const WriterParts shared_;

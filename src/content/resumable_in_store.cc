@@ -150,7 +150,7 @@ Task<Result<ResumableInStore::Known, Response>> ResumableInStore::look(std::stri
   }
   UploadState& state = found->state;
   if (progress->parts_gone && state.finishing_s != 0) {
-    const StoreResult<ObjectInfo> file = co_await find_finished_file(*place_->store, state);
+    const StoreResult<ObjectInfo> file = co_await place_->store->find_completed(state.parts);
     if (!file && file.error().kind != Kind::absent) co_return refuse_read(file.error());
     state.stored = file.has_value();
   }

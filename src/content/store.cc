@@ -39,6 +39,10 @@ Task<StoreResult<ObjectInfo>> Store::complete_parts(PartsId /*parts*/,
   co_return only_read();
 }
 
+Task<StoreResult<ObjectInfo>> Store::find_completed(PartsId /*parts*/) {
+  co_return std::unexpected(StoreError{.kind = StoreError::Kind::absent});
+}
+
 Task<StoreResult<void>> Store::abandon_parts(PartsId /*parts*/) { co_return only_read(); }
 
 }  // namespace h2server

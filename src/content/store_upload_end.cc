@@ -107,7 +107,7 @@ Task<StoreResult<ObjectInfo>> StoreUpload::put_parts(bool overwrite) {
     if (!last) co_return std::unexpected(or_busy(std::move(last.error())));
     parts_[next_part_] = *std::move(last);
   }
-  // From here on, parts that are absent are a file that was stored.
+  // From here on, parts that are absent may have become the file.
   state_.finishing_s = base::unix_seconds();
   Result<void, Response> written = co_await write_state();
   if (!written) co_return std::unexpected(StoreError{.kind = Kind::busy});
@@ -117,13 +117,11 @@ Task<StoreResult<ObjectInfo>> StoreUpload::put_parts(bool overwrite) {
   options.must_be_new = !overwrite;
   StoreResult<ObjectInfo> made =
       co_await place_->store->complete_parts(state_.parts, std::move(all), std::move(options));
-  if (made || made.error().kind != Kind::absent) co_return made;
-  StoreResult<ObjectInfo> there = co_await find_finished_file(*place_->store, state_);
-  if (!there) co_return std::unexpected(or_busy(std::move(there.error())));
-  co_return there;
+  if (made) co_return made;
+  co_return std::unexpected(or_busy(std::move(made.error())));
 }
 
-// What fails here is found out later, by find_finished_file().
+// What fails here is found out later, by Store::find_completed().
 Task<void> StoreUpload::remember_stored() {
   state_.stored = true;
   state_.parts = {};

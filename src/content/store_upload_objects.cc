@@ -15,8 +15,6 @@ using Kind = StoreError::Kind;
 
 constexpr std::size_t state_bytes_max = 256 * 1024;
 constexpr std::size_t tail_bytes_max = 64 * 1024 * 1024;
-// The file may have been made before the time that the state has, by another clock.
-constexpr std::int64_t clock_tolerance_s = 60;
 
 // What a call that removes something may find.
 StoreResult<void> or_absent(StoreResult<void> done) {
@@ -134,14 +132,6 @@ Task<StoreResult<FoundTail>> read_upload_tail(Store& store, std::string id,
   std::optional<Tail> tail = parse_tail(object->bytes, progress.parts_bytes);
   if (!tail) co_return std::unexpected(StoreError{.reason = "a tail of upload " + id + " is none"});
   co_return FoundTail{.tail = *std::move(tail), .etag = std::move(object->info.etag)};
-}
-
-Task<StoreResult<ObjectInfo>> find_finished_file(Store& store, UploadState state) {
-  StoreResult<ObjectInfo> file = co_await store.head(state.description.name, GetOptions());
-  if (!file) co_return file;
-  const bool recent = file->modified_s >= state.finishing_s - clock_tolerance_s;
-  if (file->size == state.description.length && recent) co_return file;
-  co_return std::unexpected(StoreError{.kind = Kind::absent});
 }
 
 Task<StoreResult<void>> remove_upload_objects(Store& store, std::string id, Keep keep) {

@@ -58,10 +58,6 @@ struct FoundTail {
 Task<StoreResult<FoundTail>> read_upload_tail(Store& store, std::string id,
                                               UploadProgress progress);
 
-// The file of an upload whose parts are gone after it began to finish. Kind::absent if there is
-// none.
-Task<StoreResult<ObjectInfo>> find_finished_file(Store& store, UploadState state);
-
 // Removes all objects but the lock, and the state last if at all.
 enum class Keep : std::uint8_t { nothing, state };
 Task<StoreResult<void>> remove_upload_objects(Store& store, std::string id, Keep keep);

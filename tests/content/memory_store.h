@@ -141,14 +141,20 @@ class MemoryStore final : public Store {
     const std::string call = "complete_parts " + parts.key + condition_of(options);
     if (const auto error = note(call)) co_return std::unexpected(*error);
     Begun* const begun_parts = find_parts(parts);
-    if (begun_parts == nullptr) co_return refused(Kind::absent);
+    if (begun_parts == nullptr) co_return completed_object(parts);
     std::optional<std::string> bytes = join(*begun_parts, all);
     if (!bytes) co_return refused(Kind::failed);
     if (const auto error = check(parts.key, options)) co_return std::unexpected(*error);
     const ObjectInfo info = write(parts.key, *std::move(bytes), begun_parts->content_type);
     begun.erase(parts.id);
+    completed[parts.id] = info.etag;
     if (const auto error = lost(call)) co_return std::unexpected(*error);
     co_return info;
+  }
+
+  Task<StoreResult<ObjectInfo>> find_completed(PartsId parts) override {
+    if (const auto error = note("find_completed " + parts.key)) co_return std::unexpected(*error);
+    co_return completed_object(parts);
   }
 
   Task<StoreResult<void>> abandon_parts(PartsId parts) override {
@@ -173,7 +179,8 @@ class MemoryStore final : public Store {
   using Faults = std::function<std::optional<StoreError>(std::string_view call)>;
 
   std::map<std::string, Object> objects;
-  std::map<std::string, Begun> begun;  // by the id
+  std::map<std::string, Begun> begun;            // by the id
+  std::map<std::string, std::string> completed;  // tags of objects by the id of their parts
   // The name of the function and the key; then the range, the number of the part, or the condition:
   // "get a bytes=0-1", "put_part a 3", "put a new", "complete_parts a if \"v1\"".
   std::vector<std::string> calls = {};
@@ -224,6 +231,14 @@ class MemoryStore final : public Store {
     info.content_type = content_type;
     objects[key] = {.bytes = std::move(bytes), .info = info};
     return info;
+  }
+  [[nodiscard]] StoreResult<ObjectInfo> completed_object(const PartsId& parts) const {
+    const auto tag = completed.find(parts.id);
+    const auto object = objects.find(parts.key);
+    const bool own = tag != completed.end() && object != objects.end() &&
+                     object->second.info.etag == tag->second;
+    if (!own) return refused(Kind::absent);
+    return object->second.info;
   }
   Begun* find_parts(const PartsId& parts) {
     const auto found = begun.find(parts.id);

@@ -45,7 +45,6 @@ class ResumableInStoreTest : public tests::ResumableTest {
   void start(const ResumableStoreOptions& options) {
     for (auto& [key, object] : memory_->objects) {
       if (key.ends_with("/lock")) object.bytes = "killed 1\n";
-      if (key == "a.txt") object.info.modified_s = base::unix_seconds();
     }
     serve(resumable_in_store(memory_, options));
   }
@@ -305,6 +304,27 @@ TEST_F(ResumableInStoreTest, AKilledServerLosesNothingThatWasAcknowledged) {
       ASSERT_LT(at, 200U);
     }
   }
+}
+
+// A server is killed when it makes the file, and the store forgets the parts.
+TEST_F(ResumableInStoreTest, AnotherFileOfItsSizeIsNotTheUpload) {
+  const std::string text = text_of(2 * part_bytes);
+  const std::string url = create(text.size());
+  bool dead = false;
+  memory_->fails = [&dead](std::string_view call) {
+    dead = dead || call.starts_with("complete_parts ");
+    return dead ? std::optional(StoreError{}) : std::nullopt;
+  };
+  EXPECT_EQ(patch(url, 0, {text}).status(), 502);
+  memory_->fails = {};
+  memory_->begun.clear();
+  const std::string other(text.size(), 'o');
+  memory_->objects["a.txt"] = {
+      .bytes = other,
+      .info = {.size = other.size(), .etag = "\"o\"", .modified_s = base::unix_seconds()}};
+  start();
+  EXPECT_EQ(head(url).status(), 503) << "the store may find the parts again";
+  EXPECT_EQ(file(), other);
 }
 
 TEST_F(ResumableInStoreTest, EveryErrorAtEveryCallLeavesTheUpload) {

@@ -587,6 +587,31 @@ Task<void> complete_races(const StoreUnderTest& under_test, std::string base) {
   }
 }
 
+Task<void> find_completed(const StoreUnderTest& under_test, std::string base) {
+  const auto store = under_test.open();
+  const PartsId id = co_await begin(*store, base + "a");
+  const StoredPart part = co_await put_part(*store, id, 1, "own");
+  const StoreResult<ObjectInfo> other = co_await put(*store, base + "a", "any");
+  EXPECT_SUCCESS(other);
+  const StoreResult<ObjectInfo> before = co_await store->find_completed(id);
+  EXPECT_KIND(before, absent);
+  const StoreResult<ObjectInfo> made = co_await complete(*store, id, list_of(part));
+  EXPECT_SUCCESS(made);
+  const StoreResult<ObjectInfo> found = co_await store->find_completed(id);
+  EXPECT_EQ(found.has_value(), under_test.finds_completed);
+  if (found && made) {
+    EXPECT_EQ(found->etag, made->etag);
+    EXPECT_EQ(found->size, 3U);
+  }
+  const StoreResult<ObjectInfo> replaced = co_await put(*store, base + "a", "any");
+  EXPECT_SUCCESS(replaced);
+  const StoreResult<ObjectInfo> after = co_await store->find_completed(id);
+  EXPECT_KIND(after, absent);
+  co_await remove_one(*store, base + "a");
+  const StoreResult<ObjectInfo> removed = co_await store->find_completed(id);
+  EXPECT_KIND(removed, absent);
+}
+
 Task<void> abandon(const StoreUnderTest& under_test, std::string base) {
   const auto store = under_test.open();
   const PartsId id = co_await begin(*store, base + "a");
@@ -654,6 +679,7 @@ const std::vector<StoreCheck>& store_checks() {
       {"complete_on_taken_key", complete_on_taken_key},
       {"complete_if_match", complete_if_match},
       {"complete_races", complete_races},
+      {"find_completed", find_completed},
       {"abandon", abandon},
       {"unknown_parts", unknown_parts},
       {"parts_of_odd_names", parts_of_odd_names},

@@ -25,6 +25,7 @@ struct StoreUnderTest {
   // Returns a store with the objects of the others that it has returned.
   std::function<std::shared_ptr<Store>()> open = {};
   std::string prefix = {};  // of all keys; empty, or ends in "/"
+  bool finds_completed = true;
 };
 
 struct StoreCheck {

@@ -55,6 +55,9 @@ class GatedStore final : public Store {
                                                PutOptions options) override {
     return memory.complete_parts(std::move(parts), std::move(all), std::move(options));
   }
+  Task<StoreResult<ObjectInfo>> find_completed(PartsId parts) override {
+    return memory.find_completed(std::move(parts));
+  }
   Task<StoreResult<void>> abandon_parts(PartsId parts) override {
     return memory.abandon_parts(std::move(parts));
   }

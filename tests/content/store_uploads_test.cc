@@ -353,6 +353,9 @@ int expected_status(std::string_view call, Kind kind, int conflict = 409) {
   const bool makes = call.starts_with("complete_parts ") ||
                      (call.starts_with("put ") && !call.contains(journal_prefix));
   if (makes && kind == Kind::precondition) return conflict;
+  // It is called again.
+  const bool unsure = kind != Kind::absent && kind != Kind::denied;
+  if (call.starts_with("complete_parts ") && unsure) return 201;
   if (kind == Kind::busy || kind == Kind::stopped) return 503;
   return kind == Kind::late ? 504 : 502;
 }
@@ -463,26 +466,44 @@ TEST_F(Failures, OfTheSecondFile) {
   }
 }
 
-// The answer of a call is lost that was carried out.
+// Answers of a call are lost that was carried out.
 TEST_F(Failures, LostAnswers) {
   struct Row {
     std::string call;
+    int answers;
     int status;
     Names names;
   };
-  const std::vector<Row> rows = {{"put_part a 2", 502, {}},
-                                 {"put .h2server/parts", 502, {}},
-                                 {"complete_parts a", 201, {"a"}}};
+  const std::vector<Row> rows = {{"put_part a 2", 1, 502, {}},
+                                 {"put .h2server/parts", 1, 502, {}},
+                                 {"complete_parts a", 1, 201, {"a"}}};
   for (const Row& row : rows) {
     start_again();
-    store_->loses = [&row](std::string_view call) -> std::optional<StoreError> {
-      if (call.starts_with(row.call)) return StoreError{};
+    store_->loses = [&row, lost = 0](std::string_view call) mutable -> std::optional<StoreError> {
+      if (call.starts_with(row.call) && lost++ < row.answers) return StoreError{};
       return std::nullopt;
     };
     EXPECT_EQ(status({"a", std::string(35, 'x')}), row.status) << row.call;
     EXPECT_EQ(names(), row.names) << row.call;
     expect_nothing_begun();
   }
+}
+
+// The parts were abandoned, but the answer to that was lost, so that they are absent when it is
+// tried again: they have not become an object.
+TEST_F(Failures, AbandonedPartsAreNoObject) {
+  start_again();
+  store_->fails = [](std::string_view call) -> std::optional<StoreError> {
+    if (call.starts_with("complete_parts ")) return StoreError{};
+    return std::nullopt;
+  };
+  store_->loses = [](std::string_view call) -> std::optional<StoreError> {
+    if (call.starts_with("abandon_parts ")) return StoreError{.kind = Kind::absent};
+    return std::nullopt;
+  };
+  EXPECT_EQ(status({"a", std::string(35, 'x')}), 502);
+  EXPECT_EQ(names(), Names{});
+  expect_nothing_begun();
 }
 
 // --- the sweep ----------------------------------------------------------------------------------

@@ -52,6 +52,7 @@ class S3Store final : public Store {
   Task<StoreResult<std::vector<StoredPart>>> list_parts(PartsId parts) override;
   Task<StoreResult<ObjectInfo>> complete_parts(PartsId parts, std::vector<StoredPart> all,
                                                PutOptions options) override;
+  Task<StoreResult<ObjectInfo>> find_completed(PartsId parts) override;
   Task<StoreResult<void>> abandon_parts(PartsId parts) override;
 
   // Ends all that is under way: bodies fail. By one thread.

@@ -138,8 +138,9 @@ Task<StoreResult<WholeAnswer>> S3Store::put_payload(Clock::time_point end, Trans
   co_return answer;
 }
 
-// A write was refused for what exists. It may be what an earlier try has written, of which libcurl,
-// too, makes some: it sends a request again if a kept connection ends before the response.
+// Returns the object if it has the mark, else the refusal. A write was refused for what exists. It
+// may be what an earlier try has written, of which libcurl, too, makes some: it sends a request
+// again if a kept connection ends before the response.
 Task<StoreResult<ObjectInfo>> S3Store::find_own(Clock::time_point end, std::string url,
                                                 std::string mark, StoreError refusal) {
   TransferRequest request{.method = Method::head, .url = std::move(url), .brief = true};
@@ -370,6 +371,16 @@ Task<StoreResult<ObjectInfo>> S3Store::complete_parts_by(Clock::time_point end, 
   Result<std::string, std::string_view> tag = completed_tag(answer->text);
   if (!tag) co_return failed(tag.error());
   info.etag = *std::move(tag);
+  co_return info;
+}
+
+Task<StoreResult<ObjectInfo>> S3Store::find_completed(PartsId parts) {
+  std::optional<std::string> url = object_url(location_, parts.key);
+  if (!url) co_return refused(Kind::absent);
+  const milliseconds time = requests_.limits().write_max;
+  auto finding = find_own(Clock::now() + time, *std::move(url), split_id(parts.id).mark,
+                          StoreError{.kind = Kind::absent});
+  StoreResult<ObjectInfo> info = co_await in_time(time, std::move(finding));
   co_return info;
 }
 
