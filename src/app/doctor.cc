@@ -14,6 +14,7 @@
 #include "app/doctor_checks.h"
 #include "app/doctor_text.h"
 #include "app/terminal.h"
+#include "base/harmless_text.h"
 #include "file/open_beneath.h"
 #include "io/uring.h"
 #include "net/port_trial.h"
@@ -121,15 +122,15 @@ std::string rows(const Finding& finding, std::size_t title_columns, ScreenStyle 
   if (style.colour) text += mark.colour;
   text += padded(mark.text, mark_columns + gap_columns);
   if (style.colour) text += plain;
-  text += padded(terminal_text(finding.title), title_columns + gap_columns);
+  text += padded(base::harmless_text(finding.title), title_columns + gap_columns);
   bool first = true;
-  for (const std::string& line : wrap(terminal_text(finding.finding), room)) {
+  for (const std::string& line : wrap(base::harmless_text(finding.finding), room)) {
     text += std::string(first ? 0 : indent, ' ') + line + "\n";
     first = false;
   }
   if (finding.remedy.empty()) return text;
   first = true;
-  for (const std::string& line : wrap(terminal_text(finding.remedy), room - gap_columns)) {
+  for (const std::string& line : wrap(base::harmless_text(finding.remedy), room - gap_columns)) {
     text += std::string(indent, ' ') + (first ? "→ " : "  ") + line + "\n";
     first = false;
   }
@@ -196,7 +197,7 @@ std::vector<Finding> diagnose(const DoctorInput& input) {
 std::string doctor_screen(const std::vector<Finding>& findings, ScreenStyle style) {
   std::size_t title_columns = 0;
   for (const Finding& finding : findings) {
-    title_columns = std::max(title_columns, text_columns(terminal_text(finding.title)));
+    title_columns = std::max(title_columns, text_columns(base::harmless_text(finding.title)));
   }
   std::string text = "h2server " H2SERVER_VERSION " doctor\n\n";
   for (const Finding& finding : findings) text += rows(finding, title_columns, style);

@@ -16,6 +16,7 @@
 
 #include "app/options.h"
 #include "app/terminal.h"
+#include "base/harmless_text.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "config/values.h"
@@ -81,11 +82,10 @@ std::string state_key(const PutTarget& target, const LocalFile& file, const std:
 void print_result(const std::string& name, std::uint64_t size, const PutResult& result) {
   std::string bytes;
   content::append_size(bytes, size);
-  fmt::print("{}  {}\n", result.sha256, terminal_text(name));
+  fmt::print("{}  {}\n", result.sha256, base::harmless_text(name));
   std::fflush(stdout);
   if (!result.verified) {
-    base::log_warning("{}: {} stored, but the server gave no SHA-256 to compare with",
-                      terminal_text(name), bytes);
+    base::log_warning("{}: {} stored, but the server gave no SHA-256 to compare with", name, bytes);
   }
 }
 
@@ -95,13 +95,12 @@ bool put_file(UploadClient& client, const PutTarget& target, const PutOptions& o
   Result<LocalFile, int> file = LocalFile::open(path);
   if (!file) {
     const bool special = file.error() == ENOTSUP;
-    base::log_error("{}: {}", terminal_text(path),
-                    special ? "not a regular file" : std::strerror(file.error()));
+    base::log_error("{}: {}", path, special ? "not a regular file" : std::strerror(file.error()));
     return false;
   }
   const std::string name = options.name.empty() ? base_name(path) : options.name;
   PutState state(put_state_directory(), state_key(target, *file, name));
-  PutProgress progress(shape_for(options), terminal_text(name), file->size());
+  PutProgress progress(shape_for(options), base::harmless_text(name), file->size());
   PutTransfer transfer({.client = client,
                         .target = target,
                         .file = *file,
@@ -117,8 +116,8 @@ bool put_file(UploadClient& client, const PutTarget& target, const PutOptions& o
     print_result(name, file->size(), *result);
     return true;
   }
-  if (ended_by != 0) base::log_error("{}: interrupted; run it again to go on", terminal_text(name));
-  else base::log_error("{}: {}", terminal_text(name), result.error());
+  if (ended_by != 0) base::log_error("{}: interrupted; run it again to go on", name);
+  else base::log_error("{}: {}", name, result.error());
   return false;
 }
 

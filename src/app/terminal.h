@@ -15,9 +15,6 @@ std::string_view variable(const char* name);
 // empty, or TERM is missing or "dumb".
 bool shows_colour();
 
-// Returns `text` without what controls a terminal: C0, DEL and C1. Each becomes a question mark.
-std::string terminal_text(std::string_view text);
-
 // Signals that end a program at a terminal. A program that has changed the terminal restores it
 // first.
 inline constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/harmless_text.h"
 #include "base/log_fold.h"
 
 namespace h2server::base {
@@ -156,6 +157,9 @@ int adopt(Fd file) noexcept {
 }  // namespace
 
 void log_line(Severity severity, std::string_view text) noexcept {
+  std::array<char, 4096> room;
+  const bool has_lines = severity == Severity::info && text.contains('\n');  // a report
+  if (!has_lines) text = harmless_text(text, room);
   const std::unique_lock lock(the_log.fold_mutex, std::try_to_lock);
   // Another thread is writing, or was when this process was forked.
   if (!lock.owns_lock()) {

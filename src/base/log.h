@@ -1,9 +1,10 @@
 // Messages to the operator: one line each on standard error, or in a file, with the time in front.
 //
-// Any thread may write. A line is one system call, so lines never mix. If standard error is a
-// closed pipe, lines are lost and no signal is raised. A warning or an error that repeats the line
-// before it within ten seconds is counted instead of written; "TEXT (repeated N times)" follows
-// with the next line, after these ten seconds, or by flush_log().
+// What readers would not see as it is becomes harmless_text(); only a line for information may be
+// several lines. Any thread may write. A line is one system call, so lines never mix. If standard
+// error is a closed pipe, lines are lost and no signal is raised. A warning or an error that
+// repeats the line before it within ten seconds is counted instead of written; "TEXT (repeated N
+// times)" follows with the next line, after these ten seconds, or by flush_log().
 #pragma once
 
 #include <fmt/format.h>

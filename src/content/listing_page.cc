@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/harmless_text.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -33,6 +34,8 @@ constexpr std::size_t sorted_at_once_max = 1000;        // takes less than 0.1 m
 
 constexpr std::array<std::pair<std::string_view, SortKey>, 3> sort_keys = {
     {{"name", SortKey::name}, {"size", SortKey::size}, {"modified", SortKey::modified}}};
+
+std::string shown(std::string_view name) { return base::harmless_text(base::to_valid_utf8(name)); }
 
 Selection selection_of(const Request& request) {
   Selection selection;
@@ -195,7 +198,7 @@ void HtmlPage::append_head(std::string& out) const {
   const std::vector<std::string_view> segments = segments_of(page_.path);
   out += "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>";
-  append_html(out, base::to_valid_utf8(segments.empty() ? page_.root_name : segments.back()));
+  append_html(out, shown(segments.empty() ? page_.root_name : segments.back()));
   out += "</title>\n<link rel=\"icon\" href=\"data:,\">\n";
   out.append("<style nonce=\"").append(nonce_).append("\">\n").append(listing_style);
   if (has_script(page_.uploads)) out += upload_style;
@@ -216,8 +219,7 @@ void HtmlPage::append_breadcrumbs(std::string& out) const {
   const std::vector<std::string_view> segments = segments_of(page_.path);
   out += "<nav aria-label=\"Path\"><ol>\n";
   for (std::size_t i = 0; i <= segments.size(); ++i) {
-    const std::string name =
-        base::to_valid_utf8(i == 0 ? std::string_view(page_.root_name) : segments[i - 1]);
+    const std::string name = shown(i == 0 ? std::string_view(page_.root_name) : segments[i - 1]);
     if (i == segments.size()) {
       out += "<li aria-current=\"page\"><h1>";
       append_html(out, name);
@@ -295,7 +297,7 @@ void HtmlPage::append_entry(std::string& out, const FolderEntry& entry, std::siz
     out += "<img loading=\"lazy\" decoding=\"async\" alt=\"\" src=\"";
     out.append(out, link, link_size).append("\">");
   }
-  append_html(out, base::to_valid_utf8(entry.name));
+  append_html(out, shown(entry.name));
   out.append(slash).append("</a></td><td");
   if (!entry.is_folder) {
     out += " data-b=\"";
@@ -332,7 +334,7 @@ void HtmlPage::append_notes(std::string& out) const {
   }
   if (page_.readme_name.empty()) return;
   out += "<section class=\"readme\" aria-labelledby=\"readme\"><h2 id=\"readme\">";
-  append_html(out, base::to_valid_utf8(page_.readme_name));
+  append_html(out, shown(page_.readme_name));
   out += "</h2>\n<pre>";
   const std::string_view text(page_.readme->content().bytes(), page_.readme->size());
   append_html(out, base::to_valid_utf8(text));

@@ -82,7 +82,8 @@ TEST(DoctorScreen, DoesNotControlTheTerminal) {
       {{Level::ok, "a\tb", "esc\x1b[2J del\x7f c1\xc2\x9b raw\x9b\n end", "\x1b]0;x\x07 ü"}}, {});
   EXPECT_EQ(screen.find_first_of("\x1b\x7f\x07\t"), std::string::npos);
   EXPECT_EQ(screen.find('\x9b'), std::string::npos);
-  expect_words(screen, {"a?b", "esc?[2J del? c1? raw", "? end", "?]0;x? ü"});
+  expect_words(screen,
+               {"a%09b", "esc%1B[2J", "del%7F", "c1%C2%9B", "raw%9B%0A", " end", "%1B]0;x%07 ü"});
 }
 
 TEST(Doctor, DiagnosesThisMachine) {

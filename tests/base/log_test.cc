@@ -72,12 +72,16 @@ TEST(Log, ALineIsItsSeverityItsTextAndItsEnd) {
     log_line(Severity::info, "one");
     log_line(Severity::warning, "");
     log_error("{} {}", "three", 3);
+    log_error("a name\x1b[2J\nh2server: error: of a \xe2\x80\xae client");
+    log_line(Severity::info, "a report\nof two lines");
   }
-  std::array<char, 256> room;
+  std::array<char, 512> room;
   const ssize_t count = ::read(pipe.reader.get(), room.data(), room.size());
   ASSERT_GT(count, 0);
   EXPECT_EQ(std::string_view(room.data(), static_cast<std::size_t>(count)),
-            "h2server: one\nh2server: warning: \nh2server: error: three 3\n");
+            "h2server: one\nh2server: warning: \nh2server: error: three 3\n"
+            "h2server: error: a name%1B[2J%0Ah2server: error: of a %E2%80%AE client\n"
+            "h2server: a report\nof two lines\n");
 }
 
 // SIGPIPE terminates the process by default.

@@ -64,11 +64,13 @@ TEST_F(ListingPageTest, NamesAreEscaped) {
   const std::string name = "<img src=x onerror=alert(1)>&\"'\xff.txt";
   directory_.write(name, "");
   directory_.write("javascript:x", "");
+  directory_.write("photo\xe2\x80\xaegpj.exe", "");
   directory_.write("\"><script>/README", "<script>readme");
   const std::string top = page();
   EXPECT_EQ(top.find("<img src"), top.npos);
   EXPECT_NE(top.find("&lt;img src=x onerror=alert(1)&gt;&amp;&quot;'\xef\xbf\xbd.txt</a>"),
             top.npos);
+  EXPECT_NE(top.find("photo%E2%80%AEgpj.exe</a>"), top.npos) << "it would end in exe.jpg";
   EXPECT_EQ(hrefs(top).at(0), "%22%3E%3Cscript%3E/");
   EXPECT_EQ(hrefs(top).at(2), "javascript%3Ax");
   const std::string below = page("/%22%3E%3Cscript%3E/");
