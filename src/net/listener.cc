@@ -119,7 +119,7 @@ Result<Listener, int> open_one(const ListenOptions& options, sockaddr* address, 
   set_port(address, port);
   const int refused = bind_in_time(fd, address, size);
   if (refused != 0) return std::unexpected(refused);
-  if (::listen(fd, options.backlog) != 0) return std::unexpected(errno);
+  if (options.listens && ::listen(fd, options.backlog) != 0) return std::unexpected(errno);
   listener.address = local_address(fd);
   return listener;
 }

@@ -83,7 +83,8 @@ Result<std::vector<net::Listener>, std::string> open_listeners(const ListenerOpt
 
 Result<void, std::string> check_free(const ListenerOptions& listener) {
   if (listener.port == 0) return {};
-  const auto probe = open_listeners(listener, /*reuse_port=*/false);
+  const auto probe =
+      net::open_listeners({.host = listener.host, .port = listener.port, .listens = false});
   if (!probe) return std::unexpected(probe.error());
   return {};
 }

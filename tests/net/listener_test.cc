@@ -25,6 +25,18 @@ bool reaches(std::uint16_t port) {
   return ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
+TEST(Listener, HoldsAPortUnseen) {
+  const ListenOptions held{.host = "127.0.0.1", .listens = false};
+  const auto holder = open_listeners(held);
+  ASSERT_TRUE(holder);
+  const std::uint16_t port = holder->front().address.port;
+  EXPECT_FALSE(reaches(port));
+  const auto listener = open_listeners({.host = "127.0.0.1"});
+  ASSERT_TRUE(listener);
+  const std::uint16_t taken = listener->front().address.port;
+  EXPECT_FALSE(open_listeners({.host = "127.0.0.1", .port = taken, .listens = false}));
+}
+
 int tcp_option(int socket, int option) {
   int value = 0;
   socklen_t size = sizeof value;
