@@ -147,10 +147,13 @@ bool TlsProtection::update() {
   if (derived) secret_ = Secret(next);
   OPENSSL_cleanse(bytes.data(), bytes.size());
   records_ = 0;
-  return derived && set_keys();
+  if (derived && set_keys()) return true;
+  cipher_.reset();  // the old key must not be used with record numbers that it has had
+  return false;
 }
 
 bool TlsProtection::begin(const unsigned char* header) {
+  if (cipher_ == nullptr) return false;
   ASSERT(records_ < std::numeric_limits<std::uint64_t>::max());  // RFC 8446, 5.3: never wraps
   std::array<unsigned char, iv_bytes> nonce = iv_;
   for (std::size_t i = 0; i < sizeof records_; ++i) {

@@ -50,6 +50,7 @@ TlsRecords::TlsRecords(TlsProtection reader, TlsProtection writer, const Start& 
 bool TlsRecords::seal(base::BufferChain& content, std::size_t size_max, base::BufferChain& out) {
   if (ending_ == Ending::broken) return false;
   if (writer_.records() >= limits_.records_per_key_max) update_keys(false, out);
+  if (ending_ == Ending::broken) return false;
   std::array<iovec, 64> pieces;
   const std::span<const iovec> gathered = std::span(pieces).first(content.gather(pieces));
   const std::size_t limit = std::min({size_max, content_bytes_max_, content.size()});

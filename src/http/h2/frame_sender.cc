@@ -188,7 +188,7 @@ void FrameSender::append_block(std::uint32_t id, const ResponseHead& head, bool 
   const bool encoded = is_encoded(head);
   const std::size_t bound = encoded ? encoded_.bytes.size() + head.prepared->bound : bound_of(head);
   if (bound > default_frame_bytes) {
-    append_large_block(id, head, ends, bound);
+    append_large_block(id, head, ends);
     if (!content.empty()) append_frame(last_data(id), content);
     return;
   }
@@ -217,9 +217,8 @@ void FrameSender::append_block(std::uint32_t id, const ResponseHead& head, bool 
 }
 
 // Appends HEADERS and CONTINUATIONs (RFC 9113, 6.10), for a field block that may exceed a frame.
-void FrameSender::append_large_block(std::uint32_t id, const ResponseHead& head, bool ends,
-                                     std::size_t bound) {
-  std::string block(bound, '\0');
+void FrameSender::append_large_block(std::uint32_t id, const ResponseHead& head, bool ends) {
+  std::string block(bound_of(head), '\0');
   block.resize(static_cast<std::size_t>(encode_block(block.data(), head) - block.data()));
   std::string_view rest = block;
   FrameHead frame{
@@ -265,8 +264,9 @@ void FrameSender::inform(H2Exchange& exchange, std::span<const Field> fields) {
 // nothing. Most bodies never enter the scheduler.
 std::string_view FrameSender::content_at_once(const H2Exchange& exchange) const noexcept {
   if (scheduler_.first() != nullptr || out_.size() > limits_.copied_bytes_max) return {};
-  return exchange.outgoing.whole(std::min<std::size_t>(
-      {limits_.inline_file_bytes_max, window_.left(), exchange.stream.send.left()}));
+  return exchange.outgoing.whole(
+      std::min<std::size_t>({limits_.inline_file_bytes_max, default_frame_bytes, window_.left(),
+                             exchange.stream.send.left()}));
 }
 
 // Adds the stream to the scheduler if it has something to send and its window allows it.

@@ -74,7 +74,7 @@ class FrameSender {
   void append_frame(FrameHead head, std::string_view payload);
   void append_block(std::uint32_t id, const ResponseHead& head, bool ends,
                     std::string_view content = {});
-  void append_large_block(std::uint32_t id, const ResponseHead& head, bool ends, std::size_t bound);
+  void append_large_block(std::uint32_t id, const ResponseHead& head, bool ends);
   char* encode_block(char* to, const ResponseHead& head);
   char* encode_prepared(char* to, const PreparedHead& head);
   char* encode_after_kept(char* block, const PreparedHead& head);
