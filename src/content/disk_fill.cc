@@ -29,7 +29,7 @@ DiskFill::DiskFill(std::shared_ptr<DiskCache> cache, std::string name, ObjectInf
       name_(std::move(name)),
       names_(std::move(names)),
       head_({.info = std::move(info)}),
-      temporary_(std::make_unique<TemporaryNames>(cache_->directory_.get())),
+      temporary_(std::make_unique<TemporaryNames>(cache_->directory_.get(), 0600)),
       room_(std::make_unique_for_overwrite<char[]>(fill_bytes)) {}
 
 std::unique_ptr<DiskFill> DiskFill::begin(std::shared_ptr<DiskCache> cache, std::string name,
@@ -54,7 +54,6 @@ Result<void, int> DiskFill::create() {
   if (!created) return std::unexpected(created.error());
   files_.push_back(std::move(created->name));
   file_ = std::move(created->file);
-  if (::fchmod(file_.get(), 0600) != 0) return std::unexpected(errno);
   return {};
 }
 
@@ -101,7 +100,6 @@ Result<void, int> DiskFill::commit() {
   Result<TemporaryNames::Created, int> beside = temporary_->create();
   if (!beside) return std::unexpected(beside.error());
   files_.push_back(beside->name);
-  if (::fchmod(beside->file.get(), 0600) != 0) return std::unexpected(errno);
   Result<void, int> done = file::write_all(beside->file.get(), to_text(head_));
   if (!done) return done;
   // The date of the object, which is a part of the version.

@@ -22,9 +22,9 @@ namespace {
 
 std::atomic<std::uint64_t> requests{0};
 
-base::Fd create_exclusively(int directory, const std::string& name) noexcept {
+base::Fd create_exclusively(int directory, const std::string& name, unsigned mode) noexcept {
   return base::Fd(::openat(directory, name.c_str(),
-                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
 }
 
 bool has_name(int file) noexcept {
@@ -59,7 +59,7 @@ Result<TemporaryNames::Created, int> TemporaryNames::create() {
   for (;;) {
     Created created;
     created.name = next();
-    created.file = create_exclusively(directory_, created.name);
+    created.file = create_exclusively(directory_, created.name, mode_);
     if (created.file.valid()) return created;
     if (errno != EEXIST && errno != EINTR) return std::unexpected(errno);
   }
@@ -72,7 +72,7 @@ Result<TemporaryNames::Created, int> TemporaryNames::create_first() {
     request_ = fmt::format("{}{}_{}", temporary_file_prefix, ::getpid(), requests.fetch_add(1));
     Created created;
     created.name = next();
-    created.file = create_exclusively(directory_, created.name);
+    created.file = create_exclusively(directory_, created.name, mode_);
     if (!created.file.valid()) {
       if (errno != EEXIST && errno != EINTR) return std::unexpected(errno);
       continue;

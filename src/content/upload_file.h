@@ -28,8 +28,9 @@ class TemporaryNames {
     std::string name;
   };
 
-  // `directory` must outlive this.
-  explicit TemporaryNames(int directory) noexcept : directory_(directory) {}
+  // `directory` must outlive this. The files are made with `mode`.
+  explicit TemporaryNames(int directory, unsigned mode = 0644) noexcept
+      : directory_(directory), mode_(mode) {}
 
   [[nodiscard]] int directory() const noexcept { return directory_; }
   // Creates a file and opens it for writing. The error is an errno value.
@@ -41,6 +42,7 @@ class TemporaryNames {
   Result<Created, int> create_first();
 
   int directory_;
+  unsigned mode_;
   std::string request_;
   unsigned count_ = 0;
   base::Fd lock_;
