@@ -78,8 +78,8 @@ class Copier {
     return status_of_verdict(claim_.expect(bytes, 0));
   }
   // Copies the entry `source` to `target`, where nothing is, or a file that a file replaces. `path`
-  // leads to the target.
-  void copy(const Place& source, const Place& target, const std::string& path, unsigned depth = 0);
+  // is where it will be found.
+  void copy(const Place& source, const Place& target, const std::string& path);
   // Counts what was copied as stored, in place of `replaced` bytes.
   void keep(std::uint64_t replaced) noexcept { claim_.keep(replaced + dropped_); }
 
@@ -91,8 +91,8 @@ class Copier {
   Result<void, int> copy_file(const Place& source, const Place& target);
   Result<void, int> copy_bytes(int from, int to);
   Result<void, int> fill(const TemporaryNames::Created& made, int from, const Place& target);
-  void copy_folder(const Place& source, const Place& target, const std::string& path,
-                   unsigned depth);
+  void copy_folder(const Place& source, const Place& target, const std::string& path);
+  void copy_entry(const Place& source, const Place& target, const std::string& path);
 
   UploadDirectory& directory_;
   const CopyOptions& options_;
@@ -102,15 +102,18 @@ class Copier {
   TreeFailures failures_;
 };
 
-void Copier::copy(const Place& source, const Place& target, const std::string& path,
-                  unsigned depth) {
+void Copier::copy(const Place& source, const Place& target, const std::string& path) {
+  const Result<FileState, int> state = look_at(source.folder.get(), source.name);
+  if (!state) return add_failure(failures_, path, false, status_of_error(state.error()));
+  copy_entry(source, target, path);
+}
+
+// Of a folder, an entry may be gone.
+void Copier::copy_entry(const Place& source, const Place& target, const std::string& path) {
   if (stopped()) return add_failure(failures_, path, false, 503);
   const Result<FileState, int> state = look_at(source.folder.get(), source.name);
-  if (!state) {
-    if (depth == 0) add_failure(failures_, path, false, status_of_error(state.error()));
-    return;
-  }
-  if (state->is_folder) return copy_folder(source, target, path, depth);
+  if (!state) return;
+  if (state->is_folder) return copy_folder(source, target, path);
   const Result<void, int> copied = copy_file(source, target);
   if (!copied) add_failure(failures_, path, false, copied.error());
 }
@@ -166,9 +169,8 @@ Result<void, int> Copier::copy_bytes(int from, int to) {
   return {};
 }
 
-void Copier::copy_folder(const Place& source, const Place& target, const std::string& path,
-                         unsigned depth) {
-  if (depth == TreeLimits::depth_max) return add_failure(failures_, path, true, 403);
+void Copier::copy_folder(const Place& source, const Place& target, const std::string& path) {
+  if (depth_of(path) >= TreeLimits::depth_max) return add_failure(failures_, path, true, 403);
   Place from{open_subfolder(source.folder.get(), source.name), {}};
   if (!from.folder.valid()) return add_failure(failures_, path, true, status_of_error(errno));
   if (::mkdirat(target.folder.get(), target.name.c_str(), 0755) != 0) {
@@ -183,7 +185,7 @@ void Copier::copy_folder(const Place& source, const Place& target, const std::st
   const Result<void, int> done = for_each_entry(from.folder.get(), [&](const char* name) {
     if (!is_visible_name(name)) return true;
     from.name = to.name = name;
-    copy(from, to, join_path(path, name), depth + 1);
+    copy_entry(from, to, join_path(path, name));
     return true;
   });
   if (!done) add_failure(failures_, path, true, status_of_error(done.error()));

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "content/file_name.h"
+#include "content/upload_path.h"
 #include "http/file_head.h"
 #include "io/file_call.h"
 
@@ -54,10 +55,17 @@ bool is_visible_path(std::string_view path) noexcept {
   return path.size() <= path_bytes_max && all_segments(path, is_visible_name);
 }
 
+unsigned depth_of(std::string_view path) noexcept {
+  return static_cast<unsigned>(std::ranges::count(path, '/'));
+}
+
 bool is_safe_path(std::string_view path) {
-  return path.size() <= path_bytes_max && all_segments(path, [](std::string_view segment) {
-           return is_visible_name(segment) && safe_file_name(segment) == segment;
-         });
+  return path.size() <= path_bytes_max && depth_of(path) < UploadPathLimits::segments_max &&
+         all_segments(
+             path,
+             [](std::string_view segment) {
+               return is_visible_name(segment) && safe_file_name(segment) == segment;
+             });
 }
 
 PathParts split_path(std::string_view path) {

@@ -24,6 +24,8 @@ bool is_visible_path(std::string_view path) noexcept;
 // Returns true if something may be made at that path: all its names are as safe_file_name() makes
 // them.
 bool is_safe_path(std::string_view path);
+// Returns how many folders lie above.
+unsigned depth_of(std::string_view path) noexcept;
 
 struct PathParts {
   std::string folder;  // empty: the directory itself

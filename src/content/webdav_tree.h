@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "content/upload_directory.h"
+#include "content/upload_path.h"
 #include "file/stop_flag.h"
 #include "h2server/result.h"
 #include "h2server/uploads.h"
@@ -18,7 +19,9 @@
 namespace h2server::content {
 
 struct TreeLimits {
-  static constexpr unsigned depth_max = 64;       // each folder takes up to three descriptors
+  // Of folders within each other. What clients make lies no deeper, so it can be removed. Each
+  // folder takes up to three descriptors.
+  static constexpr unsigned depth_max = UploadPathLimits::segments_max;
   static constexpr std::size_t names_max = 1000;  // of a folder to be removed, in memory at a time
   static constexpr std::size_t failures_max = 1000;  // more are not listed
 };

@@ -167,6 +167,20 @@ TEST_F(WebdavTree, TreesAreBounded) {
   EXPECT_EQ(remove("d"), "");
 }
 
+// What clients have made they can remove.
+TEST_F(WebdavTree, NothingIsMadeTooDeep) {
+  std::string deepest = "d";
+  while (is_safe_path(deepest + "/d")) deepest += "/d";
+  EXPECT_EQ(depth_of(deepest) + 1, TreeLimits::depth_max);
+  fs::create_directories(directory_.path_of(deepest));
+  EXPECT_EQ(copy("d", "c"), "");
+  directory_.write("e/a", "1");
+  EXPECT_NE(copy("c", "e/c").find(":403"), std::string::npos);
+  EXPECT_EQ(move("c", "e/m"), "e/m:403");
+  EXPECT_EQ(move("c/d", "e/m"), "");
+  for (const char* const name : {"c", "d", "e"}) EXPECT_EQ(remove(name), "") << name;
+}
+
 TEST_F(WebdavTree, Copies) {
   const std::string big(3'000'000, 'x');
   directory_.write("d/big", big);
