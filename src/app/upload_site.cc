@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -100,7 +101,7 @@ Result<Opened, Stop> open_directory(const config::Site& site, const file::Folder
   if (root != nullptr && content::overlap(root->fd(), (*folder)->fd())) {
     return std::unexpected(overlapping(site.root, path));
   }
-  auto directory = content::UploadDirectory::open((*folder)->fd());
+  auto directory = content::UploadDirectory::share((*folder)->fd());
   if (!directory) {
     return std::unexpected(Stop{exit_failed, fmt::format("can't open the upload directory {}: {}",
                                                          path, std::strerror(directory.error()))});
@@ -154,6 +155,12 @@ template <class Make>
   return content::by_right(content::Right::manage, make(options), make(careful));
 }
 
+// To whom locks belong: the name of the token, or, where no tokens are asked for, of the user.
+std::function<std::string(const Request&)> owner_of_locks(const content::UploadAccessRef& access) {
+  if (access == nullptr) return {};
+  return [](const Request& request) { return std::string(content::token_name(request)); };
+}
+
 // Adds the routes of one area whose files are in a directory.
 class Area {
  public:
@@ -163,6 +170,7 @@ class Area {
         options_(site.uploads),
         opened_(std::move(opened)),
         types_(std::move(types)),
+        owner_of_locks_(owner_of_locks(access)),
         routes_(site, site.upload_directory, parts, routes, std::move(access)) {
     options_.folders |= site.webdav;  // its clients make some
   }
@@ -177,6 +185,7 @@ class Area {
   UploadOptions options_;
   const Opened opened_;
   const http::MediaTypesRef types_;
+  const std::function<std::string(const Request&)> owner_of_locks_;
   const AreaRoutes routes_;
   content::ResumableServiceRef service_ = {};  // once add_resumable() was called
 };
@@ -234,7 +243,7 @@ void Area::add_managing() {
          .types = types_,
          .put = content::resumable_put(service_,
                                        content::raw_upload(opened_.directory, "/files", options)),
-         .user = {}});
+         .user = owner_of_locks_});
   } else if (site_.upload_manage) {
     const content::ManageOptions options{.base = "/files", .uploads = options_};
     Routes routes = routes_.changing(manage);

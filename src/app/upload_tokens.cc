@@ -15,6 +15,7 @@
 #include "base/keyed_hash.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/shared_objects.h"
 #include "base/text.h"
 #include "config/values.h"
 #include "content/file_digest.h"
@@ -92,9 +93,10 @@ Result<content::UploadToken, std::string> parse_line(std::string_view line,
   return token;
 }
 
-// One for each server. A token is a guess of its client only.
+// Of all sites, also after a reload. A token is a guess of its client only.
 content::GuessChecks guess_checks() {
-  const auto limits = std::make_shared<server::GuessLimits>(failures_max);
+  static base::SharedObjects<std::uint32_t, server::GuessLimits> all;
+  const auto limits = all.get(failures_max, failures_max);
   const auto guess = [](const Request& request) {
     return server::Guess{.client = base::keyed_hash(client_network(request)),
                          .client_is_known = true};
@@ -129,17 +131,30 @@ Result<std::string, Stop> read_or_make(const std::string& file, const std::strin
   return line_of(shown);
 }
 
-// Tokens of a run are known to this process only, so what they uploaded need not be kept.
-Result<content::UploadUsage, int> open_usage(bool kept) {
+using UsageRef = std::shared_ptr<content::UploadUsage>;
+
+// Tokens of a run are known to this process only, so what they uploaded is kept no longer than it
+// lives.
+Result<UsageRef, int> usage_of_run() {
+  static UsageRef kept;  // by the main thread
+  if (kept == nullptr) {
+    auto made = content::UploadUsage::in_memory();
+    if (!made) return std::unexpected(made.error());
+    kept = std::make_shared<content::UploadUsage>(*std::move(made));
+  }
+  return kept;
+}
+
+Result<UsageRef, int> open_usage(bool kept) {
   const Result<std::string, std::string> state =
       kept ? state_directory() : Result<std::string, std::string>(std::unexpected(std::string()));
   if (state) {
     auto usage = content::UploadUsage::open(*state + "/upload-usage");
-    if (usage) return usage;
+    if (usage) return std::make_shared<content::UploadUsage>(*std::move(usage));
     base::log_warning("{}/upload-usage: {}; quotas count from zero", *state,
                       std::strerror(usage.error()));
   }
-  return content::UploadUsage::in_memory();
+  return usage_of_run();
 }
 
 }  // namespace
@@ -212,12 +227,19 @@ Result<UploadTokens, Stop> UploadTokens::open(const UploadTokenOptions& options)
   }
   const auto has_quota = [](const content::UploadToken& token) { return token.quota_bytes > 0; };
   if (std::ranges::any_of(access.tokens, has_quota)) {
-    auto usage = open_usage(!options.file.empty());
+    Result<UsageRef, int> usage = open_usage(!options.file.empty());
     if (!usage) {
       return std::unexpected(Stop{exit_failed, fmt::format("can't count what is uploaded: {}",
                                                            std::strerror(usage.error()))});
     }
-    access.usage = std::make_shared<content::UploadUsage>(*std::move(usage));
+    for (const content::UploadToken& token : access.tokens) {
+      if (!has_quota(token) || (*usage)->find(token.digest) != nullptr) continue;
+      return std::unexpected(
+          Stop{exit_failed, fmt::format("upload-usage in the state directory has no place for "
+                                        "another token, after {}: remove it to count from zero",
+                                        content::UploadUsage::tokens_max)});
+    }
+    access.usage = *std::move(usage);
   }
   const auto key = open_link_key();
   access.is_named = options.is_named;

@@ -54,6 +54,13 @@ Result<void, Response> PendingUploads::check_name(const std::string& name, bool 
   return {};
 }
 
+// As long as an upload is joined, no other request opens or joins it.
+Result<NameReservation, Response> PendingUploads::reserve_part(const std::string& id) {
+  std::optional<NameReservation> reservation = directory_->names().reserve(pending_bytes_name(id));
+  if (reservation) return *std::move(reservation);
+  return refuse_error(EWOULDBLOCK);
+}
+
 Result<NameReservation, Response> PendingUploads::reserve(const std::string& name) {
   std::optional<NameReservation> reservation = directory_->names().reserve(name);
   if (reservation) return *std::move(reservation);
@@ -124,6 +131,16 @@ Result<std::unique_ptr<PendingUpload>, Response> PendingUploads::open(std::strin
   sweep_if_due();
   if (!is_upload_id(text)) return refused_missing();
   const std::string id(text);
+  Result<std::unique_ptr<PendingUpload>, Response> upload = open_reserved(id);
+  if (!upload || !(*upload)->is_partial()) return upload;
+  // Asked only now that it is locked, so that no join begins unseen.
+  Result<NameReservation, Response> free = reserve_part(id);
+  if (!free) return std::unexpected(std::move(free.error()));
+  return upload;
+}
+
+Result<std::unique_ptr<PendingUpload>, Response> PendingUploads::open_reserved(
+    const std::string& id) {
   Result<base::Fd, int> bytes = lock_pending_bytes(fd(), id);
   if (!bytes) return refuse_error(bytes.error());
   const std::optional<FileFacts> facts = look_at_file(fd(), pending_bytes_name(id));
@@ -186,6 +203,12 @@ Result<StoredFile, Response> PendingUploads::join(PendingUpload& target,
 Result<ConcatenatedUpload, Response> PendingUploads::concatenate(
     NewUpload upload, const std::vector<std::string>& ids, bool overwrite,
     const file::StopFlag* stop) {
+  std::vector<NameReservation> reserved;
+  for (const std::string& id : ids) {
+    Result<NameReservation, Response> part = reserve_part(id);
+    if (!part) return std::unexpected(std::move(part.error()));
+    reserved.push_back(*std::move(part));
+  }
   Result<std::uint64_t, Response> length = check_parts(ids);
   if (!length) return std::unexpected(std::move(length.error()));
   upload.length = *length;
@@ -197,8 +220,7 @@ Result<ConcatenatedUpload, Response> PendingUploads::concatenate(
     return std::unexpected(std::move(stored.error()));
   }
   for (const std::string& id : ids) {
-    // One that is locked now expires later. One that was named twice is gone already.
-    Result<std::unique_ptr<PendingUpload>, Response> part = open(id);
+    const Result<std::unique_ptr<PendingUpload>, Response> part = open_reserved(id);
     if (part) (*part)->remove();
   }
   return ConcatenatedUpload{.id = (*target)->id(), .file = *std::move(stored)};

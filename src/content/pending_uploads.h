@@ -45,13 +45,14 @@ class PendingUploads {
 
   // 409 if the name is taken, 413, 503 or 507 if there is no room.
   Result<std::unique_ptr<PendingUpload>, Response> create(NewUpload upload, bool overwrite);
-  // 404 if there is no such upload, 410 if it has expired, 423 if another request has it open. A
-  // stored upload is not opened: see status().
+  // 404 if there is no such upload, 410 if it has expired, 423 if another request has it open
+  // or joins it. A stored upload is not opened: see status().
   Result<std::unique_ptr<PendingUpload>, Response> open(std::string_view id);
   // 404 or 410 as above.
   Result<PendingStatus, Response> status(std::string_view id);
-  // Makes one file of partial uploads, stores it, and removes them. 400 if one is not whole. The
-  // returned id remembers it. Once `stop` is set, it fails with 503, and the partial ones stay.
+  // Makes one file of partial uploads, stores it, and removes them. 400 if one is not whole, 423 if
+  // another request has one. The returned id remembers it. Once `stop` is set, it fails with 503,
+  // and the partial ones stay.
   Result<ConcatenatedUpload, Response> concatenate(NewUpload upload,
                                                    const std::vector<std::string>& ids,
                                                    bool overwrite,
@@ -71,6 +72,10 @@ class PendingUploads {
   Result<void, Response> check_name(const std::string& name, bool overwrite) const;
   // 409 if another upload is taking the name now.
   Result<NameReservation, Response> reserve(const std::string& name);
+  // 423 if the upload is being joined.
+  Result<NameReservation, Response> reserve_part(const std::string& id);
+  // Opens also an upload that is being joined.
+  Result<std::unique_ptr<PendingUpload>, Response> open_reserved(const std::string& id);
   Result<std::uint64_t, Response> check_parts(const std::vector<std::string>& ids);
   Result<StoredFile, Response> join(PendingUpload& target, const std::vector<std::string>& ids,
                                     bool overwrite, const file::StopFlag* stop);

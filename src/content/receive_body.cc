@@ -1,5 +1,6 @@
 #include "content/receive_body.h"
 
+#include <cerrno>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -93,7 +94,7 @@ Task<Result<void, Response>> receive(io::Engine* engine, Request& request, BodyR
   const std::optional<std::uint64_t> body_bytes = request.head().content_length;
   for (;;) {
     const Result<std::string_view> read = co_await request.read();
-    if (!read) co_return std::unexpected(refuse_upload(400, read.error().message()));
+    if (!read) co_return std::unexpected(refuse_body(read.error()));
     if (read->empty()) co_return {};
     std::string_view piece = *read;
     while (!piece.empty()) {
@@ -127,6 +128,7 @@ Result<void, Response> UploadPlace::open() {
     directory = *std::move(found);
     return {};
   }
+  if (found.error() == EMFILE || found.error() == ENFILE) return refused_for(found.error(), path);
   base::log_error("can't open the upload directory {}: {}", path, std::strerror(found.error()));
   return std::unexpected(refuse_upload(500, "the upload can't be stored"));
 }

@@ -115,7 +115,8 @@ Task<Response> end_request(ResumableServiceRef service, Request& request, Resuma
     announce(response, *service, upload.id());
     co_return response;
   }
-  Result<void, Response> announced = co_await upload.announce(upload.offset(), std::nullopt);
+  Result<void, Response> announced =
+      co_await announce_length(request, upload, upload.offset(), std::nullopt);
   if (!announced && announced.error().status() == 400) co_return inconsistent_length();
   if (!announced) co_return std::move(announced.error());
   Result<StoredFile, Response> stored = co_await store_upload(service, request, upload);
@@ -127,16 +128,9 @@ Task<Response> end_request(ResumableServiceRef service, Request& request, Resuma
 
 // Returns what is wrong with the body, or nothing.
 Task<std::optional<Response>> take_body(Request& request, ResumableUpload& upload, Asked& asked) {
-  Result<BodyEnd, Response> end = co_await receive_upload_body(request, upload, asked.digest);
-  if (!end) co_return std::move(end.error());
-  switch (*end) {
-    case BodyEnd::cut:
-      co_return refuse_upload(400, "the body was cut off");
-    case BodyEnd::mismatched:
-      co_return refuse_upload(400, "the body does not match its digest");
-    case BodyEnd::whole:
-      break;
-  }
+  Result<bool, Response> matches = co_await receive_upload_body(request, upload, asked.digest);
+  if (!matches) co_return std::move(matches.error());
+  if (!*matches) co_return refuse_upload(400, "the body does not match its digest");
   co_return std::nullopt;
 }
 
@@ -186,10 +180,6 @@ Task<Response> fill_new(ResumableServiceRef service, Request& request, Resumable
 }
 
 }  // namespace
-
-bool speaks_resumable(const Request& request) {
-  return request.field("upload-complete") || request.field("upload-draft-interop-version");
-}
 
 Task<Response> resumable_create(ResumableServiceRef service, Request& request, std::string name) {
   Result<Asked, Response> asked = read_request(request, 0);
@@ -258,7 +248,8 @@ Task<Response> append_to(ResumableServiceRef service, Request& request, Resumabl
     response.add("Upload-Complete", item_boolean(false));
     co_return response;
   }
-  Result<void, Response> announced = co_await upload.announce(asked.length, asked.sha256);
+  Result<void, Response> announced =
+      co_await announce_length(request, upload, asked.length, asked.sha256);
   if (!announced && announced.error().status() == 400) co_return inconsistent_length();
   if (!announced) co_return std::move(announced.error());
   std::optional<Response> refusal = co_await take_body(request, upload, asked);

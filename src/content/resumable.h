@@ -13,9 +13,6 @@
 
 namespace h2server::content {
 
-// Returns true if the request asks for a resumable upload of the draft.
-bool speaks_resumable(const Request& request);
-
 // Creates an upload. The file is called `name`; if that is empty, as the query's "name" or
 // Content-Disposition say, or as the upload's id.
 Task<Response> resumable_create(ResumableServiceRef service, Request& request, std::string name);

@@ -1,10 +1,12 @@
 #include "content/resumable_body.h"
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "content/gather_buffer.h"
+#include "content/upload_refusals.h"
 #include "io/engine.h"
 
 namespace h2server::content {
@@ -16,6 +18,7 @@ struct Body {
   ExpectedDigest* expected;
   GatherBuffer gathered;
   bool whole = false;
+  std::optional<Response> refusal = {};  // of a body that was cut off
 };
 
 // Stores what arrives, but for the last bytes, which are left in the buffer.
@@ -24,6 +27,7 @@ Task<Result<void, Response>> receive_pieces(Request& request, Body& body) {
   const std::optional<std::uint64_t> announced = request.head().content_length;
   for (;;) {
     const Result<std::string_view> read = co_await request.read();
+    if (!read) body.refusal = refuse_body(read.error());
     if (!read) break;
     body.whole = read->empty();
     if (body.whole) break;
@@ -43,8 +47,8 @@ Task<Result<void, Response>> receive_pieces(Request& request, Body& body) {
 
 }  // namespace
 
-Task<Result<BodyEnd, Response>> receive_upload_body(Request& request, ResumableUpload& upload,
-                                                    std::optional<ExpectedDigest>& expected) {
+Task<Result<bool, Response>> receive_upload_body(Request& request, ResumableUpload& upload,
+                                                 std::optional<ExpectedDigest>& expected) {
   const std::optional<std::uint64_t> announced = request.head().content_length;
   Result<void, Response> begun =
       co_await upload.begin_body(announced.value_or(0), expected.has_value());
@@ -57,7 +61,9 @@ Task<Result<BodyEnd, Response>> receive_upload_body(Request& request, ResumableU
   const bool whole = stored && body.whole;
   Result<BodyEnd, Response> ended = co_await upload.end_body(rest, whole, body.expected);
   if (!stored) co_return std::unexpected(std::move(stored.error()));
-  co_return ended;
+  if (!ended) co_return std::unexpected(std::move(ended.error()));
+  if (body.refusal) co_return std::unexpected(*std::move(body.refusal));
+  co_return *ended != BodyEnd::mismatched;
 }
 
 }  // namespace h2server::content

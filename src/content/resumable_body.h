@@ -13,9 +13,10 @@
 
 namespace h2server::content {
 
-// The error is the response to send. With a digest, bytes of a body that is not whole are not kept.
-// `upload` must outlive the task, and `expected` too.
-Task<Result<BodyEnd, Response>> receive_upload_body(Request& request, ResumableUpload& upload,
-                                                    std::optional<ExpectedDigest>& expected);
+// Returns false if the body has another digest than expected; none of it was kept then. The error
+// is the response to send, also if the body was cut off. With a digest, bytes of a body that is not
+// whole are not kept. `upload` must outlive the task, and `expected` too.
+Task<Result<bool, Response>> receive_upload_body(Request& request, ResumableUpload& upload,
+                                                 std::optional<ExpectedDigest>& expected);
 
 }  // namespace h2server::content

@@ -6,6 +6,7 @@
 
 #include "content/resumable.h"
 #include "content/tus.h"
+#include "content/upload_kind.h"
 #include "content/upload_path.h"
 #include "content/upload_refusals.h"
 #include "h2server/query.h"
@@ -25,25 +26,35 @@ Task<Response> refuse_task(int status, std::string_view text) {
   co_return refuse_upload(status, text);
 }
 
+UploadKind kind_of(const ResumableService& service, const Request& request) {
+  return kind_of_upload(request, service.options.base);
+}
+
+bool speaks_tus(const ResumableService& service, const Request& request) {
+  return kind_of(service, request).protocol == UploadProtocol::tus;
+}
+
 Task<Response> post(ResumableServiceRef service, Request& request) {
-  if (speaks_tus(request)) return tus_post(std::move(service), request);
-  if (speaks_resumable(request)) return resumable_create(std::move(service), request, {});
-  return refuse_task(400, "an upload begins with Tus-Resumable or Upload-Complete");
+  if (kind_of(*service, request).act != UploadAct::create) {
+    return refuse_task(400, "an upload begins with Tus-Resumable or Upload-Complete");
+  }
+  return speaks_tus(*service, request) ? tus_post(std::move(service), request)
+                                       : resumable_create(std::move(service), request, {});
 }
 
 Task<Response> head(ResumableServiceRef service, Request& request) {
-  return speaks_tus(request) ? tus_head(std::move(service), request)
-                             : resumable_head(std::move(service), request);
+  return speaks_tus(*service, request) ? tus_head(std::move(service), request)
+                                       : resumable_head(std::move(service), request);
 }
 
 Task<Response> patch(ResumableServiceRef service, Request& request) {
-  return speaks_tus(request) ? tus_patch(std::move(service), request)
-                             : resumable_patch(std::move(service), request);
+  return speaks_tus(*service, request) ? tus_patch(std::move(service), request)
+                                       : resumable_patch(std::move(service), request);
 }
 
 Task<Response> remove(ResumableServiceRef service, Request& request) {
-  return speaks_tus(request) ? tus_delete(std::move(service), request)
-                             : delete_upload(std::move(service), request);
+  return speaks_tus(*service, request) ? tus_delete(std::move(service), request)
+                                       : delete_upload(std::move(service), request);
 }
 
 Task<Response> get(ResumableServiceRef service, Request& request) {
@@ -53,11 +64,10 @@ Task<Response> get(ResumableServiceRef service, Request& request) {
   co_return describe_upload(*service, id, *status);
 }
 
-// tus, "X-HTTP-Method-Override": for clients that can send only GET and POST.
 Task<Response> post_to_upload(ResumableServiceRef service, Request& request) {
-  const std::string_view method = request.field("x-http-method-override").value_or("");
-  if (method == "PATCH") return patch(std::move(service), request);
-  if (method == "DELETE") return remove(std::move(service), request);
+  const UploadAct act = kind_of(*service, request).act;
+  if (act == UploadAct::append) return patch(std::move(service), request);
+  if (act == UploadAct::remove) return remove(std::move(service), request);
   return refuse_task(405, "an upload is continued with PATCH");
 }
 
@@ -107,7 +117,7 @@ Task<Response> at_once(Response response) { co_return response; }
 Handler resumable_put(ResumableServiceRef service, Handler otherwise) {
   return Handler([service = std::move(service),
                   otherwise = std::move(otherwise)](Request& request) -> Task<Response> {
-    if (request.field("upload-complete")) {
+    if (kind_of(*service, request) == UploadKind{UploadProtocol::draft, UploadAct::create}) {
       return http::is_cross_site(request.head()) ? forbid() : create_at_path(service, request);
     }
     std::optional<Response> response = http::answer_at_once(otherwise, request);

@@ -50,6 +50,17 @@ Task<Result<FoundUpload, Response>> find_upload(ResumableServiceRef service, std
   co_return again;
 }
 
+Task<Result<void, Response>> announce_length(Request& request, ResumableUpload& upload,
+                                             std::optional<std::uint64_t> length,
+                                             std::optional<Sha256::Value> sha256) {
+  const std::uint64_t added = upload.description().length ? 0 : length.value_or(0);
+  Result<void, Response> done = charge_upload(request, added);
+  if (!done) co_return done;
+  done = co_await upload.announce(length, sha256);
+  if (!done) refund_upload(request, added);
+  co_return done;
+}
+
 Task<Result<StoredFile, Response>> store_upload(ResumableServiceRef service, Request& request,
                                                 ResumableUpload& upload) {
   Result<std::string, Response> chosen = choose_name(*service, request, {});

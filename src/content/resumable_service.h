@@ -53,6 +53,12 @@ enum class TakeOver : std::uint8_t { stalled, any };
 Task<Result<FoundUpload, Response>> find_upload(ResumableServiceRef service, std::string id,
                                                 TakeOver take_over, std::uint64_t number);
 
+// Tells the upload what a request says about all of it. A length that was not known counts towards
+// the quota of the request's token. Errors are those of ResumableUpload::announce(), and 413.
+Task<Result<void, Response>> announce_length(Request& request, ResumableUpload& upload,
+                                             std::optional<std::uint64_t> length,
+                                             std::optional<Sha256::Value> sha256);
+
 // Stores an upload that is whole; under the name that the query gives as "name", if it does.
 Task<Result<StoredFile, Response>> store_upload(ResumableServiceRef service, Request& request,
                                                 ResumableUpload& upload);

@@ -21,13 +21,13 @@ constexpr std::size_t lease_bytes_max = 256;
 
 std::int64_t unix_ms() noexcept { return base::unix_us() / 1000; }
 
-struct Holder {
+struct LeaseHolder {
   std::string_view owner;
   std::int64_t until_ms = 0;
 };
 
 // "OWNER UNTIL\n". What can't be read is nobody's.
-Holder parse_holder(std::string_view text) {
+LeaseHolder parse_holder(std::string_view text) {
   const std::size_t space = text.find(' ');
   if (space == text.npos || !text.ends_with('\n')) return {};
   const std::string_view digits = text.substr(space + 1, text.size() - space - 2);
@@ -70,7 +70,7 @@ Task<StoreResult<void>> StoreLease::take_old() {
     if (found.error().kind != Kind::absent) co_return std::unexpected(std::move(found.error()));
     options.must_be_new = true;  // it was given back just now
   } else {
-    const Holder holder = parse_holder(found->bytes);
+    const LeaseHolder holder = parse_holder(found->bytes);
     // Its own: the answer to the put was lost, and the put repeated.
     if (holder.owner != owner_ && holder.until_ms > unix_ms()) {
       co_return std::unexpected(StoreError{.kind = Kind::precondition});

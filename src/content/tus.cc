@@ -135,15 +135,10 @@ Task<Response> concatenate(ResumableServiceRef service, Request& request, Creati
 Task<std::optional<Response>> take_tus_body(ResumableServiceRef service, Request& request,
                                             ResumableUpload& upload,
                                             std::optional<ExpectedDigest>& checksum) {
-  Result<BodyEnd, Response> end = co_await receive_upload_body(request, upload, checksum);
-  if (!end) co_return std::move(end.error());
-  switch (*end) {
-    case BodyEnd::cut:
-      co_return refuse_upload(400, "the body was cut off");
-    case BodyEnd::mismatched:
-      co_return refuse_upload(checksum_mismatch, "the body does not match its checksum");
-    case BodyEnd::whole:
-      break;
+  Result<bool, Response> matches = co_await receive_upload_body(request, upload, checksum);
+  if (!matches) co_return std::move(matches.error());
+  if (!*matches) {
+    co_return refuse_upload(checksum_mismatch, "the body does not match its checksum");
   }
   if (!upload.whole() || upload.is_partial()) co_return std::nullopt;
   Result<StoredFile, Response> stored = co_await store_upload(service, request, upload);
@@ -287,7 +282,8 @@ Task<Response> append_to_tus(ResumableServiceRef service, Request& request, Resu
     response.add("Upload-Offset", std::to_string(upload.offset()));
     co_return response;
   }
-  Result<void, Response> announced = co_await upload.announce(patch.length, std::nullopt);
+  Result<void, Response> announced =
+      co_await announce_length(request, upload, patch.length, std::nullopt);
   if (!announced) co_return std::move(announced.error());
   const std::optional<std::uint64_t> most = upload.description().length;
   const std::uint64_t bytes = request.head().content_length.value_or(0);
@@ -326,8 +322,6 @@ Task<Response> speak(ResumableServiceRef service, Request& request, Answer answe
 }
 
 }  // namespace
-
-bool speaks_tus(const Request& request) { return request.field("tus-resumable").has_value(); }
 
 Task<Response> tus_post(ResumableServiceRef service, Request& request) {
   return speak(std::move(service), request, create);

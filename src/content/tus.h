@@ -12,9 +12,6 @@
 
 namespace h2server::content {
 
-// Returns true if the request is one of tus.
-bool speaks_tus(const Request& request);
-
 Task<Response> tus_post(ResumableServiceRef service, Request& request);
 Task<Response> tus_head(ResumableServiceRef service, Request& request);
 Task<Response> tus_patch(ResumableServiceRef service, Request& request);

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/host_map.h"
+#include "base/shared_objects.h"
 #include "base/text.h"
 #include "content/access_pages.h"
 #include "content/upload_path.h"
@@ -37,19 +38,36 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
+// Of quotas that can't be counted, since other servers have taken all places of the file.
+UploadUsage::Counter uncounted{UINT64_MAX};
+
+struct LastUse {
+  std::atomic<std::int64_t> right_ns{0};  // when the token was right; 0: never
+};
+
+std::shared_ptr<LastUse> last_use_of(const net::Sha256Digest& digest) {
+  static base::SharedObjects<net::Sha256Digest, LastUse> all;
+  return all.get(digest);
+}
+
 struct TokenEntry {
-  explicit TokenEntry(UploadToken given) : token(std::move(given)), rights(rights_of(token.mode)) {}
+  explicit TokenEntry(UploadToken given)
+      : token(std::move(given)),
+        rights(rights_of(token.mode)),
+        last_use(last_use_of(token.digest)) {}
 
   UploadToken token;
   Rights rights;
-  UploadUsage::Counter* used = nullptr;   // null: no quota
-  std::atomic<std::int64_t> right_ns{0};  // when it was used last; 0: never
+  UploadUsage::Counter* used = nullptr;  // null: no quota
+  const std::shared_ptr<LastUse> last_use;
 };
 
 // Attached to requests that have passed.
 struct Grant {
   Rights rights;
   std::string name;
+  UploadUsage::Counter* used = nullptr;  // null: no quota
+  std::uint64_t quota_bytes = 0;
 };
 
 enum class Way : std::uint8_t { none, sent, remembered, cookie, url };
@@ -67,7 +85,8 @@ class UploadAccess {
     for (UploadToken& token : options.tokens) {
       auto& entry = *entries.emplace_back(std::make_unique<TokenEntry>(std::move(token)));
       if (entry.token.quota_bytes > 0 && options.usage != nullptr) {
-        entry.used = options.usage->find(entry.token.digest);
+        UploadUsage::Counter* const used = options.usage->find(entry.token.digest);
+        entry.used = used != nullptr ? used : &uncounted;
       }
     }
     options.tokens.clear();
@@ -176,8 +195,9 @@ Result<TokenEntry*, Response> check_token(UploadAccess& access, const Request& r
   TokenEntry* const entry = access.find(token);
   const GuessChecks& guesses = access.options.guesses;
   const std::int64_t now = now_ns();
-  const bool known = entry != nullptr && entry->right_ns.load(std::memory_order_relaxed) != 0 &&
-                     now - entry->right_ns.load(std::memory_order_relaxed) < remembered_ns;
+  const std::int64_t right_ns =
+      entry != nullptr ? entry->last_use->right_ns.load(std::memory_order_relaxed) : 0;
+  const bool known = right_ns != 0 && now - right_ns < remembered_ns;
   // A right one, too, unless it was in use lately: a guesser must not learn that it is.
   const std::int64_t wait_ns = known || !guesses.wait_ns ? 0 : guesses.wait_ns(request);
   if (wait_ns > 0) return std::unexpected(too_many(request, wait_ns));
@@ -185,7 +205,7 @@ Result<TokenEntry*, Response> check_token(UploadAccess& access, const Request& r
     if (guesses.count_failure) guesses.count_failure(request);
     return std::unexpected(unauthorized(request, true));
   }
-  entry->right_ns.store(now, std::memory_order_relaxed);
+  entry->last_use->right_ns.store(now, std::memory_order_relaxed);
   return entry;
 }
 
@@ -253,12 +273,17 @@ void set_link_cookie(const Request& request, Response& response) {
 
 Task<Response> respond(Response response) { co_return std::move(response); }
 
+Response quota_exceeded(const Request& request, std::uint64_t quota) {
+  return refusal_page(
+      request, 413,
+      fmt::format("That is more than what is left of this token's quota, {} bytes.", quota));
+}
+
 Task<Response> count(Request& request, Next next, UploadAccessRef access, TokenEntry* entry,
                      std::uint64_t bytes) {
-  const UploadAccessRef keeps_entry = std::move(access);
   Charge charge(*entry->used, bytes);
   Response response = co_await next(request);
-  if (!left_nothing(request, response)) charge.keep();
+  if (!left_nothing(request, access->options.resumable, response)) charge.keep();
   co_return std::move(response);
 }
 
@@ -271,9 +296,7 @@ Task<Response> upload_with(Request& request, Next next, const UploadAccessRef& a
   if (*bytes == 0) return next(request);
   const std::uint64_t quota = entry->token.quota_bytes;
   if (!Charge::take(*entry->used, *bytes, quota)) {
-    return respond(refusal_page(
-        request, 413,
-        fmt::format("That is more than what is left of this token's quota, {} bytes.", quota)));
+    return respond(quota_exceeded(request, quota));
   }
   return count(request, next, access, entry, *bytes);
 }
@@ -344,7 +367,7 @@ Task<Response> guard(Request& request, Next next, const UploadAccessRef& access,
   if (unasked && http::is_cross_site(request.head())) {
     return respond(refusal_page(request, 403, "This request is from a page of another site."));
   }
-  request.attach(Grant{entry->rights, entry->token.name});
+  request.attach(Grant{entry->rights, entry->token.name, entry->used, entry->token.quota_bytes});
   if (entry->used == nullptr || !changes(any_of)) return next(request);
   return upload_with(request, next, access, entry);
 }
@@ -397,6 +420,19 @@ Handler by_right(Right right, Handler with, Handler without) {
   return Handler([right, with = std::move(with), without = std::move(without)](Request& request) {
     return call(may(request, right) ? with : without, request);
   });
+}
+
+Result<void, Response> charge_upload(const Request& request, std::uint64_t bytes) {
+  const Grant* const grant = request.attached<Grant>();
+  if (grant == nullptr || grant->used == nullptr) return {};
+  if (Charge::take(*grant->used, bytes, grant->quota_bytes)) return {};
+  return std::unexpected(quota_exceeded(request, grant->quota_bytes));
+}
+
+void refund_upload(const Request& request, std::uint64_t bytes) noexcept {
+  const Grant* const grant = request.attached<Grant>();
+  if (grant == nullptr || grant->used == nullptr) return;
+  grant->used->fetch_sub(bytes, std::memory_order_relaxed);
 }
 
 std::string_view token_name(const Request& request) {

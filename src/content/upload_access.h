@@ -103,7 +103,8 @@ using UploadAccessRef = std::shared_ptr<UploadAccess>;
 //
 // With a quota, the bytes of an upload are counted when it begins, by Upload-Length (tus, and the
 // IETF's draft) or Content-Length, and no longer once it is refused. A body of unknown length gets
-// 411, and one that is too long 413.
+// 411, and one that is too long 413. A quota that can't be counted, since there are too many
+// tokens, is one of 0 bytes.
 [[nodiscard]] Middleware upload_access(UploadAccessRef access, Rights any_of);
 
 // Returns true if the request was given that right, and also if no token was asked for.
@@ -112,6 +113,10 @@ using UploadAccessRef = std::shared_ptr<UploadAccess>;
 // instance, gets a page without a list, and its uploads replace nothing. Neither is a duplex
 // handler.
 [[nodiscard]] Handler by_right(Right right, Handler with, Handler without);
+// Counts bytes towards the quota of the request's token that were not counted when its upload
+// began: 413 if that would be too much. refund_upload() takes them back.
+[[nodiscard]] Result<void, Response> charge_upload(const Request& request, std::uint64_t bytes);
+void refund_upload(const Request& request, std::uint64_t bytes) noexcept;
 // Returns the name of the request's token; empty without one.
 [[nodiscard]] std::string_view token_name(const Request& request);
 

@@ -10,32 +10,40 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/shared_objects.h"
 #include "content/upload_file.h"
 
 namespace h2server::content {
 
 namespace {
 
-using Directories = std::map<std::pair<dev_t, ino_t>, std::shared_ptr<UploadDirectory>>;
+using Key = std::pair<dev_t, ino_t>;  // an open directory's inode number is not reused
+using Directories = std::map<Key, std::shared_ptr<UploadDirectory>>;
 
 // Directories stay open for later requests. At this count the unused ones are closed. A program may
 // have a directory for each of its users.
 constexpr std::size_t directories_max = 64;
 
-std::shared_ptr<UploadDirectory> make(base::Fd directory) {
-  auto made = std::make_shared<UploadDirectory>(std::move(directory));
-  if (const Result<void, int> done = remove_abandoned(made->fd()); !done) {
+}  // namespace
+
+UploadDirectory::UploadDirectory(base::Fd directory) : directory_(std::move(directory)) {
+  if (const Result<void, int> done = remove_abandoned(fd()); !done) {
     base::log_error("can't look for abandoned uploads: {}", std::strerror(done.error()));
   }
-  return made;
 }
-
-}  // namespace
 
 Result<std::shared_ptr<UploadDirectory>, int> UploadDirectory::open(int directory) {
   base::Fd own(::fcntl(directory, F_DUPFD_CLOEXEC, 0));
   if (!own.valid()) return std::unexpected(errno);
-  return make(std::move(own));
+  return std::make_shared<UploadDirectory>(std::move(own));
+}
+
+Result<std::shared_ptr<UploadDirectory>, int> UploadDirectory::share(int directory) {
+  base::Fd own(::fcntl(directory, F_DUPFD_CLOEXEC, 0));
+  struct stat status{};
+  if (!own.valid() || ::fstat(own.get(), &status) != 0) return std::unexpected(errno);
+  static base::SharedObjects<Key, UploadDirectory> all;
+  return all.get({status.st_dev, status.st_ino}, std::move(own));
 }
 
 Result<std::shared_ptr<UploadDirectory>, int> UploadDirectory::find(const std::string& path) {
@@ -43,14 +51,14 @@ Result<std::shared_ptr<UploadDirectory>, int> UploadDirectory::find(const std::s
   struct stat status{};
   if (!directory.valid() || ::fstat(directory.get(), &status) != 0) return std::unexpected(errno);
   static std::mutex mutex;
-  static Directories known;  // an open directory's inode number is not reused
+  static Directories known;
   const std::lock_guard lock(mutex);
-  const std::pair key(status.st_dev, status.st_ino);
+  const Key key(status.st_dev, status.st_ino);
   if (const auto found = known.find(key); found != known.end()) return found->second;
   if (known.size() >= directories_max) {
     std::erase_if(known, [](const auto& entry) { return entry.second.use_count() == 1; });
   }
-  return known.emplace(key, make(std::move(directory))).first->second;
+  return known.emplace(key, std::make_shared<UploadDirectory>(std::move(directory))).first->second;
 }
 
 }  // namespace h2server::content

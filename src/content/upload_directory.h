@@ -1,5 +1,5 @@
-// UploadDirectory: an open upload directory, its account of space and the names that uploads in
-// flight will take. Opening it removes the files that killed servers left in it.
+// UploadDirectory: an open upload directory, its account of space, the names that uploads in flight
+// will take, and its locks. Opening it removes the files that killed servers left in it.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "content/names_in_flight.h"
 #include "content/upload_space.h"
+#include "content/webdav_locks.h"
 #include "h2server/result.h"
 
 namespace h2server::content {
@@ -17,20 +18,25 @@ class UploadDirectory {
   // Opens the directory that `directory` refers to; the descriptor stays the caller's. May block on
   // the disk. The error is an errno value, here and below.
   static Result<std::shared_ptr<UploadDirectory>, int> open(int directory);
+  // As open(), but returns the object of that directory that share() has made before, if somebody
+  // still holds it: after a reload, that is the one with the locks and with what is under way.
+  static Result<std::shared_ptr<UploadDirectory>, int> share(int directory);
   // Opens the directory at `path`. Returns the existing object if that directory is open already.
   // Any thread. May block on the disk and on concurrent callers.
   static Result<std::shared_ptr<UploadDirectory>, int> find(const std::string& path);
 
-  explicit UploadDirectory(base::Fd directory) : directory_(std::move(directory)) {}
+  explicit UploadDirectory(base::Fd directory);
 
   [[nodiscard]] int fd() const noexcept { return directory_.get(); }
   [[nodiscard]] UploadSpace& space() noexcept { return space_; }
   [[nodiscard]] NamesInFlight& names() noexcept { return names_; }
+  [[nodiscard]] LockTable& locks() noexcept { return locks_; }
 
  private:
   base::Fd directory_;
   UploadSpace space_{directory_.get()};
   NamesInFlight names_;
+  LockTable locks_;
 };
 
 }  // namespace h2server::content

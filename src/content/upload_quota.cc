@@ -1,52 +1,56 @@
 #include "content/upload_quota.h"
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "content/resumable_fields.h"
-#include "content/upload_path.h"
+#include "content/upload_kind.h"
 
 namespace h2server::content {
 
 namespace {
 
-// Of a creation that can be resumed, the server keeps what it has received if the line breaks.
-bool may_be_resumed(const Request& request) {
-  return request.field("tus-resumable") || request.field("upload-complete") ||
-         request.field("upload-incomplete");
+using Bytes = std::optional<std::uint64_t>;
+
+Bytes content_length_of(const Request& request) {
+  const auto field = request.field("content-length");
+  return field ? base::parse_decimal(*field) : std::nullopt;
+}
+
+Bytes created_by_tus(const Request& request) {
+  // A final upload consists of others, which were counted.
+  if (request.field("upload-concat").value_or("").starts_with("final")) return 0;
+  const auto length = request.field("upload-length");
+  return length ? base::parse_decimal(*length) : std::nullopt;
+}
+
+Bytes created_by_draft(const Request& request) {
+  if (const auto length = request.field("upload-length")) return parse_item_integer(*length);
+  const bool ends = parse_item_boolean(request.field("upload-complete").value_or("")) == true;
+  return ends ? content_length_of(request) : std::nullopt;
 }
 
 }  // namespace
 
 std::optional<std::uint64_t> added_bytes(const Request& request, std::string_view resumable) {
-  const bool creates = request.method() == POST || request.method() == PUT;
-  const auto content_length = request.field("content-length");
-  const auto body = content_length ? base::parse_decimal(*content_length) : std::nullopt;
-  // Other handlers take the body, whatever these fields say.
-  const bool resumes = is_at_or_below(request.path(), resumable) ||
-                       (request.method() == PUT && request.field("upload-complete"));
-  if (!resumes) return creates ? body : std::optional<std::uint64_t>(0);
-  if (const auto length = request.field("upload-length")) {
-    const std::optional<std::uint64_t> announced = base::parse_decimal(*length);
-    if (!announced || !creates) return announced;
-    return std::max(*announced, body.value_or(0));
+  const UploadKind kind = kind_of_upload(request, resumable);
+  if (kind.act != UploadAct::create) return 0;
+  switch (kind.protocol) {
+    case UploadProtocol::tus:
+      return created_by_tus(request);
+    case UploadProtocol::draft:
+      return created_by_draft(request);
+    case UploadProtocol::plain:
+      break;
   }
-  if (!creates) return 0;
-  // tus: a final upload consists of others, which were counted.
-  const bool speaks_tus = request.field("tus-resumable").has_value();
-  if (speaks_tus && request.field("upload-concat").value_or("").starts_with("final")) return 0;
-  const bool open_end =
-      request.field("upload-defer-length") ||
-      (!speaks_tus && parse_item_boolean(request.field("upload-complete").value_or("")) == false);
-  return open_end ? std::nullopt : body;
+  return content_length_of(request);
 }
 
-bool left_nothing(const Request& request, const Response& response) {
+bool left_nothing(const Request& request, std::string_view resumable, const Response& response) {
   const int status = response.status();
   if (status < 400) return false;
-  if (!may_be_resumed(request)) return true;
-  // 400 and 5xx may be those of a line that broke. With a Location, the upload is still there.
-  return !response.find("location") && ((status > 400 && status < 500) || status == 507);
+  if (kind_of_upload(request, resumable).protocol == UploadProtocol::plain) return true;
+  // 400, 408 and 5xx may be those of a line that broke. With a Location, the upload is still there.
+  const bool broke = status == 400 || status == 408 || (status >= 500 && status != 507);
+  return !broke && !response.find("location");
 }
 
 }  // namespace h2server::content

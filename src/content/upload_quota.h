@@ -39,11 +39,11 @@ class Charge {
 };
 
 // Returns what the request adds, or nullopt if it does not say. What is appended to a resumable
-// upload was counted when that was created, or is as soon as its length is declared. `resumable` is
-// the path of these.
+// upload was counted when that was created, or is by charge_upload() as soon as its length is
+// announced. `resumable` is the path of these.
 std::optional<std::uint64_t> added_bytes(const Request& request, std::string_view resumable);
 
 // Returns true if the response says that nothing of the upload is left.
-bool left_nothing(const Request& request, const Response& response);
+bool left_nothing(const Request& request, std::string_view resumable, const Response& response);
 
 }  // namespace h2server::content

@@ -24,15 +24,27 @@ Response refuse_upload_error(int error, std::string_view name) {
       return refuse_upload(409, fmt::format("a folder of {} is a file or a link", name));
     case ENAMETOOLONG:
       return refuse_upload(400, "the name is longer than this file system can hold");
+    case EMFILE:
+    case ENFILE: {
+      base::log_error("upload of {} failed: {}", name, std::strerror(error));
+      Response response = refuse_upload(503, "too many files are open");
+      response.add("Retry-After", "1");
+      return response;
+    }
     case ENOSPC:
     case EDQUOT:
       return refuse_upload(507, "no space is left for the upload");
     case EFBIG:
       return refuse_upload(413, "the file is larger than this file system can hold");
-    default:  // EACCES, EROFS, EMFILE, EIO...: the server's fault
+    default:  // EACCES, EROFS, EIO...: the server's fault
       base::log_error("upload of {} failed: {}", name, std::strerror(error));
       return refuse_upload(500, "the upload can't be stored");
   }
+}
+
+Response refuse_body(const Error& error) {
+  if (error.code == ETIMEDOUT) return refuse_upload(408, "the body came too slowly");
+  return refuse_upload(400, error.message());  // ECONNRESET, EPROTO, ECANCELED
 }
 
 std::unexpected<Response> refused(int status, std::string_view text) {

@@ -12,9 +12,13 @@ namespace h2server::content {
 
 // Returns a plain-text error response.
 Response refuse_upload(int status, std::string_view text);
-// Returns the response to an errno value: 409, 413 or 507, and 500 for what is the server's fault,
-// which is logged. `name` is the file's.
+// Returns the response to an errno value: 409, 413 or 507, and 503 or 500 for what is the server's
+// fault, which is logged. `name` is the file's.
 Response refuse_upload_error(int error, std::string_view name);
+
+// Returns the response to a body that could not be read to its end: 408 if it came too slowly, else
+// 400.
+Response refuse_body(const Error& error);
 
 // Return the same responses as errors.
 std::unexpected<Response> refused(int status, std::string_view text);

@@ -37,7 +37,7 @@ Result<NameReservation, Response> reserve(const WebDav& dav, const std::string& 
 
 Response answer_outcome(WebDav& dav, const std::string& target, const TreeOutcome& outcome) {
   if (!outcome.failures.empty()) return failed_response(dav.base, target, outcome.failures);
-  if (outcome.replaced == TreeOutcome::Replaced::tree) dav.locks.forget(target);
+  if (outcome.replaced == TreeOutcome::Replaced::tree) dav.locks().forget(target);
   return created_or_replaced(dav, target, outcome.replaced != TreeOutcome::Replaced::nothing);
 }
 
@@ -86,7 +86,7 @@ Response answer_delete(const WebDavRef& dav, const DavRequest& asked) {
   if (!reserved) return std::move(reserved.error());
   const TreeFailures failures = remove_tree(*dav->directory, asked.path, asked.stop);
   if (!failures.empty()) return failed_response(dav->base, asked.path, failures);
-  dav->locks.forget(asked.path);
+  dav->locks().forget(asked.path);
   return Response(204);
 }
 
@@ -128,7 +128,7 @@ Response answer_move(const WebDavRef& dav, const DavRequest& asked) {
   if (!place) return std::move(place.error());
   const TreeOutcome outcome =
       move_tree(*dav->directory, asked.path, target.path, target.overwrite, dav->uploads);
-  if (outcome.failures.empty()) dav->locks.forget(asked.path);  // 7.5: locks do not move
+  if (outcome.failures.empty()) dav->locks().forget(asked.path);  // 7.5: locks do not move
   return answer_outcome(*dav, target.path, outcome);
 }
 

@@ -36,7 +36,7 @@ std::uint32_t timeout_of(const DavRequest& asked) {
 Response refresh(WebDav& dav, const DavRequest& asked) {
   if (asked.tokens.empty()) return http::error_response(400);
   const std::optional<Lock> lock =
-      dav.locks.refresh(asked.path, asked.holder(), timeout_of(asked), base::monotonic_ms());
+      dav.locks().refresh(asked.path, asked.holder(), timeout_of(asked), base::monotonic_ms());
   if (!lock) return dav_error(412, "<D:lock-token-matches-request-uri/>");
   return lock_response(dav, *lock, 200);
 }
@@ -67,12 +67,12 @@ Response answer_lock(const WebDavRef& dav, const DavRequest& asked) {
               .user = asked.user,
               .seconds = timeout_of(asked)};
   const Result<Lock, LockTable::Conflict> lock =
-      dav->locks.add(std::move(wanted), base::monotonic_ms());
+      dav->locks().add(std::move(wanted), base::monotonic_ms());
   if (!lock) return conflict_response(*dav, lock.error());
   if (!state) {  // 9.10.4: what is locked and does not exist becomes an empty file
     const Result<void, int> made = make_file(*dav->directory, asked.path);
     if (!made) {
-      dav->locks.remove(asked.path, lock->token, lock->user, base::monotonic_ms());
+      dav->locks().remove(asked.path, lock->token, lock->user, base::monotonic_ms());
       return http::error_response(made.error());
     }
   }
@@ -86,7 +86,7 @@ Response answer_unlock(const WebDavRef& dav, const DavRequest& asked) {
   const auto token = field ? parse_coded_url(*field) : std::nullopt;
   if (!token) return http::error_response(400);
   if (auto refused = check_conditions(*dav, asked)) return *std::move(refused);
-  switch (dav->locks.remove(asked.path, *token, asked.user, base::monotonic_ms())) {
+  switch (dav->locks().remove(asked.path, *token, asked.user, base::monotonic_ms())) {
     case LockTable::Removal::done:
       return Response(204);
     case LockTable::Removal::not_found:

@@ -43,7 +43,7 @@ struct Tagged {
 };
 
 Tagged look_at_tagged(const WebDav& dav, const std::string& path) {
-  Tagged found{.locks = dav.locks.covering(path, base::monotonic_ms()), .tag = {}};
+  Tagged found{.locks = dav.locks().covering(path, base::monotonic_ms()), .tag = {}};
   if (!is_visible_path(path)) return found;
   const Result<FileState, int> state = look_at_path(dav.root(), path);
   if (state && !state->is_folder) found.tag = entity_tag(state->version);
@@ -130,10 +130,10 @@ std::optional<Response> check_locks(const WebDav& dav, const DavRequest& asked,
                                     const Change& change) {
   const std::int64_t now_ms = base::monotonic_ms();
   std::optional<std::string> found =
-      dav.locks.obstacle(change.path, change.deep, asked.holder(), now_ms);
+      dav.locks().obstacle(change.path, change.deep, asked.holder(), now_ms);
   // RFC 4918, 7.4: a lock on a folder protects its names.
   if (!found && change.membership && !change.path.empty()) {
-    found = dav.locks.obstacle(split_path(change.path).folder, false, asked.holder(), now_ms);
+    found = dav.locks().obstacle(split_path(change.path).folder, false, asked.holder(), now_ms);
   }
   if (found) return locked(dav.base, *found);
   return std::nullopt;

@@ -28,17 +28,17 @@
 
 namespace h2server::content {
 
-// What all requests to one upload directory share. Immutable but for the locks and the directory.
+// What all requests to one upload directory share. Immutable but for the directory.
 struct WebDav {
   std::shared_ptr<UploadDirectory> directory;
   std::string base;  // of all URLs: "/files"
   UploadOptions uploads;
   http::MediaTypesRef types;
   std::function<std::string(const Request&)> user;  // who asks; empty: nobody authenticated
-  LockTable locks = {};
 
   [[nodiscard]] int root() const noexcept { return directory->fd(); }
-  [[nodiscard]] PropertyContext properties() const { return {base, types, locks, root()}; }
+  [[nodiscard]] LockTable& locks() const noexcept { return directory->locks(); }
+  [[nodiscard]] PropertyContext properties() const { return {base, types, locks(), root()}; }
 };
 
 struct DavRequest {

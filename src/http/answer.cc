@@ -137,7 +137,12 @@ Response response_of(const ExchangeState& exchange, const Failure& failure,
 }
 
 Response failed(const ExchangeState& exchange, const std::exception_ptr& exception) noexcept {
-  const Failure failure = failure_of(exception);
+  Failure failure = failure_of(exception);
+  // RFC 9110, 15.5.9: what was too slow is the request.
+  if (failure.status == 504 && exchange.observed.cut_off == CutOff::too_slow) {
+    failure.status = 408;
+    failure.culprit = Culprit::client;
+  }
   report(exchange, failure);
   return response_of(exchange, failure, Response());
 }

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 
 #include <cerrno>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "base/keyed_hash.h"
+#include "base/shared_objects.h"
 #include "file/whole_file.h"
 #include "h2server/authentication.h"
 #include "h2server/authorization.h"
@@ -57,35 +59,47 @@ PasswordFileOptions checked(PasswordFileOptions options) {
   return options;
 }
 
+// What is remembered of guesses. All objects of one file share it, so that a reload forgets none.
+struct Guesses {
+  explicit Guesses(std::uint32_t failures_max) : limits(failures_max) {}
+
+  const net::KeyedDigest key;
+  server::RememberedDigests known_clients{digests_max, client_known_ns};
+  server::GuessLimits limits;
+};
+
+std::shared_ptr<Guesses> guesses_of(const std::string& path, std::uint32_t failures_max) {
+  static base::SharedObjects<std::pair<std::string, std::uint32_t>, Guesses> all;
+  return all.get({path, failures_max}, failures_max);
+}
+
 }  // namespace
 
 struct PasswordFile::State {
   State(const std::string& path, PasswordFileOptions given)
       : options(checked(std::move(given))),
         table(read_table(path)),
+        guesses(guesses_of(path, options.failures_max)),
         passed(digests_max, options.remembered.count() * ns_per_s),
-        limits(options.failures_max),
         slots(options.checks_max, checks_waiting_max) {}
 
   // A name contains no colon, and no credentials contain NUL: so the texts are unambiguous.
   [[nodiscard]] server::RememberedDigests::Digest digest_of(const BasicCredentials& given) const {
-    return key.of(given.user + ':' + given.password);
+    return guesses->key.of(given.user + ':' + given.password);
   }
   // A token has no colon (RFC 6750, 2.1), which all other credentials have.
   [[nodiscard]] server::RememberedDigests::Digest digest_of(std::string_view token) const {
-    return key.of(token);
+    return guesses->key.of(token);
   }
   [[nodiscard]] server::RememberedDigests::Digest digest_of(const std::string& client,
                                                             const std::string& user) const {
-    return key.of(user + '\0' + client);
+    return guesses->key.of(user + '\0' + client);
   }
 
   const PasswordFileOptions options;
   const server::PasswordTable table;
-  const net::KeyedDigest key;
+  const std::shared_ptr<Guesses> guesses;
   server::RememberedDigests passed;  // digests of credentials that were right
-  server::RememberedDigests known_clients{digests_max, client_known_ns};
-  server::GuessLimits limits;
   server::CheckSlots slots;
 };
 
@@ -103,7 +117,7 @@ struct Verdict {
 // Computes the hash on another thread.
 Task<Verdict> check_guess(std::shared_ptr<State> state, BasicCredentials given,
                           server::Guess guess) {
-  const std::int64_t wait_ns = state->limits.wait_ns(guess, base::monotonic_ns());
+  const std::int64_t wait_ns = state->guesses->limits.wait_ns(guess, base::monotonic_ns());
   if (wait_ns > 0) co_return Verdict{Outcome::too_many, wait_ns};
   const auto compute = [&table = state->table, &given] {
     return table.is_right(given.user, given.password);
@@ -113,7 +127,7 @@ Task<Verdict> check_guess(std::shared_ptr<State> state, BasicCredentials given,
   if (!computed) co_return Verdict{Outcome::busy};
   const Result<bool>& right = *computed;
   if (!right) throw HttpError(right.error().code == ENOMEM ? 503 : 500, right.error().message());
-  if (!*right) state->limits.count_failure(guess, base::monotonic_ns());
+  if (!*right) state->guesses->limits.count_failure(guess, base::monotonic_ns());
   co_return Verdict{*right ? Outcome::right : Outcome::wrong};
 }
 
@@ -122,8 +136,8 @@ Task<Verdict> check(std::shared_ptr<State> state, BasicCredentials given, std::s
   const server::Guess guess{
       .client = base::keyed_hash(client),
       .user = base::keyed_hash(given.user),
-      .client_is_known = state->known_clients.knows(client_digest, base::monotonic_ns())};
-  const std::int64_t wait_ns = state->limits.wait_ns(guess, base::monotonic_ns());
+      .client_is_known = state->guesses->known_clients.knows(client_digest, base::monotonic_ns())};
+  const std::int64_t wait_ns = state->guesses->limits.wait_ns(guess, base::monotonic_ns());
   if (wait_ns > 0) co_return Verdict{Outcome::too_many, wait_ns};  // without waiting for a slot
 
   const Result<server::CheckSlots::Slot> slot = co_await state->slots.take();
@@ -135,7 +149,7 @@ Task<Verdict> check(std::shared_ptr<State> state, BasicCredentials given, std::s
   const Verdict verdict = co_await check_guess(state, given, guess);
   if (verdict.outcome == Outcome::right) {
     state->passed.remember(digest, base::monotonic_ns());
-    state->known_clients.remember(client_digest, base::monotonic_ns());
+    state->guesses->known_clients.remember(client_digest, base::monotonic_ns());
   }
   co_return verdict;
 }
@@ -209,11 +223,11 @@ std::optional<Response> check_token(State& state, Request& request, std::string_
   if (user == nullptr || !remembered) {
     const server::Guess guess{.client = base::keyed_hash(state.options.client(request)),
                               .client_is_known = true};
-    const std::int64_t wait_ns = state.limits.wait_ns(guess, base::monotonic_ns());
+    const std::int64_t wait_ns = state.guesses->limits.wait_ns(guess, base::monotonic_ns());
     // A right one, too: a guesser must not learn that it is.
     if (wait_ns > 0) return refuse(429, wait_ns);
     if (user == nullptr) {
-      state.limits.count_failure(guess, base::monotonic_ns());
+      state.guesses->limits.count_failure(guess, base::monotonic_ns());
       return unauthorized(challenges, http::invalid_token);
     }
     state.passed.remember(digest, base::monotonic_ns());

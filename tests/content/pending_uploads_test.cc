@@ -285,8 +285,8 @@ TEST_F(Pending, NoDescriptors) {
   const std::string id = make(*store, "a", 3, "12");
   tests::on_a_new_thread([&] {
     const tests::LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use());
-    EXPECT_EQ(status_of(store->open(id)), 500);
-    EXPECT_EQ(status_of(store->create({.length = 1, .name = "b"}, false)), 500);
+    EXPECT_EQ(status_of(store->open(id)), 503);
+    EXPECT_EQ(status_of(store->create({.length = 1, .name = "b"}, false)), 503);
   });
   EXPECT_EQ(directory_.names().size(), 2U);
   EXPECT_EQ(status_of(store->open(id)), 200);
@@ -334,6 +334,35 @@ TEST_F(Pending, OneOfANameAtATime) {
   const auto taken = directory->names().reserve("b");
   EXPECT_EQ(status_of((*store.open(ids[winner == 0 ? 1 : 0]))->store("b", true)), 409);
   EXPECT_EQ(directory_.read("b"), std::nullopt);
+}
+
+// Two joins of the same parts would store them twice.
+TEST_F(Pending, JoinedPartsBelongToOneRequest) {
+  auto directory = *UploadDirectory::open(directory_.fd());
+  PendingUploads store(directory, {});
+  NewUpload wanted;
+  wanted.length = 1;
+  wanted.concatenation = Concatenation::partial;
+  Opened part = store.create(std::move(wanted), false);
+  ASSERT_TRUE(part);
+  EXPECT_TRUE((*part)->append("a"));
+  const std::string id = (*part)->id();
+  const auto join = [&] {
+    NewUpload whole;
+    whole.name = "whole";
+    whole.concatenation = Concatenation::final;
+    return store.concatenate(std::move(whole), {id}, false);
+  };
+  EXPECT_EQ(status_of(join()), 423) << "another request has it open";
+  part->reset();
+  {
+    const auto joined = directory->names().reserve(bytes_of(id));
+    ASSERT_TRUE(joined);
+    EXPECT_EQ(status_of(join()), 423);
+    EXPECT_EQ(status_of(store.open(id)), 423);
+  }
+  EXPECT_EQ(status_of(join()), 200);
+  EXPECT_EQ(status_of(store.open(id)), 404);
 }
 
 TEST_F(Pending, FoldersAreMadeOnlyForWhatIsStored) {

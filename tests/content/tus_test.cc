@@ -195,15 +195,17 @@ TEST_F(Tus, ANewServerGoesOn) {
 
 // What arrived before the line broke is kept.
 TEST_F(Tus, CutOff) {
-  const std::string url = make("11");
-  const Asking asking{.fields = patch_fields("0"),
-                      .body = {"hel", "lo "},
-                      .failure = Error{ECONNRESET, {}},
-                      .sized = false};
-  ask(PATCH, url, asking);
-  EXPECT_EQ(field_of(head(url), "Upload-Offset"), "6");
-  EXPECT_EQ(patch(url, "6", "world").status(), 204);
-  EXPECT_EQ(files(), (Files{{"a", "hello world"}}));
+  for (const auto& [error, status] : {std::pair(ECONNRESET, 400), std::pair(ETIMEDOUT, 408)}) {
+    const std::string url = make("11", "of " + std::to_string(status));
+    const Asking asking{.fields = patch_fields("0"),
+                        .body = {"hel", "lo "},
+                        .failure = Error{error, {}},
+                        .sized = false};
+    EXPECT_EQ(ask(PATCH, url, asking).status(), status);
+    EXPECT_EQ(field_of(head(url), "Upload-Offset"), "6");
+    EXPECT_EQ(patch(url, "6", "world").status(), 204);
+  }
+  EXPECT_EQ(files(), (Files{{"of 400", "hello world"}, {"of 408", "hello world"}}));
 }
 
 TEST_F(Tus, RefusedAppends) {

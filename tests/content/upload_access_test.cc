@@ -52,6 +52,7 @@ class UploadAccessTest : public testing::Test {
     guarded(Right::upload).put("/files/{path...}", upload);
     guarded(Right::upload).post("/files", upload);
     guarded(Right::upload).post("/uploads", upload);
+    guarded(Right::upload).post("/uploads/{id}", upload);
     guarded(Right::upload).get("/uploads/{id}", rights);
     guarded(Right::upload).patch("/uploads/{id}", upload);
     guarded(Right::manage).del("/files/{path...}", rights);
@@ -457,13 +458,14 @@ TEST_F(UploadQuota, Refusals) {
     Lines fields;
     std::uint64_t counted;
   };
-  const Response::Line tus{"Tus-Resumable", "1.0.0"};
+  const Response::Line tus{"Tus-Resumable", "1.0.0"};  // means nothing here
+  const Response::Line draft{"Upload-Complete", "?1"};
   const std::vector<Row> rows = {
-      {{{"X-Status", "201"}}, 4},      {{{"X-Status", "204"}}, 4},
-      {{{"X-Status", "409"}}, 0},      {{{"X-Status", "400"}}, 0},
-      {{{"X-Status", "500"}}, 0},      {{tus, {"X-Status", "409"}}, 0},
-      {{tus, {"X-Status", "507"}}, 0}, {{tus, {"X-Status", "400"}}, 4},
-      {{tus, {"X-Status", "500"}}, 4},
+      {{{"X-Status", "201"}}, 4},        {{{"X-Status", "204"}}, 4},
+      {{{"X-Status", "409"}}, 0},        {{{"X-Status", "400"}}, 0},
+      {{{"X-Status", "500"}}, 0},        {{tus, {"X-Status", "500"}}, 0},
+      {{draft, {"X-Status", "409"}}, 0}, {{draft, {"X-Status", "507"}}, 0},
+      {{draft, {"X-Status", "400"}}, 4}, {{draft, {"X-Status", "500"}}, 4},
   };
   for (const Row& row : rows) {
     *usage_->find(net::sha256("ten")) = 0;
@@ -480,18 +482,37 @@ TEST_F(UploadQuota, Resumable) {
     int status;
     std::uint64_t used;
   };
+  const Response::Line tus{"Tus-Resumable", "1.0.0"};
+  const Response::Line complete{"Upload-Complete", "?1"};
+  const Response::Line override{"X-HTTP-Method-Override", "PATCH"};
   const std::vector<Row> rows = {
-      {POST, "/uploads", {{"Upload-Length", "6"}}, 201, 6},
+      {POST, "/uploads", {tus, {"Upload-Length", "6"}}, 201, 6},
       {PATCH, "/uploads/1", {{"Content-Length", "6"}}, 201, 6},
-      {POST, "/uploads", {{"Upload-Length", "5"}}, 413, 6},
-      {POST, "/uploads", {{"Upload-Length", "x"}}, 411, 6},
-      {POST, "/uploads", {{"Upload-Defer-Length", "1"}}, 411, 6},
-      {PATCH, "/uploads/1", {{"Upload-Length", "1"}}, 201, 7},
-      {POST, "/uploads", {{"Upload-Complete", "?0"}, {"Content-Length", "1"}}, 411, 7},
-      {POST, "/uploads", {{"Upload-Complete", "?1"}, {"Content-Length", "1"}}, 201, 8},
-      {POST, "/uploads", {{"Tus-Resumable", "1.0.0"}, {"Upload-Concat", "final;/a /b"}}, 201, 8},
-      {POST, "/uploads", {{"Upload-Concat", "final;/a"}, {"Content-Length", "3"}}, 413, 8},
-      {POST, "/uploads", {{"Upload-Complete", "?0;x"}, {"Content-Length", "0"}}, 411, 8},
+      {POST, "/uploads", {tus, {"Upload-Length", "5"}}, 413, 6},
+      {POST, "/uploads", {tus, {"Upload-Length", "x"}}, 411, 6},
+      {POST, "/uploads", {tus, {"Upload-Defer-Length", "1"}}, 411, 6},
+      // Its upload counts as soon as that has no length.
+      {PATCH, "/uploads/1", {tus, {"Upload-Length", "1"}}, 201, 6},
+      {POST, "/uploads/1", {tus, override, {"Content-Length", "6"}}, 201, 6},
+      {POST, "/uploads", {{"Upload-Complete", "?0"}, {"Content-Length", "1"}}, 411, 6},
+      {POST, "/uploads", {{"Upload-Complete", "?1"}, {"Content-Length", "1"}}, 201, 7},
+      {POST, "/uploads", {tus, {"Upload-Concat", "final;/a /b"}}, 201, 7},
+      {POST,
+       "/uploads",
+       {complete, {"Upload-Concat", "final;/a"}, {"Content-Length", "4"}},
+       413,
+       7},
+      {POST, "/uploads", {{"Upload-Complete", "?0;x"}, {"Content-Length", "0"}}, 411, 7},
+      {PUT, "/files/a", {complete, {"Content-Length", "1"}}, 201, 8},
+      {PUT, "/files/a", {complete, {"Upload-Length", "3"}, {"Content-Length", "1"}}, 413, 8},
+      {PUT, "/files/a", {{"Upload-Complete", "?0"}, {"Content-Length", "1"}}, 411, 8},
+      // The IETF's draft resumes there, whatever fields of tus say.
+      {PUT,
+       "/files/a",
+       {complete, tus, {"Upload-Concat", "final;x"}, {"Content-Length", "3"}},
+       413,
+       8},
+      {PUT, "/files/a", {{"Upload-Complete", "?0"}, tus, {"Content-Length", "1"}}, 411, 8},
       // Fields of resumable uploads elsewhere mean nothing.
       {PUT, "/files/a", {{"Upload-Length", "0"}, {"Content-Length", "5"}}, 413, 8},
       {POST, "/files", {{"Upload-Concat", "final"}, {"Content-Length", "5"}}, 413, 8},

@@ -333,6 +333,8 @@ TEST(Uploads, BrokenOff) {
     EXPECT_EQ(outcome.status, 400) << at;
     ASSERT_EQ(contents(directory), (Contents{{"old", "old"}})) << at;
   }
+  EXPECT_EQ(store(directory, {body}, {}, Error{ETIMEDOUT, "request body"}).status, 408);
+  EXPECT_EQ(contents(directory), (Contents{{"old", "old"}}));
 }
 
 TEST(Uploads, WhileTheyArriveTheyHaveTemporaryNames) {
@@ -503,7 +505,7 @@ TEST(Uploads, TroubleWithTheDirectoryIsOurs) {
     EXPECT_EQ(outcome.body.find(around.path()), std::string::npos) << outcome.body;
   }
   const tests::LoweredLimit limit(RLIMIT_NOFILE, tests::descriptors_in_use() + 1);
-  EXPECT_EQ(store(around, {body}).status, 500) << "the directory opens, the file does not";
+  EXPECT_EQ(store(around, {body}).status, 503) << "the directory opens, the file does not";
 }
 
 TEST(Uploads, LargerThanTheFileSystemTakes) {

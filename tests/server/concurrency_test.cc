@@ -551,6 +551,20 @@ std::size_t open_sockets() {
   return count;
 }
 
+TEST(SlowBody, IsTheFaultOfTheClient) {
+  ServerOptions options = tests::cleartext(ServerScheme::reuseport, 1);
+  options.limits.body_idle_ms_max = 50;
+  Server server(options);
+  server.post("/", [](Request& request) -> Task<Response> {
+    const Result<std::string> body = co_await request.read_all(100);
+    co_return Response::text(body.value());
+  });
+  ASSERT_TRUE(server.start());
+  tests::Client client(tests::port_of(server));
+  client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab");
+  EXPECT_EQ(client.receive().status, 408);
+}
+
 // The watch for the client, begun by middleware, ends with a connection whose responses can't be
 // sent.
 TEST(StopToken, OfARequestBehindResponsesThatNobodyReads) {

@@ -310,9 +310,18 @@ def test_upload_is_too_slow(impatient):
                     b"Content-Type: " + form_type()[1].encode() + b"\r\n\r\n--limit\r\n")
         answer = client.answer()
         (found,) = objects(impatient, 1)
-    assert answer.status in (400, 408)
+    assert answer.status == 408
     assert picked(found, "http.request.method", "http.request.body.size", STATUS) == (
         "POST", 9, answer.status)
+
+
+def test_upload_of_a_stream_is_too_slow(impatient):
+    with Http2(impatient) as client:
+        stream = client.request("PUT", "/files/b", [("content-length", "1000")], ends=False)
+        assert client.answer(stream).status == 408
+        (found,) = objects(impatient, 1)
+    assert picked(found, STATUS, ERROR) == (408, None)
+
 
 
 # --- where it is written -------------------------------------------------------------------------

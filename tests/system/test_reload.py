@@ -318,6 +318,38 @@ def test_the_token_of_the_run_stays():
         assert server.stdout.count(token) == 1
 
 
+LOCK = (b'<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope>'
+        b"<locktype><write/></locktype></lockinfo>")
+
+
+def test_what_limits_clients_is_not_forgotten():
+    """Locks of WebDAV, what a token has used of its quota, and wrong guesses."""
+    more = 'upload-access = "full"\nupload-quota = "1000"\nwebdav = true\nauth = ["/two=users"]\n'
+    files = {**FILES, "users": "ada:{SHA256}" + 64 * "0" + "\n"}
+    with Reloading(site("one", "").replace('upload-dir = "up"\n', 'upload-dir = "up"\n' + more),
+                   files) as server:
+        token = re.search(r"token=(\w+)", server.stdout)[1]
+        fields = [("authorization", f"Bearer {token}")]
+
+        def put(path, body):
+            return fetch(server, H1, path, "PUT", fields, body).status
+
+        def guess(path):
+            return fetch(server, H1, path, fields=[("authorization", "Bearer wrong")]).status
+
+        assert put("/files/a", b"0" * 900) == 201
+        assert put("/files/b", b"0" * 900) == 413
+        assert fetch(server, H1, "/files/a", "LOCK", fields, LOCK).status == 200
+        assert put("/files/a", b"") == 423
+        guesses = [guess(path) for path in ("/files", "/two") for _ in range(11)]
+        assert guesses.count(401) >= 20
+        server.reload()
+        assert put("/files/b", b"0" * 900) == 413
+        assert put("/files/a", b"") == 423
+        for path in ("/files", "/two"):
+            assert 429 in [guess(path) for _ in range(10)], path
+
+
 def test_the_admin_listener_shows_the_new_one():
     admin = free_port()
     with Reloading(site("one", f'admin = "127.0.0.1:{admin}"\n'), FILES) as server:

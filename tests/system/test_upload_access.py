@@ -1,8 +1,10 @@
 """Who may use the upload area: tokens, their rights and quotas."""
 
 import base64
+import concurrent.futures
 import hashlib
 import re
+import struct
 import subprocess
 
 import pytest
@@ -204,6 +206,88 @@ def test_a_quota_counts_in_all_runs(area_of, tmp_path):
     assert area.server.uploaded() == ["a", "c"]
 
 
+TUS = ("tus-resumable", "1.0.0")
+
+
+def stored_bytes(server):
+    return sum(path.stat().st_size for path in server.uploads.iterdir()
+               if not path.name.endswith(".info"))
+
+
+def test_fields_of_another_protocol_lead_around_no_quota(area_of):
+    area = area_of("--upload-access", "full", "--upload-quota", "1000")
+    token = bearer(area.token)
+    assert area.fetch("/files/a", token, method="PUT", body=b"0" * 900).status == 201
+    complete, begun = ("upload-complete", "?1"), ("upload-complete", "?0")
+    for fields in ([complete, TUS, ("upload-concat", "final;x")], [begun, TUS],
+                   [complete, ("upload-length", "0")], [complete, ("upload-length", "0"), TUS],
+                   [TUS, ("upload-concat", "final;x")], [TUS, ("upload-length", "0")]):
+        answer = area.fetch("/files/b", token, *fields, method="PUT", body=b"0" * 900)
+        assert answer.status in (400, 411, 413), fields
+    assert stored_bytes(area.server) == 900
+
+
+def test_an_upload_counts_once(area_of):
+    area = area_of("--upload-access", "full", "--upload-quota", "1000")
+    token = bearer(area.token)
+    body = ("content-type", "application/offset+octet-stream")
+    created = area.fetch("/uploads", token, TUS, ("upload-length", "600"), method="POST")
+    assert created.status == 201
+    sent = area.fetch(created.field("location"), token, TUS, body, ("upload-offset", "0"),
+                      ("x-http-method-override", "PATCH"), method="POST", body=b"0" * 600)
+    assert sent.status == 204
+    draft = area.fetch("/files/b", token, ("upload-complete", "?0"), ("upload-length", "400"),
+                       method="PUT", body=b"0" * 300)
+    assert draft.status == 201
+    rest = area.fetch(draft.field("location"), token, ("upload-complete", "?1"),
+                      ("upload-length", "400"), ("upload-offset", "300"),
+                      ("content-type", "application/partial-upload"),
+                      method="PATCH", body=b"0" * 100)
+    assert rest.status == 201
+    assert stored_bytes(area.server) == 1000
+
+
+def test_parts_are_joined_once(area_of):
+    """Many joins of the same parts at the same time."""
+    area = area_of("--upload-access", "drop", "--upload-quota", "1MB")
+    token = bearer(area.token)
+    body = ("content-type", "application/offset+octet-stream")
+    for attempt in range(3):
+        parts = [area.fetch("/uploads", token, TUS, body, ("upload-concat", "partial"),
+                            ("upload-length", "10000"), method="POST",
+                            body=b"0" * 10000).field("location") for _ in range(20)]
+
+        def join(number, parts=parts, attempt=attempt):
+            name = base64.b64encode(f"whole {attempt} {number}".encode()).decode()
+            return area.fetch("/uploads", token, TUS, ("upload-concat", "final;" + " ".join(parts)),
+                              ("upload-metadata", f"filename {name}"), method="POST")
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            statuses = [answer.status for answer in pool.map(join, range(8))]
+        assert statuses.count(201) == 1, statuses
+        assert set(statuses) <= {201, 400, 423}, statuses
+    assert stored_bytes(area.server) == 3 * 200_000
+
+
+def test_a_length_that_comes_later_counts(area_of, tmp_path):
+    """Of an upload that another token, without a quota, has begun."""
+    file = tmp_path / "tokens"
+    lines = [f"{name}:{{SHA256}}{hashlib.sha256(name.encode()).hexdigest()}:full{quota}\n"
+             for name, quota in (("ada", ""), ("bob", ":100"))]
+    file.write_text("".join(lines))
+    area = area_of("--upload-access", "full", "--upload-token", str(file))
+    ada, bob = bearer("ada"), bearer("bob")
+    body = ("content-type", "application/offset+octet-stream")
+    created = area.fetch("/uploads", ada, TUS, ("upload-defer-length", "1"), method="POST")
+    url = created.field("location")
+    for length, status in ((101, 413), (99, 204)):
+        sent = area.fetch(url, bob, TUS, body, ("upload-offset", "0"),
+                          ("upload-length", str(length)), method="PATCH", body=b"0" * 99)
+        assert sent.status == status
+    assert area.fetch("/files/b", bob, method="PUT", body=b"00").status == 413
+    assert area.fetch("/files/b", bob, method="PUT", body=b"0").status == 201
+
+
 def test_wrong_tokens_are_limited(area_of):
     area = area_of("--upload-access", "full")
     statuses = [area.fetch("/files", bearer(f"wrong{i}")).status for i in range(12)]
@@ -212,6 +296,19 @@ def test_wrong_tokens_are_limited(area_of):
     limited = area.fetch("/files", bearer(area.token))
     assert limited.status == 429, "a guesser would learn that it is right"
     assert int(limited.field("retry-after")) >= 1
+
+
+def test_a_quota_that_can_not_be_counted_is_refused(tmp_path):
+    """The file has the digests of a thousand other tokens."""
+    folder = tmp_path / "state" / "h2server"
+    folder.mkdir(parents=True)
+    slots = b"".join(struct.pack("<32sQ", number.to_bytes(32, "big"), 0)
+                     for number in range(1, 1001))
+    (folder / "upload-usage").write_bytes(b"H2USAGE1" + slots)
+    server = Server("--upload-access", "full", "--upload-token", str(tmp_path / "tokens"),
+                    "--upload-quota", "1000")
+    with pytest.raises(AssertionError, match="has no place for another token, after 1000"), server:
+        pass
 
 
 @pytest.mark.parametrize("text", ["me:secret\n", "", "me:{SHA256}12\n"])

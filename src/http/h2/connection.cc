@@ -333,6 +333,7 @@ void Connection::check_exchanges(std::int64_t elapsed_ms) {
     if (exchange->handling.readable.awaited()) {
       const Limits& limits = context_.limits;
       exchange->pace.timed_out = true;
+      exchange->observed.cut_off = CutOff::too_slow;
       exchange->pace.receiving = base::Pace(limits.body_idle_ms_max, limits.bytes_per_s_min);
       exchange->handling.readable.set();
     } else {
