@@ -19,6 +19,7 @@
 #include "file/open_beneath.h"
 #include "h2server/body.h"
 #include "h2server/event_stream.h"
+#include "h2server/rate_limit.h"
 #include "h2server/timing.h"
 #include "http/message.h"
 #include "io/engine.h"
@@ -54,8 +55,9 @@ struct FolderEvents::Watched {
 // time to time, to look for changes.
 class FolderEvents::Stream final : public BodySource {
  public:
-  Stream(std::shared_ptr<FolderEvents> events, int watch, std::unique_ptr<BodySource> sent)
-      : events_(std::move(events)), watch_(watch), sent_(std::move(sent)) {}
+  Stream(std::shared_ptr<FolderEvents> events, int watch, std::unique_ptr<ClientPlaces::Place> place,
+         std::unique_ptr<BodySource> sent)
+      : events_(std::move(events)), watch_(watch), place_(std::move(place)), sent_(std::move(sent)) {}
   ~Stream() override { events_->leave(watch_); }
 
   Task<Result<std::string_view>> read() override {
@@ -71,12 +73,15 @@ class FolderEvents::Stream final : public BodySource {
  private:
   const std::shared_ptr<FolderEvents> events_;
   const int watch_;
+  const std::unique_ptr<ClientPlaces::Place> place_;
   const std::unique_ptr<BodySource> sent_;
 };
 
 FolderEvents::FolderEvents(std::shared_ptr<const file::Folder> root,
                            const FolderEventsLimits& limits)
-    : root_(std::move(root)), limits_(limits) {}
+    : root_(std::move(root)),
+      limits_(limits),
+      places_(std::make_shared<ClientPlaces>(limits.streams_max, limits.client_streams_max)) {}
 FolderEvents::~FolderEvents() = default;
 
 Task<Response> FolderEvents::subscribe(std::shared_ptr<FolderEvents> events, Request& request,
@@ -87,8 +92,9 @@ Task<Response> FolderEvents::subscribe(std::shared_ptr<FolderEvents> events, Req
     const bool lacks_descriptors = folder.error() == EMFILE || folder.error() == ENFILE;
     co_return lacks_descriptors ? busy() : http::error_response(404);
   }
+  auto place = ClientPlaces::take(events->places_, client_network(request));
+  if (place == nullptr) co_return busy();
   const std::lock_guard lock(events->mutex_);
-  if (events->streams_ >= events->limits_.streams_max) co_return busy();
   const Result<int, int> watch = events->watch(folder->get());
   // ENOSPC: the user's watches are used up; EMFILE: the user's inotify descriptors.
   if (!watch) co_return busy();
@@ -101,7 +107,8 @@ Task<Response> FolderEvents::subscribe(std::shared_ptr<FolderEvents> events, Req
   }
   ++events->streams_;
   ++watched.streams;
-  streamed->source = std::make_unique<Stream>(events, *watch, std::move(streamed->source));
+  streamed->source = std::make_unique<Stream>(events, *watch, std::move(place),
+                                              std::move(streamed->source));
   co_return response;
 }
 

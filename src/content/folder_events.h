@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "content/client_places.h"
 #include "file/folder.h"
 #include "h2server/request.h"
 #include "h2server/response.h"
@@ -24,6 +25,7 @@ namespace h2server::content {
 
 struct FolderEventsLimits {
   std::size_t streams_max = 256;              // of a process; beyond it the response is 503
+  std::size_t client_streams_max = 64;        // of one client
   std::chrono::milliseconds look_every{500};  // how late a change may be seen
   // Between comments, so that proxies keep the connection and the server notices who has left.
   std::chrono::milliseconds keep_alive{15'000};
@@ -64,6 +66,7 @@ class FolderEvents {
 
   const std::shared_ptr<const file::Folder> root_;
   const FolderEventsLimits limits_;
+  const std::shared_ptr<ClientPlaces> places_;
   mutable std::mutex mutex_;  // for all below
   base::Fd inotify_;
   std::map<int, std::unique_ptr<Watched>> watched_;  // by inotify's watch descriptor

@@ -76,6 +76,11 @@ void PendingUploads::sweep() {
   for (; stored.size() > limits_.stored_max; stored.erase(stored.begin())) {
     remove_expired_info(stored.begin()->second);
   }
+  const std::lock_guard lock(mutex_);
+  // Those that another process has ended, and those that have expired.
+  std::erase_if(taken_, [this](const auto& one) {
+    return !look_at_file(fd(), pending_bytes_name(one.first));
+  });
   pending_ = pending;
   stored_ = stored.size();
   swept_once_ = true;

@@ -194,7 +194,7 @@ void PendingUpload::remove() noexcept {
   remove_pending(store_.fd(), id_);
   keep_claim(offset_);
   state_ = State::removed;
-  store_.count_down();
+  store_.end(id_);
 }
 
 // --- the end ------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ Result<StoredFile, Response> PendingUpload::take_name(bool overwrite) {
     return std::unexpected(refuse_upload_error(committed.error(), name));
   }
   state_ = State::stored;
-  store_.count_down();
+  store_.end(id_);
   ++store_.stored_;
   keep_claim(replaced ? replaced->size : 0);
   if (!committed) return std::unexpected(refuse_upload_error(committed.error(), name));

@@ -34,6 +34,7 @@ struct PendingLimits {
   std::int64_t sweep_ms_min = 60 * 1000;
   // Uploads that are not stored. Each takes two files.
   std::size_t uploads_max = 10'000;
+  std::size_t client_uploads_max = 2'500;  // begun by one client since the server started
   // Stored uploads that are remembered, so that a client that missed the response can ask.
   std::size_t stored_max = 10'000;
   // Upload-Metadata: it is kept and sent back. A file name of 255 characters takes 1.4 KB.
@@ -50,6 +51,7 @@ struct NewUpload {
   Concatenation concatenation = Concatenation::none;
   std::string parts = {};
   std::optional<Sha256::Value> sha256 = {};
+  std::string client = {};  // the network of who begins it
 };
 
 // What an upload is, without its lock.

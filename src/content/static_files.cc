@@ -11,7 +11,6 @@
 
 #include "base/fd.h"
 #include "content/archive.h"
-#include "content/archive_places.h"
 #include "content/attachment.h"
 #include "content/coding.h"
 #include "content/encoded_files.h"
@@ -46,7 +45,7 @@ std::optional<ArchiveFormat> archive_format(const Request& request) {
 // An archive with its place.
 class PlacedArchive final : public BodySource {
  public:
-  PlacedArchive(std::unique_ptr<ArchivePlaces::Place> place, std::unique_ptr<BodySource> archive)
+  PlacedArchive(std::unique_ptr<ClientPlaces::Place> place, std::unique_ptr<BodySource> archive)
       : place_(std::move(place)), archive_(std::move(archive)) {}
 
   Task<Result<std::string_view>> read() override { return archive_->read(); }
@@ -54,7 +53,7 @@ class PlacedArchive final : public BodySource {
   [[nodiscard]] bool reads_request() const noexcept override { return archive_->reads_request(); }
 
  private:
-  const std::unique_ptr<ArchivePlaces::Place> place_;
+  const std::unique_ptr<ClientPlaces::Place> place_;
   const std::unique_ptr<BodySource> archive_;
 };
 
@@ -92,7 +91,8 @@ class StaticFiles {
   mutable Listings listings_;
   std::optional<EncodedFiles> encoded_;
   const Middleware compression_ = compression();  // of listings
-  const std::shared_ptr<ArchivePlaces> archive_places_ = std::make_shared<ArchivePlaces>();
+  // An archive takes descriptors and memory for as long as its client reads, which may be slow.
+  const std::shared_ptr<ClientPlaces> archive_places_ = std::make_shared<ClientPlaces>(8, 4);
 };
 
 Task<Lookup> StaticFiles::find_index(std::string& path) const {
@@ -192,7 +192,7 @@ Task<Response> StaticFiles::archive(Request& request, ArchiveFormat format) cons
   const Result<base::Fd, int> opened =
       co_await file::open_beneath(io::Engine::current(), folder_->fd(), path, O_PATH | O_DIRECTORY);
   if (!opened) co_return refusal(file::kind_of_error(opened.error()));
-  auto place = ArchivePlaces::take(archive_places_, client_network(request));
+  auto place = ClientPlaces::take(archive_places_, client_network(request));
   if (place == nullptr) co_return refusal(Lookup::Kind::failed);
   std::string_view name = path;
   while (name.ends_with('/')) name.remove_suffix(1);

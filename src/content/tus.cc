@@ -12,6 +12,7 @@
 #include "content/tus_fields.h"
 #include "content/upload_metadata.h"
 #include "content/upload_refusals.h"
+#include "h2server/rate_limit.h"
 #include "http/syntax.h"
 
 namespace h2server::content {
@@ -96,6 +97,7 @@ Result<Creation, Response> read_tus_creation(const ResumableService& service,
   if (!length) return std::unexpected(std::move(length.error()));
   if (is_final && *length) return refused(400, "a final upload has no length of its own");
   creation.upload.length = *length;
+  creation.upload.client = client_network(request);
   const std::string_view metadata = request.field("upload-metadata").value_or("");
   if (metadata.size() > limits.metadata_bytes_max) return refused(400, "too much Upload-Metadata");
   const auto known = parse_upload_metadata(metadata);

@@ -65,6 +65,7 @@ Response answer_lock(const WebDavRef& dav, const DavRequest& asked) {
               .deep = depth == Depth::infinity,
               .owner = std::move(info->owner),
               .user = asked.user,
+              .client = asked.client,
               .seconds = timeout_of(asked)};
   const Result<Lock, LockTable::Conflict> lock =
       dav->locks().add(std::move(wanted), base::monotonic_ms());

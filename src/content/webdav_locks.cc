@@ -56,6 +56,14 @@ void LockTable::drop_expired(std::int64_t now_ms) {
   std::erase_if(locks_, [](const auto& entry) { return entry.second.empty(); });
 }
 
+std::size_t LockTable::count_of(std::string_view client) const {
+  std::size_t count = 0;
+  for (const auto& [path, locks] : locks_) {
+    count += static_cast<std::size_t>(std::ranges::count(locks, client, &Lock::client));
+  }
+  return count;
+}
+
 std::vector<const Lock*> LockTable::find_covering(std::string_view path,
                                                   std::int64_t now_ms) const {
   std::vector<const Lock*> found;
@@ -74,7 +82,10 @@ std::vector<const Lock*> LockTable::find_covering(std::string_view path,
 Result<Lock, LockTable::Conflict> LockTable::add(Lock wanted, std::int64_t now_ms) {
   const std::lock_guard guard(mutex_);
   drop_expired(now_ms);
-  if (count_ >= LockLimits::locks_max) return std::unexpected(Conflict{.full = true});
+  const bool has_share = wanted.client.empty() || count_of(wanted.client) < LockLimits::client_max;
+  if (count_ >= LockLimits::locks_max || !has_share) {
+    return std::unexpected(Conflict{.full = true});
+  }
   const auto excludes = [&](const Lock& other) { return !wanted.shared || !other.shared; };
   const std::vector<const Lock*> covering = find_covering(wanted.path, now_ms);
   if (covering.size() >= LockLimits::covering_max) return std::unexpected(Conflict{.full = true});

@@ -20,6 +20,7 @@ namespace h2server::content {
 
 struct LockLimits {
   static constexpr std::size_t locks_max = 4096;   // of a directory, about 1 KiB each
+  static constexpr std::size_t client_max = locks_max / 4;  // of one client
   static constexpr std::size_t covering_max = 64;  // on a path, shared; a PROPFIND lists them all
   static constexpr std::size_t owner_bytes_max = 2048;  // of the XML that names the owner
   static constexpr std::uint32_t seconds_max = 3600;    // a client that left must not lock for long
@@ -32,6 +33,7 @@ struct Lock {
   bool deep = false;                                // Depth: infinity
   std::string owner = {};                           // XML that the client gave
   std::string user = {};                            // who authenticated; empty: nobody
+  std::string client = {};                          // its network; empty: unknown
   std::uint32_t seconds = LockLimits::seconds_max;  // its timeout
   std::int64_t end_ms = 0;                          // by base::monotonic_ms()
 };
@@ -73,6 +75,7 @@ class LockTable {
   using Locks = std::map<std::string, std::vector<Lock>, std::less<>>;
 
   void drop_expired(std::int64_t now_ms);
+  [[nodiscard]] std::size_t count_of(std::string_view client) const;
   [[nodiscard]] std::vector<const Lock*> find_covering(std::string_view path,
                                                        std::int64_t now_ms) const;
 

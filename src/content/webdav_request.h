@@ -48,6 +48,7 @@ struct DavRequest {
   std::vector<IfList> lists;        // of If; empty: none
   std::vector<std::string> tokens;  // that If names
   std::string user;
+  std::string client;  // its network, of LOCK
   std::optional<XmlNode> body;
   const file::StopFlag* stop = nullptr;  // ends changes of trees
 

@@ -236,6 +236,22 @@ TEST_F(Pending, UploadsAtOnce) {
   EXPECT_EQ(status_of(store->create({.length = 1, .name = "d"}, false)), 503);
 }
 
+TEST_F(Pending, NoClientGetsAll) {
+  const auto store = open({}, {.sweep_ms_min = 0, .client_uploads_max = 1});
+  const auto begin = [&store](const char* client) {
+    return store->create({.length = 1, .client = client}, false);
+  };
+  const Opened first = begin("192.0.2.1");
+  ASSERT_TRUE(first);
+  EXPECT_EQ(status_of(begin("192.0.2.1")), 503);
+  EXPECT_EQ(status_of(begin("192.0.2.2")), 200);
+  (*first)->remove();
+  EXPECT_EQ(status_of(begin("192.0.2.1")), 200);
+  for (const std::string& name : directory_.names()) std::filesystem::remove(directory_.path_of(name));
+  store->sweep();
+  EXPECT_EQ(status_of(begin("192.0.2.1")), 200) << "another process has removed it";
+}
+
 TEST_F(Pending, MemoriesOfStoredUploads) {
   const auto store = open({}, {.stored_max = 2});
   Names ids;

@@ -142,6 +142,17 @@ TEST_F(WebdavLocks, AreBounded) {
   EXPECT_NE(lock("another"), "");
 }
 
+TEST_F(WebdavLocks, NoClientGetsAll) {
+  const auto add = [this](std::size_t number, const char* client) {
+    return table_.add({.path = std::to_string(number), .client = client}, now_ms_).has_value();
+  };
+  for (std::size_t i = 0; i < LockLimits::client_max; ++i) ASSERT_TRUE(add(i, "192.0.2.1"));
+  EXPECT_FALSE(add(10'000, "192.0.2.1"));
+  EXPECT_TRUE(add(10'000, "192.0.2.2"));
+  table_.forget("7");
+  EXPECT_TRUE(add(10'001, "192.0.2.1"));
+}
+
 TEST_F(WebdavLocks, TokensAreUnique) {
   std::set<std::string> tokens;
   for (int i = 0; i < 100; ++i) {
