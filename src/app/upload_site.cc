@@ -26,6 +26,7 @@
 #include "content/upload_access.h"
 #include "content/upload_directory.h"
 #include "content/upload_event.h"
+#include "content/upload_places.h"
 #include "content/upload_routes.h"
 #include "content/webdav.h"
 #include "http/file_head.h"
@@ -133,7 +134,7 @@ class AreaRoutes {
   }
   // For what changes files: the console may switch it off, and hooks hear of it.
   [[nodiscard]] Routes changing(content::Rights any_of) const {
-    Routes routes = open_to(any_of);
+    Routes routes = open_to(any_of).with(content::limit_uploads());
     if (console_ != nullptr) routes = routes.with(console_->upload_switch());
     return routes.with(report_);
   }

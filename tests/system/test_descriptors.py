@@ -1,12 +1,13 @@
 """Descriptor exhaustion (EMFILE): which connections make room, what still works, what is logged."""
 
+import http.client
 import socket
 import time
 
 import pytest
 
-from support import pairs
-from support.environment import SANITIZER, not_sanitized
+from support import http2, pairs
+from support.environment import LAST_RESORT_S, SANITIZER, not_sanitized
 from support.http1 import Connection, get
 from support.processes import cpu_seconds, descriptor_count
 from support.protocols import PROTOCOLS, name_of
@@ -132,3 +133,25 @@ def test_stops_in_a_shortage(protocol, pair):
         assert server.ends()
         for connection in crowd:
             connection.close()
+
+
+def test_one_client_does_not_hold_all_uploads():
+    """It begins many and sends nothing. Another address is served."""
+    with Server() as server:
+        server.restart_with_descriptors(200)
+        with http2.Connection(server) as client:
+            fields = [("content-length", "1")]
+            streams = [client.request("PUT", f"/files/{number}", fields, ends=False)
+                       for number in range(60)]
+            client.run_until(lambda: sum(stream.status == 503 for stream in streams) == 60 - 200 // 8,
+                             "it has its share")
+            other = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LAST_RESORT_S,
+                                               source_address=("127.0.0.2", 0))
+            other.request("PUT", "/files/other", body=b"x")
+            assert other.getresponse().status == 201
+            other.close()
+            for stream in streams:
+                if stream.status is None:
+                    client.send_data(stream, b"x", end=True)
+                    assert client.answer(stream).status == 201
+            assert client.answer(client.request("PUT", "/files/more", [], b"x")).status == 201
