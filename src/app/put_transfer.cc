@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/base64.h"
+#include "base/harmless_text.h"
 #include "base/text.h"
 #include "content/file_digest.h"
 #include "http/digest_fields.h"
@@ -29,8 +30,7 @@ std::string said(const ClientResponse& response) {
     return {};
   }
   std::string line = response.body.substr(0, std::min<std::size_t>(response.body.find('\n'), 200));
-  std::erase_if(line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-  return line;
+  return base::harmless_text(line);
 }
 
 std::string describe_response(const ClientResponse& response) {

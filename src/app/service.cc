@@ -365,8 +365,8 @@ void Service::reload() {
     }
   } else {
     sockets_.close_opened();
-    base::log_error("the configuration stays as it was, since the new one is wrong: {}",
-                    next.error().text);
+    report(next.error());
+    base::log_error("the configuration stays as it was, since the new one is wrong");
     manager_.ready("the last reload failed: " + next.error().text);
     return;
   }

@@ -1,6 +1,7 @@
 #include "app/upload_site.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@
 #include "content/upload_places.h"
 #include "content/upload_routes.h"
 #include "content/webdav.h"
+#include "h2server/authentication.h"
 #include "http/file_head.h"
 
 namespace h2server::app {
@@ -116,6 +118,17 @@ bool asks_for_password(const config::Site& site) {
   });
 }
 
+// For the uploads of all sites: half of the descriptors, and an eighth for one client, so that what
+// is left serves others. The server raises its limit to the hard one.
+std::shared_ptr<content::ClientPlaces> places_of_uploads() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);  // fails only for an invalid argument
+  const std::size_t descriptors = std::max<std::size_t>(limit.rlim_max, 64);
+  static const auto places =
+      std::make_shared<content::ClientPlaces>(descriptors / 2, descriptors / 8);
+  return places;
+}
+
 // The routes of one area: who may use them, and what is told about it.
 class AreaRoutes {
  public:
@@ -134,7 +147,7 @@ class AreaRoutes {
   }
   // For what changes files: the console may switch it off, and hooks hear of it.
   [[nodiscard]] Routes changing(content::Rights any_of) const {
-    Routes routes = open_to(any_of).with(content::limit_uploads());
+    Routes routes = open_to(any_of).with(content::limit_uploads(places_of_uploads()));
     if (console_ != nullptr) routes = routes.with(console_->upload_switch());
     return routes.with(report_);
   }
@@ -156,10 +169,13 @@ template <class Make>
   return content::by_right(content::Right::manage, make(options), make(careful));
 }
 
-// To whom locks belong: the name of the token, or, where no tokens are asked for, of the user.
+// To whom locks belong: the token, or, where none is asked for, the user.
 std::function<std::string(const Request&)> owner_of_locks(const content::UploadAccessRef& access) {
   if (access == nullptr) return {};
-  return [](const Request& request) { return std::string(content::token_name(request)); };
+  return [](const Request& request) {
+    const auto* const user = request.attached<AuthenticatedUser>();
+    return (user != nullptr ? user->name : std::string()) + '\0' + content::token_key(request);
+  };
 }
 
 // Adds the routes of one area whose files are in a directory.

@@ -234,10 +234,10 @@ Result<UploadTokens, Stop> UploadTokens::open(const UploadTokenOptions& options)
     }
     for (const content::UploadToken& token : access.tokens) {
       if (!has_quota(token) || (*usage)->find(token.digest) != nullptr) continue;
-      return std::unexpected(
-          Stop{exit_failed, fmt::format("upload-usage in the state directory has no place for "
-                                        "another token, after {}: remove it to count from zero",
-                                        content::UploadUsage::tokens_max)});
+      base::log_warning(
+          "upload-usage in the state directory has no place for another token, after {}: {} can "
+          "upload nothing until that file is removed and all count from zero",
+          content::UploadUsage::tokens_max, token.name);
     }
     access.usage = *std::move(usage);
   }

@@ -14,8 +14,8 @@ ClientPlaces::Place::~Place() {
   if (--client->second == 0) places_->by_client_.erase(client);
 }
 
-std::unique_ptr<ClientPlaces::Place> ClientPlaces::take(
-    const std::shared_ptr<ClientPlaces>& places, const std::string& client) {
+std::unique_ptr<ClientPlaces::Place> ClientPlaces::take(const std::shared_ptr<ClientPlaces>& places,
+                                                        const std::string& client) {
   const std::lock_guard lock(places->mutex_);
   if (places->taken_ == places->all_max_) return nullptr;
   std::size_t& count = places->by_client_[client];  // 0 only if it is new, so none is left behind

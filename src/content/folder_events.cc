@@ -55,9 +55,12 @@ struct FolderEvents::Watched {
 // time to time, to look for changes.
 class FolderEvents::Stream final : public BodySource {
  public:
-  Stream(std::shared_ptr<FolderEvents> events, int watch, std::unique_ptr<ClientPlaces::Place> place,
-         std::unique_ptr<BodySource> sent)
-      : events_(std::move(events)), watch_(watch), place_(std::move(place)), sent_(std::move(sent)) {}
+  Stream(std::shared_ptr<FolderEvents> events, int watch,
+         std::unique_ptr<ClientPlaces::Place> place, std::unique_ptr<BodySource> sent)
+      : events_(std::move(events)),
+        watch_(watch),
+        place_(std::move(place)),
+        sent_(std::move(sent)) {}
   ~Stream() override { events_->leave(watch_); }
 
   Task<Result<std::string_view>> read() override {
@@ -107,8 +110,8 @@ Task<Response> FolderEvents::subscribe(std::shared_ptr<FolderEvents> events, Req
   }
   ++events->streams_;
   ++watched.streams;
-  streamed->source = std::make_unique<Stream>(events, *watch, std::move(place),
-                                              std::move(streamed->source));
+  streamed->source =
+      std::make_unique<Stream>(events, *watch, std::move(place), std::move(streamed->source));
   co_return response;
 }
 

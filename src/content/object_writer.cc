@@ -178,6 +178,13 @@ Task<StoreResult<void>> ObjectWriter::flush() {
 // --- the end ----------------------------------------------------------------------------------
 
 Task<StoreResult<ObjectInfo>> ObjectWriter::commit(PutOptions options) {
+  Task<StoreResult<ObjectInfo>> making = make(std::move(options));
+  making.stop_by(unstopped_);
+  StoreResult<ObjectInfo> made = co_await making;
+  co_return made;
+}
+
+Task<StoreResult<ObjectInfo>> ObjectWriter::make(PutOptions options) {
   options.content_type = plan_.content_type;
   if (!id_) {
     StoreResult<ObjectInfo> stored = co_await put(std::move(options));

@@ -17,6 +17,7 @@
 
 #include "content/part_budget.h"
 #include "content/parts_journal.h"
+#include "h2server/stop.h"
 #include "h2server/store.h"
 #include "h2server/task.h"
 #include "h2server/task_group.h"
@@ -68,8 +69,9 @@ class ObjectWriter {
   // Sends what is still in memory, so that the object takes none until its commit. No write()
   // follows.
   Task<StoreResult<void>> flush();
-  // Makes the object, if `options` hold. On an error nothing is left, unless the store does not
-  // answer: then the object may have been made, and parts are left to a sweep.
+  // Makes the object, if `options` hold, also when the caller's token stops: what is made, its
+  // client is told and charged. On an error nothing is left, unless the store does not answer: then
+  // the object may have been made, and parts are left to a sweep.
   Task<StoreResult<ObjectInfo>> commit(PutOptions options);
   // Abandons what was sent, also when the caller's token has stopped.
   Task<void> discard();
@@ -81,6 +83,7 @@ class ObjectWriter {
  private:
   class PartEnded;
 
+  Task<StoreResult<ObjectInfo>> make(PutOptions options);
   Task<StoreResult<void>> make_room(std::size_t wanted);
   Task<StoreResult<void>> take_budget();
   Task<StoreResult<void>> send_part();
@@ -109,6 +112,7 @@ class ObjectWriter {
   unsigned in_flight_ = 0;
   bool waits_for_budget_ = false;
   std::coroutine_handle<> waiter_;
+  coro::StopState unstopped_;
   TaskGroup group_;
 };
 

@@ -136,12 +136,10 @@ Result<std::unique_ptr<PendingUpload>, Response> PendingUploads::open(std::strin
   sweep_if_due();
   if (!is_upload_id(text)) return refused_missing();
   const std::string id(text);
-  Result<std::unique_ptr<PendingUpload>, Response> upload = open_reserved(id);
-  if (!upload || !(*upload)->is_partial()) return upload;
-  // Asked only now that it is locked, so that no join begins unseen.
-  Result<NameReservation, Response> free = reserve_part(id);
-  if (!free) return std::unexpected(std::move(free.error()));
-  return upload;
+  // Until it is locked, no join begins.
+  Result<NameReservation, Response> reserved = reserve_part(id);
+  if (!reserved) return std::unexpected(std::move(reserved.error()));
+  return open_reserved(id);
 }
 
 Result<std::unique_ptr<PendingUpload>, Response> PendingUploads::open_reserved(
@@ -226,7 +224,12 @@ Result<ConcatenatedUpload, Response> PendingUploads::concatenate(
   }
   for (const std::string& id : ids) {
     const Result<std::unique_ptr<PendingUpload>, Response> part = open_reserved(id);
-    if (part) (*part)->remove();
+    if (part) {
+      (*part)->remove();
+      continue;
+    }
+    remove_pending(fd(), id);  // without a descriptor, say; it must not be joined again
+    end(id);
   }
   return ConcatenatedUpload{.id = (*target)->id(), .file = *std::move(stored)};
 }

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "content/archive.h"
 #include "content/attachment.h"
+#include "content/client_places.h"
 #include "content/coding.h"
 #include "content/encoded_files.h"
 #include "content/file_requests.h"

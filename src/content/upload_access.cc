@@ -41,6 +41,10 @@ std::int64_t now_ns() {
 // Of quotas that can't be counted, since other servers have taken all places of the file.
 UploadUsage::Counter uncounted{UINT64_MAX};
 
+std::string_view text_of(const net::Sha256Digest& bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 struct LastUse {
   std::atomic<std::int64_t> right_ns{0};  // when the token was right; 0: never
 };
@@ -68,6 +72,7 @@ struct Grant {
   std::string name;
   UploadUsage::Counter* used = nullptr;  // null: no quota
   std::uint64_t quota_bytes = 0;
+  std::string key = {};  // the token's digest
 };
 
 enum class Way : std::uint8_t { none, sent, remembered, cookie, url };
@@ -96,12 +101,10 @@ class UploadAccess {
   // Returns null if there is no such token. Compares with all of them.
   [[nodiscard]] TokenEntry* find(std::string_view token) const {
     const net::Sha256Digest digest = net::sha256(token.substr(0, token_bytes_max));
-    const auto text = [](const net::Sha256Digest& bytes) {
-      return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    };
     TokenEntry* found = nullptr;
     for (const auto& entry : entries) {
-      if (equal_in_constant_time(text(entry->token.digest), text(digest))) found = entry.get();
+      if (equal_in_constant_time(text_of(entry->token.digest), text_of(digest)))
+        found = entry.get();
     }
     return token.size() > token_bytes_max ? nullptr : found;
   }
@@ -367,7 +370,8 @@ Task<Response> guard(Request& request, Next next, const UploadAccessRef& access,
   if (unasked && http::is_cross_site(request.head())) {
     return respond(refusal_page(request, 403, "This request is from a page of another site."));
   }
-  request.attach(Grant{entry->rights, entry->token.name, entry->used, entry->token.quota_bytes});
+  request.attach(Grant{entry->rights, entry->token.name, entry->used, entry->token.quota_bytes,
+                       std::string(text_of(entry->token.digest))});
   if (entry->used == nullptr || !changes(any_of)) return next(request);
   return upload_with(request, next, access, entry);
 }
@@ -424,7 +428,7 @@ Handler by_right(Right right, Handler with, Handler without) {
 
 Result<void, Response> charge_upload(const Request& request, std::uint64_t bytes) {
   const Grant* const grant = request.attached<Grant>();
-  if (grant == nullptr || grant->used == nullptr) return {};
+  if (grant == nullptr || grant->used == nullptr || bytes == 0) return {};
   if (Charge::take(*grant->used, bytes, grant->quota_bytes)) return {};
   return std::unexpected(quota_exceeded(request, grant->quota_bytes));
 }
@@ -438,6 +442,11 @@ void refund_upload(const Request& request, std::uint64_t bytes) noexcept {
 std::string_view token_name(const Request& request) {
   const Grant* const grant = request.attached<Grant>();
   return grant == nullptr ? std::string_view() : grant->name;
+}
+
+std::string token_key(const Request& request) {
+  const Grant* const grant = request.attached<Grant>();
+  return grant == nullptr ? std::string() : grant->key;
 }
 
 }  // namespace h2server::content

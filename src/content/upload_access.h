@@ -119,5 +119,7 @@ using UploadAccessRef = std::shared_ptr<UploadAccess>;
 void refund_upload(const Request& request, std::uint64_t bytes) noexcept;
 // Returns the name of the request's token; empty without one.
 [[nodiscard]] std::string_view token_name(const Request& request);
+// Returns what tells the request's token from others; empty without one.
+[[nodiscard]] std::string token_key(const Request& request);
 
 }  // namespace h2server::content

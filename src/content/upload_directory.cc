@@ -43,7 +43,9 @@ Result<std::shared_ptr<UploadDirectory>, int> UploadDirectory::share(int directo
   struct stat status{};
   if (!own.valid() || ::fstat(own.get(), &status) != 0) return std::unexpected(errno);
   static base::SharedObjects<Key, UploadDirectory> all;
-  return all.get({status.st_dev, status.st_ino}, std::move(own));
+  auto shared = all.get({status.st_dev, status.st_ino}, std::move(own));
+  shared->space().forget_count();  // its options may have changed
+  return shared;
 }
 
 Result<std::shared_ptr<UploadDirectory>, int> UploadDirectory::find(const std::string& path) {

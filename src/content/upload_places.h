@@ -1,13 +1,14 @@
-// How many uploads may be under way, since each has a descriptor.
+// How many uploads may be under way, since each has descriptors.
 #pragma once
 
+#include <memory>
+
+#include "content/client_places.h"
 #include "h2server/middleware.h"
 
 namespace h2server::content {
 
-// For routes that receive files: so many requests at once as the process may have descriptors for
-// half of them, and an eighth of these of one client. Beyond that, 503 with Retry-After. What is
-// left of the descriptors serves others.
-[[nodiscard]] Middleware limit_uploads();
+// For routes that receive files: each request takes a place, or gets 503 with Retry-After.
+[[nodiscard]] Middleware limit_uploads(std::shared_ptr<ClientPlaces> places);
 
 }  // namespace h2server::content

@@ -47,10 +47,10 @@ std::optional<std::uint64_t> added_bytes(const Request& request, std::string_vie
 bool left_nothing(const Request& request, std::string_view resumable, const Response& response) {
   const int status = response.status();
   if (status < 400) return false;
-  if (kind_of_upload(request, resumable).protocol == UploadProtocol::plain) return true;
-  // 400, 408 and 5xx may be those of a line that broke. With a Location, the upload is still there.
-  const bool broke = status == 400 || status == 408 || (status >= 500 && status != 507);
-  return !broke && !response.find("location");
+  if (kind_of_upload(request, resumable).protocol == UploadProtocol::plain) {
+    return status != 502 && status != 504;  // a store that has not answered may have made the file
+  }
+  return !response.find("location");  // with one, the upload is still there
 }
 
 }  // namespace h2server::content

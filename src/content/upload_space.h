@@ -54,6 +54,9 @@ class UploadSpace {
   // Counts `written` bytes of files that took the place of `replaced` bytes.
   void keep(std::uint64_t written, std::uint64_t replaced) noexcept;
 
+  // Has the files counted again when room is asked for next: with folders, or without.
+  void forget_count() noexcept { shared_->counted_ms = -1; }
+
   // For tests.
   [[nodiscard]] std::uint64_t claimed() const noexcept { return shared_->claimed; }
   [[nodiscard]] std::uint64_t stored() const noexcept { return shared_->stored; }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "content/upload_refusals.h"
 #include "content/webdav_answers.h"
 #include "content/webdav_methods.h"
 #include "content/webdav_request.h"
@@ -54,7 +55,8 @@ Task<std::optional<Response>> read_body(Request& request, BodyUse use,
   const Result<std::string> body = co_await request.read_all(bytes_max);
   if (!body) {
     const bool too_long = body.error().code == EMSGSIZE;
-    const int status = !too_long ? 400 : use == BodyUse::xml ? 413 : 415;
+    if (!too_long) co_return refuse_body(body.error());
+    const int status = use == BodyUse::xml ? 413 : 415;
     co_return http::error_response(status);
   }
   if (body->empty()) co_return std::nullopt;

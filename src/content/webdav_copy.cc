@@ -93,6 +93,8 @@ class Copier {
   Result<void, int> fill(const TemporaryNames::Created& made, int from, const Place& target);
   void copy_folder(const Place& source, const Place& target, const std::string& path);
   void copy_entry(const Place& source, const Place& target, const std::string& path);
+  void copy_found(const FileState& state, const Place& source, const Place& target,
+                  const std::string& path);
 
   UploadDirectory& directory_;
   const CopyOptions& options_;
@@ -105,15 +107,19 @@ class Copier {
 void Copier::copy(const Place& source, const Place& target, const std::string& path) {
   const Result<FileState, int> state = look_at(source.folder.get(), source.name);
   if (!state) return add_failure(failures_, path, false, status_of_error(state.error()));
-  copy_entry(source, target, path);
+  copy_found(*state, source, target, path);
 }
 
 // Of a folder, an entry may be gone.
 void Copier::copy_entry(const Place& source, const Place& target, const std::string& path) {
-  if (stopped()) return add_failure(failures_, path, false, 503);
   const Result<FileState, int> state = look_at(source.folder.get(), source.name);
-  if (!state) return;
-  if (state->is_folder) return copy_folder(source, target, path);
+  if (state) copy_found(*state, source, target, path);
+}
+
+void Copier::copy_found(const FileState& state, const Place& source, const Place& target,
+                        const std::string& path) {
+  if (stopped()) return add_failure(failures_, path, false, 503);
+  if (state.is_folder) return copy_folder(source, target, path);
   const Result<void, int> copied = copy_file(source, target);
   if (!copied) add_failure(failures_, path, false, copied.error());
 }

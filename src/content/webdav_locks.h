@@ -19,7 +19,7 @@
 namespace h2server::content {
 
 struct LockLimits {
-  static constexpr std::size_t locks_max = 4096;   // of a directory, about 1 KiB each
+  static constexpr std::size_t locks_max = 4096;            // of a directory, about 1 KiB each
   static constexpr std::size_t client_max = locks_max / 4;  // of one client
   static constexpr std::size_t covering_max = 64;  // on a path, shared; a PROPFIND lists them all
   static constexpr std::size_t owner_bytes_max = 2048;  // of the XML that names the owner

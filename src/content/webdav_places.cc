@@ -86,7 +86,6 @@ void Summer::add(int parent, const std::string& name, const std::string& path, u
     sum.bytes += state->version.size;
     return;
   }
-  sum.height = std::max(sum.height, depth + 1);
   if (depth == TreeLimits::depth_max) return add_failure(sum.obstacles, path, true, 403);
   add_folder(parent, name, path, depth);
 }

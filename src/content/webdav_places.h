@@ -59,7 +59,6 @@ class SparePlaces {
 // What is in a tree.
 struct TreeSum {
   std::uint64_t bytes = 0;  // of the files that are shown
-  unsigned height = 0;      // folders within each other
   // The folders that can't be removed: something that is not shown is in them (409), they lie too
   // deep or they can't be changed (403).
   TreeFailures obstacles;

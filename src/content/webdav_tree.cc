@@ -185,10 +185,6 @@ TreeOutcome move_tree(UploadDirectory& directory, const std::string& from, const
   if (!moved) return fail(status_of_error(moved.error()));
   const Result<FileState, int> before = look_at(target->folder.get(), target->name);
   if (before && !replace) return fail(412);
-  if (moved->is_folder && depth_of(to) > depth_of(from) &&
-      depth_of(to) + sum_tree(*source, from).height > TreeLimits::depth_max) {
-    return fail(403);
-  }
   TreeOutcome outcome;
   if (before && (before->is_folder || moved->is_folder)) {
     outcome.replaced = TreeOutcome::Replaced::tree;

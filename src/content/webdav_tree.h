@@ -19,8 +19,8 @@
 namespace h2server::content {
 
 struct TreeLimits {
-  // Of folders within each other. What clients make lies no deeper, so it can be removed. Each
-  // folder takes up to three descriptors.
+  // Of folders within each other. What clients make lies no deeper, so it can be removed; what they
+  // move may, and is removed from within. Each folder takes up to three descriptors.
   static constexpr unsigned depth_max = UploadPathLimits::segments_max;
   static constexpr std::size_t names_max = 1000;  // of a folder to be removed, in memory at a time
   static constexpr std::size_t failures_max = 1000;  // more are not listed

@@ -19,7 +19,7 @@ struct ListenOptions {
   std::uint16_t port = 0;   // 0: any free one
   bool reuse_port = false;  // several listeners share the port; the kernel distributes connections
   int backlog = backlog_max;
-  bool listens = true;  // false: only holds the port, so that no client connects
+  bool listens = true;  // false: only bound, which shows whether somebody listens there
 };
 
 struct Listener {

@@ -247,7 +247,8 @@ TEST_F(Pending, NoClientGetsAll) {
   EXPECT_EQ(status_of(begin("192.0.2.2")), 200);
   (*first)->remove();
   EXPECT_EQ(status_of(begin("192.0.2.1")), 200);
-  for (const std::string& name : directory_.names()) std::filesystem::remove(directory_.path_of(name));
+  for (const std::string& name : directory_.names())
+    std::filesystem::remove(directory_.path_of(name));
   store->sweep();
   EXPECT_EQ(status_of(begin("192.0.2.1")), 200) << "another process has removed it";
 }

@@ -73,9 +73,11 @@ class UploadAccessTest : public testing::Test {
     return Response::text(text);
   }
   static Task<Response> answer(std::string text) { co_return Response::text(std::move(text)); }
-  // "X-Status" asks for a status.
+  // "X-Status" asks for a status, "X-Location" for a Location.
   static Response upload(Request& request) {
-    return Response(std::stoi(std::string(request.field("x-status").value_or("201"))));
+    Response response(std::stoi(std::string(request.field("x-status").value_or("201"))));
+    if (const auto url = request.field("x-location")) response.add("Location", std::string(*url));
+    return response;
   }
 
   TestResponse ask(Method method, std::string target, Lines fields = {}, std::string body = {}) {
@@ -461,11 +463,19 @@ TEST_F(UploadQuota, Refusals) {
   const Response::Line tus{"Tus-Resumable", "1.0.0"};  // means nothing here
   const Response::Line draft{"Upload-Complete", "?1"};
   const std::vector<Row> rows = {
-      {{{"X-Status", "201"}}, 4},        {{{"X-Status", "204"}}, 4},
-      {{{"X-Status", "409"}}, 0},        {{{"X-Status", "400"}}, 0},
-      {{{"X-Status", "500"}}, 0},        {{tus, {"X-Status", "500"}}, 0},
-      {{draft, {"X-Status", "409"}}, 0}, {{draft, {"X-Status", "507"}}, 0},
-      {{draft, {"X-Status", "400"}}, 4}, {{draft, {"X-Status", "500"}}, 4},
+      {{{"X-Status", "201"}}, 4},
+      {{{"X-Status", "204"}}, 4},
+      {{{"X-Status", "409"}}, 0},
+      {{{"X-Status", "400"}}, 0},
+      {{{"X-Status", "500"}}, 0},
+      {{tus, {"X-Status", "500"}}, 0},
+      {{draft, {"X-Status", "409"}}, 0},
+      {{draft, {"X-Status", "507"}}, 0},
+      {{draft, {"X-Status", "400"}}, 0},
+      {{draft, {"X-Status", "500"}}, 0},
+      {{{"X-Status", "502"}}, 4},
+      {{{"X-Status", "504"}}, 4},
+      {{draft, {"X-Location", "/uploads/1"}, {"X-Status", "400"}}, 4},
   };
   for (const Row& row : rows) {
     *usage_->find(net::sha256("ten")) = 0;

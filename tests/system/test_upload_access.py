@@ -305,10 +305,12 @@ def test_a_quota_that_can_not_be_counted_is_refused(tmp_path):
     slots = b"".join(struct.pack("<32sQ", number.to_bytes(32, "big"), 0)
                      for number in range(1, 1001))
     (folder / "upload-usage").write_bytes(b"H2USAGE1" + slots)
-    server = Server("--upload-access", "full", "--upload-token", str(tmp_path / "tokens"),
-                    "--upload-quota", "1000")
-    with pytest.raises(AssertionError, match="has no place for another token, after 1000"), server:
-        pass
+    with Server("--upload-access", "full", "--upload-token", str(tmp_path / "tokens"),
+                "--upload-quota", "1000", quiet=False) as server:
+        area = Area(server, H1)
+        assert "has no place for another token, after 1000: first can" in server.stderr
+        assert area.fetch("/files/a", bearer(area.token), method="PUT", body=b"a").status == 413
+        assert area.fetch("/files", bearer(area.token)).status == 200
 
 
 @pytest.mark.parametrize("text", ["me:secret\n", "", "me:{SHA256}12\n"])

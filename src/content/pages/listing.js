@@ -5,12 +5,20 @@ const table = document.querySelector('table');
 const search = document.querySelector('input[type=search]');
 const count = document.querySelector('.tools p');
 const collator = new Intl.Collator(undefined, {numeric: true, sensitivity: 'base'});
+// The text of a link has escapes for what readers do not see.
+function linkedName(link) {
+  try {
+    return decodeURIComponent(/[^/]*\/?$/.exec(link.getAttribute('href'))[0]);
+  } catch {
+    return link.textContent;  // not UTF-8
+  }
+}
 // What a row of a file or folder says; null for the one of the parent folder.
 function read(row) {
   if (!row.cells[2].hasChildNodes()) return null;
   const link = row.cells[0].firstChild, time = row.cells[2].firstChild;
   return {
-    row, link, name: link.textContent, folder: link.className === 'd',
+    row, link, name: linkedName(link), folder: link.className === 'd',
     size: Number(row.cells[1].dataset.b || 0), modified: Date.parse(time.dateTime) || 0,
   };
 }
@@ -133,7 +141,7 @@ const makers = {
 
 function show(one) {
   current = one;
-  heading.textContent = one.name;
+  heading.textContent = one.link.textContent;
   open.href = one.link.href;
   download.href = one.link.href;
   download.download = one.name;
