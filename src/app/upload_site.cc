@@ -17,6 +17,7 @@
 #include "app/own_names.h"
 #include "app/protected_paths.h"
 #include "app/stop.h"
+#include "app/upload_places.h"
 #include "content/local_uploads.h"
 #include "content/overlap.h"
 #include "content/raw_upload.h"
@@ -27,7 +28,6 @@
 #include "content/upload_access.h"
 #include "content/upload_directory.h"
 #include "content/upload_event.h"
-#include "content/upload_places.h"
 #include "content/upload_routes.h"
 #include "content/webdav.h"
 #include "h2server/authentication.h"
@@ -147,7 +147,7 @@ class AreaRoutes {
   }
   // For what changes files: the console may switch it off, and hooks hear of it.
   [[nodiscard]] Routes changing(content::Rights any_of) const {
-    Routes routes = open_to(any_of).with(content::limit_uploads(places_of_uploads()));
+    Routes routes = open_to(any_of).with(limit_uploads(places_of_uploads()));
     if (console_ != nullptr) routes = routes.with(console_->upload_switch());
     return routes.with(report_);
   }

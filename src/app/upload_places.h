@@ -6,9 +6,9 @@
 #include "content/client_places.h"
 #include "h2server/middleware.h"
 
-namespace h2server::content {
+namespace h2server::app {
 
 // For routes that receive files: each request takes a place, or gets 503 with Retry-After.
-[[nodiscard]] Middleware limit_uploads(std::shared_ptr<ClientPlaces> places);
+[[nodiscard]] Middleware limit_uploads(std::shared_ptr<content::ClientPlaces> places);
 
-}  // namespace h2server::content
+}  // namespace h2server::app
