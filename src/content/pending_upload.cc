@@ -259,6 +259,11 @@ Result<StoredFile, Response> PendingUpload::take_name(bool overwrite) {
     remove_made_folders(directory, parent->made);
     return std::unexpected(refuse_upload_error(committed.error(), name));
   }
+  if (!committed && committed.error() == ENOENT) {  // somebody has removed the bytes
+    remove_made_folders(directory, parent->made);
+    remove();
+    return refused(410, "the file of the upload was removed");
+  }
   state_ = State::stored;
   store_.end(id_);
   ++store_.stored_;

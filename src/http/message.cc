@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::array<std::string_view, method_count> method_names = {
     "GET",  "HEAD", "POST",  "PUT",      "DELETE",    "PATCH", "OPTIONS",
-    "MOVE", "COPY", "MKCOL", "PROPFIND", "PROPPATCH", "LOCK",  "UNLOCK"};
+    "MOVE", "COPY", "MKCOL", "PROPFIND", "PROPPATCH", "LOCK",  "UNLOCK", "QUERY"};
 
 struct Phrase {
   int status;

@@ -329,6 +329,16 @@ TEST_F(Pending, StoredFiles) {
 }
 
 // Of uploads that take one name at the same time, one is stored and the others stay pending.
+TEST_F(Pending, BytesThatSomebodyRemoves) {
+  const auto store = open();
+  const std::string id = make(*store, "a", 1, "1");
+  Opened upload = store->open(id);
+  ASSERT_TRUE(upload);
+  std::filesystem::remove(directory_.path_of(bytes_of(id)));
+  EXPECT_EQ(status_of((*upload)->store(std::nullopt, false)), 410);
+  EXPECT_EQ(directory_.names(), Names{}) << "nor is it remembered as stored";
+}
+
 TEST_F(Pending, OneOfANameAtATime) {
   const auto directory = *UploadDirectory::open(directory_.fd());
   PendingUploads store(directory, {}, {});

@@ -11,15 +11,16 @@ namespace message_test {
 
 TEST(Message, KnowsItsMethods) {
   for (const Method method : {GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, MOVE, COPY, MKCOL,
-                              PROPFIND, PROPPATCH, LOCK, UNLOCK}) {
+                              PROPFIND, PROPPATCH, LOCK, UNLOCK, QUERY}) {
     EXPECT_NE(method, Method::unknown);
     EXPECT_EQ(parse_method(method_name(method)), method);
   }
-  EXPECT_EQ(method_count, 14U);
+  EXPECT_EQ(method_count, 15U);
   EXPECT_EQ(method_name(GET), "GET");
   EXPECT_EQ(method_name(OPTIONS), "OPTIONS");
   EXPECT_EQ(method_name(PROPPATCH), "PROPPATCH");
   EXPECT_EQ(method_name(UNLOCK), "UNLOCK");
+  EXPECT_EQ(method_name(QUERY), "QUERY");
   for (const char* const name :
        {"", "get", "GE", "GETS", "TRACE", "CONNECT", "unknown", "move", "SEARCH"}) {
     EXPECT_EQ(parse_method(name), Method::unknown) << name;

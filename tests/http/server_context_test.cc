@@ -73,6 +73,7 @@ TEST_F(ServiceTest, AnswersWhatNoHandlerDoes) {
       {PUT, "/x", 405, "GET, HEAD, POST, OPTIONS"},
       {PROPFIND, "/x", 405, "GET, HEAD, POST, OPTIONS"},
       {UNLOCK, "/y", 404},
+      {QUERY, "/x", 405, "GET, HEAD, POST, OPTIONS"},
       {MKCOL, "*", 400},
       {OPTIONS, "/x", 204, "GET, HEAD, POST, OPTIONS"},
       {OPTIONS, "http://a/x?y", 204, "GET, HEAD, POST, OPTIONS"},

@@ -259,6 +259,7 @@ REFUSED = {
     "HTTP/2.0": (505, request("GET / HTTP/2.0", H)),
     "HTTP/0.9": (505, request("GET / HTTP/0.9", H)),
     "line too long": (414, request("GET /" + "a" * 9000 + " HTTP/1.1", H)),
+    "method without an end": (501, b"G" * 100_000),
     "line without an end": (414, b"GET /" + b"a" * 100_000),
     "field too long": (431, request(GET, H, "X-A: " + "a" * 40_000)),
     "field without an end": (431, request(GET, H, b"X-A: " + b"a" * 100_000, end=b"")),
