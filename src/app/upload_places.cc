@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "content/upload_refusals.h"
-#include "h2server/rate_limit.h"
 
 namespace h2server::app {
 
 Middleware limit_uploads(std::shared_ptr<content::ClientPlaces> places) {
   return [places = std::move(places)](Request& request) -> std::optional<Response> {
     std::shared_ptr<content::ClientPlaces::Place> place =
-        content::ClientPlaces::take(places, client_network(request));
+        content::ClientPlaces::take(places, content::share_of(request));
     if (place == nullptr) {
       Response response = content::refuse_upload(503, "too many uploads are under way");
       response.add("Retry-After", "1");

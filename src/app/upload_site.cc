@@ -118,14 +118,15 @@ bool asks_for_password(const config::Site& site) {
   });
 }
 
-// For the uploads of all sites: half of the descriptors, and an eighth for one client, so that what
-// is left serves others. The server raises its limit to the hard one.
+// For the uploads of all sites, each of which takes two descriptors and perhaps that of a connection:
+// half of the descriptors, and an eighth for one client, so that what is left serves others. The
+// server raises its limit to the hard one.
 std::shared_ptr<content::ClientPlaces> places_of_uploads() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);  // fails only for an invalid argument
-  const std::size_t descriptors = std::max<std::size_t>(limit.rlim_max, 64);
-  static const auto places =
-      std::make_shared<content::ClientPlaces>(descriptors / 2, descriptors / 8);
+  constexpr std::size_t each = 3;
+  const std::size_t uploads = std::max<std::size_t>(limit.rlim_max, 96) / each;
+  static const auto places = std::make_shared<content::ClientPlaces>(uploads / 2, uploads / 8);
   return places;
 }
 

@@ -2,7 +2,15 @@
 
 #include <utility>
 
+#include "h2server/rate_limit.h"
+
 namespace h2server::content {
+
+std::string share_of(const Request& request) {
+  std::string network = client_network(request);
+  if (network.empty() && !request.connection().is_unix_socket()) network = "gone";
+  return network;
+}
 
 ClientPlaces::Place::Place(std::shared_ptr<ClientPlaces> places, std::string client)
     : places_(std::move(places)), client_(std::move(client)) {}

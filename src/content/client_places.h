@@ -8,7 +8,13 @@
 #include <mutex>
 #include <string>
 
+#include "h2server/request.h"
+
 namespace h2server::content {
+
+// Whose share a request's is: its client's network. Clients of Unix sockets have none, and those
+// that have reset their connection share one.
+[[nodiscard]] std::string share_of(const Request& request);
 
 class ClientPlaces {
  public:

@@ -19,7 +19,6 @@
 #include "file/open_beneath.h"
 #include "h2server/body.h"
 #include "h2server/event_stream.h"
-#include "h2server/rate_limit.h"
 #include "h2server/timing.h"
 #include "http/message.h"
 #include "io/engine.h"
@@ -95,7 +94,7 @@ Task<Response> FolderEvents::subscribe(std::shared_ptr<FolderEvents> events, Req
     const bool lacks_descriptors = folder.error() == EMFILE || folder.error() == ENFILE;
     co_return lacks_descriptors ? busy() : http::error_response(404);
   }
-  auto place = ClientPlaces::take(events->places_, client_network(request));
+  auto place = ClientPlaces::take(events->places_, share_of(request));
   if (place == nullptr) co_return busy();
   const std::lock_guard lock(events->mutex_);
   const Result<int, int> watch = events->watch(folder->get());

@@ -142,11 +142,12 @@ Task<StoreResult<void>> ObjectWriter::send_part() {
   }
   StoreResult<void> noted = co_await note_progress();
   if (!noted) co_return noted;
-  coro::StopState* const stop = co_await coro::OwnStop();
+  const coro::StopState* const stop = co_await coro::OwnStop();
+  if (stop != nullptr) own_stop_.work_for(stop->client());
   ++in_flight_;
   Task<void> sending =
       put_part(++number_, std::exchange(buffer_, std::string()), std::exchange(held_, 0));
-  sending.inherit_stop(stop);
+  sending.inherit_stop(&own_stop_);
   group_.start(std::move(sending));
   co_return StoreResult<void>();
 }
@@ -178,8 +179,10 @@ Task<StoreResult<void>> ObjectWriter::flush() {
 // --- the end ----------------------------------------------------------------------------------
 
 Task<StoreResult<ObjectInfo>> ObjectWriter::commit(PutOptions options) {
+  const coro::StopState* const stop = co_await coro::OwnStop();
+  if (stop != nullptr) own_stop_.work_for(stop->client());
   Task<StoreResult<ObjectInfo>> making = make(std::move(options));
-  making.stop_by(unstopped_);
+  making.stop_by(own_stop_);
   StoreResult<ObjectInfo> made = co_await making;
   co_return made;
 }
@@ -236,6 +239,7 @@ Task<StoreResult<ObjectInfo>> ObjectWriter::complete(PutOptions options) {
 }
 
 Task<void> ObjectWriter::discard() {
+  own_stop_.stop(StopReason::aborted);
   co_await group_.join();
   buffer_ = {};
   give_back(std::exchange(held_, 0));

@@ -112,7 +112,7 @@ class ObjectWriter {
   unsigned in_flight_ = 0;
   bool waits_for_budget_ = false;
   std::coroutine_handle<> waiter_;
-  coro::StopState unstopped_;
+  coro::StopState own_stop_;  // of parts that are sent, and of the end
   TaskGroup group_;
 };
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -76,14 +77,25 @@ void PendingUploads::sweep() {
   for (; stored.size() > limits_.stored_max; stored.erase(stored.begin())) {
     remove_expired_info(stored.begin()->second);
   }
-  const std::lock_guard lock(mutex_);
-  // Those that another process has ended, and those that have expired.
-  std::erase_if(taken_, [this](const auto& one) {
-    return !look_at_file(fd(), pending_bytes_name(one.first));
-  });
+  give_places_back();
   pending_ = pending;
   stored_ = stored.size();
   swept_once_ = true;
+}
+
+// Those of uploads that another process has ended, and of those that have expired. Who holds the
+// lock must not wait for the disk.
+void PendingUploads::give_places_back() {
+  std::vector<std::string> ids;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, place] : taken_) ids.push_back(id);
+  }
+  std::erase_if(ids, [this](const std::string& id) {
+    return look_at_file(fd(), pending_bytes_name(id)).has_value();
+  });
+  const std::lock_guard lock(mutex_);
+  for (const std::string& id : ids) taken_.erase(id);
 }
 
 // Returns false if the upload is left alone.

@@ -83,6 +83,7 @@ class PendingUploads {
   [[nodiscard]] bool expired(std::int64_t modified_s) const noexcept;
   bool remove_if_expired(const std::string& id);
   void remove_expired_info(const std::string& id);
+  void give_places_back();
 
   void begin(const std::string& id, std::unique_ptr<ClientPlaces::Place> place);
   // The upload was stored or removed.

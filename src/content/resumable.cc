@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "content/client_places.h"
 #include "content/resumable_body.h"
 #include "content/resumable_fields.h"
 #include "content/upload_metadata.h"
 #include "content/upload_refusals.h"
-#include "h2server/rate_limit.h"
 #include "h2server/uploads.h"
 #include "http/digest_fields.h"
 #include "http/syntax.h"
@@ -140,7 +140,7 @@ Task<std::optional<Response>> take_body(Request& request, ResumableUpload& uploa
 Result<NewUpload, Response> read_creation(const ResumableService& service, const Request& request,
                                           std::string name, const Asked& asked) {
   NewUpload upload{.length = asked.length, .name = std::move(name), .sha256 = asked.sha256};
-  upload.client = client_network(request);
+  upload.client = share_of(request);
   if (!upload.name.empty()) return upload;
   const std::string_view disposition = request.field("content-disposition").value_or("");
   Result<std::string, Response> chosen =

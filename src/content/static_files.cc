@@ -22,7 +22,6 @@
 #include "file/open_beneath.h"
 #include "h2server/compression.h"
 #include "h2server/query.h"
-#include "h2server/rate_limit.h"
 #include "http/file_head.h"
 #include "http/message.h"
 #include "io/engine.h"
@@ -193,7 +192,7 @@ Task<Response> StaticFiles::archive(Request& request, ArchiveFormat format) cons
   const Result<base::Fd, int> opened =
       co_await file::open_beneath(io::Engine::current(), folder_->fd(), path, O_PATH | O_DIRECTORY);
   if (!opened) co_return refusal(file::kind_of_error(opened.error()));
-  auto place = ClientPlaces::take(archive_places_, client_network(request));
+  auto place = ClientPlaces::take(archive_places_, share_of(request));
   if (place == nullptr) co_return refusal(Lookup::Kind::failed);
   std::string_view name = path;
   while (name.ends_with('/')) name.remove_suffix(1);

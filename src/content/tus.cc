@@ -8,11 +8,11 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "content/client_places.h"
 #include "content/resumable_body.h"
 #include "content/tus_fields.h"
 #include "content/upload_metadata.h"
 #include "content/upload_refusals.h"
-#include "h2server/rate_limit.h"
 #include "http/syntax.h"
 
 namespace h2server::content {
@@ -97,7 +97,7 @@ Result<Creation, Response> read_tus_creation(const ResumableService& service,
   if (!length) return std::unexpected(std::move(length.error()));
   if (is_final && *length) return refused(400, "a final upload has no length of its own");
   creation.upload.length = *length;
-  creation.upload.client = client_network(request);
+  creation.upload.client = share_of(request);
   const std::string_view metadata = request.field("upload-metadata").value_or("");
   if (metadata.size() > limits.metadata_bytes_max) return refused(400, "too much Upload-Metadata");
   const auto known = parse_upload_metadata(metadata);

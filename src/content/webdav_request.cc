@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "content/client_places.h"
 #include "content/webdav_answers.h"
-#include "h2server/rate_limit.h"
 #include "http/conditional.h"
 #include "http/cross_site.h"
 #include "http/message.h"
@@ -99,7 +99,7 @@ Result<DavRequest, Response> understand(const WebDav& dav, const Request& reques
                    .lists = {},
                    .tokens = {},
                    .user = dav.user ? dav.user(request) : std::string(),
-                   .client = request.method() == LOCK ? client_network(request) : std::string(),
+                   .client = request.method() == LOCK ? share_of(request) : std::string(),
                    .body = {}};
   if (path.ends_with('/')) {
     asked.names_folder = true;

@@ -143,7 +143,7 @@ def test_one_client_does_not_hold_all_uploads():
             fields = [("content-length", "1")]
             streams = [client.request("PUT", f"/files/{number}", fields, ends=False)
                        for number in range(60)]
-            client.run_until(lambda: sum(stream.status == 503 for stream in streams) == 60 - 200 // 8,
+            client.run_until(lambda: sum(stream.status == 503 for stream in streams) == 60 - 200 // 3 // 8,
                              "it has its share")
             other = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LAST_RESORT_S,
                                                source_address=("127.0.0.2", 0))

@@ -18,7 +18,7 @@ function read(row) {
   if (!row.cells[2].hasChildNodes()) return null;
   const link = row.cells[0].firstChild, time = row.cells[2].firstChild;
   return {
-    row, link, name: linkedName(link), folder: link.className === 'd',
+    row, link, name: linkedName(link), shown: link.textContent, folder: link.className === 'd',
     size: Number(row.cells[1].dataset.b || 0), modified: Date.parse(time.dateTime) || 0,
   };
 }
@@ -141,7 +141,7 @@ const makers = {
 
 function show(one) {
   current = one;
-  heading.textContent = one.link.textContent;
+  heading.textContent = one.shown;
   open.href = one.link.href;
   download.href = one.link.href;
   download.download = one.name;

@@ -56,7 +56,7 @@ function merge(fresh) {
   const after = readAll(latest).map(one => {
     const known = before.get(href(one));
     if (known && facts(known) === facts(one)) return known;
-    if (!known) names.push(one.name);
+    if (!known) names.push(one.shown);
     document.adoptNode(one.row).classList.add('new');
     return one;
   });
@@ -184,17 +184,17 @@ function askName(title, button, value, act) {
 }
 
 function rename(one) {
-  const name = one.name.replace(/\/$/, '');
-  askName(`Rename “${name}”`, 'Rename', name, async to => {
+  const name = one.name.replace(/\/$/, ''), shown = one.shown.replace(/\/$/, '');
+  askName(`Rename “${shown}”`, 'Rename', name, async to => {
     if (to === name) return;
     const target = pathUrl(here + to) + (one.folder ? '/' : '');
     await manage('MOVE', one.link.href,
                  {Destination: new URL(target, document.URL).href, Overwrite: 'F'});
-    tell(`${name} is now ${to}.`);
+    tell(`${shown} is now ${to}.`);
   });
 }
 function removeFile(one) {
-  const name = one.name.replace(/\/$/, '');
+  const name = one.shown.replace(/\/$/, '');
   removeDialog.querySelector('h2').textContent = `Delete “${name}”?`;
   removeDialog.querySelector('.facts').textContent =
     one.folder ? 'All that is in the folder goes, too. This cannot be undone.'
@@ -216,7 +216,7 @@ function decorate(row) {
     button.type = 'button';
     button.className = `icon ${kind}`;
     button.title = what;
-    button.setAttribute('aria-label', `${what} ${one.name}`);
+    button.setAttribute('aria-label', `${what} ${one.shown}`);
     button.addEventListener('click', () => act(one));
     cell.append(button);
   }

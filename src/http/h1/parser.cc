@@ -28,8 +28,8 @@ bool Parser::fail(int status) noexcept {
 namespace {
 
 // RFC 9112, 3: what is too long is the method, which this server does not know, or the target.
-int status_of_long_line(std::string_view line) noexcept {
-  const bool only_method = std::ranges::all_of(line, is_token_character);
+int status_of_long_line(std::string_view beginning) noexcept {
+  const bool only_method = std::ranges::all_of(beginning, is_token_character);
   return only_method ? 501 : 414;
 }
 
@@ -45,7 +45,7 @@ Parser::Verdict Parser::parse(std::string_view bytes) {
                          : bytes.size();
     const bool first = state_ == State::request_line;
     if (first && end - line_start_ > limits_.request_line_bytes_max) {
-      fail(status_of_long_line(bytes.substr(line_start_, end - line_start_)));
+      fail(status_of_long_line(bytes.substr(line_start_, limits_.request_line_bytes_max)));
       return Verdict::malformed;
     }
     if (end > limits_.head_bytes_max) {

@@ -434,6 +434,7 @@ const std::vector<Sized> sized = {
     {"a line that does not", "GET /" + std::string(26, 'x') + " HTTP/1.0\r\n\r\n", 414},
     {"a line without an end", "GET /" + std::string(100, 'x'), 414},
     {"a method without an end", std::string(100, 'x'), 501},
+    {"a method that is too long", std::string(50, 'x') + " / HTTP/1.1\r\n\r\n", 501},
     {"a head that fits", "GET / HTTP/1.0\r\nA: " + std::string(78, 'x') + "\r\n\r\n", 0},
     {"a head that does not", "GET / HTTP/1.0\r\nA: " + std::string(79, 'x') + "\r\n\r\n", 431},
     {"a head without an end", "GET / HTTP/1.0\r\nA: " + std::string(200, 'x'), 431},
