@@ -2,9 +2,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <memory>
+#include <string_view>
 
 #include "base/fd.h"
 
@@ -16,9 +18,9 @@ struct CloseDirectory {
   void operator()(DIR* directory) const noexcept { ::closedir(directory); }
 };
 
-}  // namespace
+using EachEntry = std::function<bool(const dirent&)>;
 
-Result<void, int> for_each_entry(int directory, const std::function<bool(const char*)>& each) {
+Result<void, int> read_entries(int directory, const EachEntry& each) {
   base::Fd own(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!own.valid()) return std::unexpected(errno);
   const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(own.get()));
@@ -28,8 +30,29 @@ Result<void, int> for_each_entry(int directory, const std::function<bool(const c
     errno = 0;
     const dirent* const entry = ::readdir(stream.get());
     if (entry == nullptr && errno != 0) return std::unexpected(errno);
-    if (entry == nullptr || !each(entry->d_name)) return {};
+    if (entry == nullptr || !each(*entry)) return {};
   }
+}
+
+bool is_folder(int directory, const dirent& entry) noexcept {
+  const std::string_view name(entry.d_name);
+  if (name == "." || name == "..") return false;
+  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
+  struct stat status{};
+  return ::fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISDIR(status.st_mode);
+}
+
+}  // namespace
+
+Result<void, int> for_each_entry(int directory, const std::function<bool(const char*)>& each) {
+  return read_entries(directory, [&each](const dirent& entry) { return each(entry.d_name); });
+}
+
+Result<void, int> for_each_folder(int directory, const std::function<bool(const char*)>& each) {
+  return read_entries(directory, [&](const dirent& entry) {
+    return !is_folder(directory, entry) || each(entry.d_name);
+  });
 }
 
 }  // namespace h2server::content

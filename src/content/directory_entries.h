@@ -11,5 +11,7 @@ namespace h2server::content {
 // returns false. Entries added or removed meanwhile may be missing. May block on the disk. The
 // error is an errno value.
 Result<void, int> for_each_entry(int directory, const std::function<bool(const char*)>& each);
+// The same for the folders in it, without "." and "..". Looks at nothing else on most file systems.
+Result<void, int> for_each_folder(int directory, const std::function<bool(const char*)>& each);
 
 }  // namespace h2server::content

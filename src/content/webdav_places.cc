@@ -124,6 +124,19 @@ TreeSum sum_tree(const Place& place, const std::string& path) {
   return std::move(summer.sum);
 }
 
+bool has_height_at_most(const Place& folder, unsigned height, const file::StopFlag* stop) {
+  if (height == 0 || file::is_set(stop)) return false;
+  Place inner{open_subfolder(folder.folder.get(), folder.name), {}};
+  if (!inner.folder.valid()) return true;  // it is gone, or nobody sees what is in it
+  bool fits = true;
+  const Result<void, int> walked = for_each_folder(inner.folder.get(), [&](const char* name) {
+    inner.name = name;
+    fits = has_height_at_most(inner, height - 1, stop);
+    return fits;
+  });
+  return walked.has_value() && fits;
+}
+
 // --- changes of places ------------------------------------------------------------------------
 
 namespace {

@@ -175,7 +175,7 @@ TreeFailures exchange_trees(UploadDirectory& directory, const Place& source, con
 }  // namespace
 
 TreeOutcome move_tree(UploadDirectory& directory, const std::string& from, const std::string& to,
-                      bool replace, const UploadOptions& options) {
+                      bool replace, const UploadOptions& options, const file::StopFlag* stop) {
   const auto fail = [&to](int status) { return TreeOutcome{.failures = {{to, false, status}}}; };
   Result<Place, int> source = open_place(directory.fd(), from);
   if (!source) return fail(status_of_error(source.error()));
@@ -185,6 +185,10 @@ TreeOutcome move_tree(UploadDirectory& directory, const std::string& from, const
   if (!moved) return fail(status_of_error(moved.error()));
   const Result<FileState, int> before = look_at(target->folder.get(), target->name);
   if (before && !replace) return fail(412);
+  const bool goes_deeper = moved->is_folder && depth_of(to) > depth_of(from);
+  if (goes_deeper && !has_height_at_most(*source, TreeLimits::depth_max - depth_of(to), stop)) {
+    return fail(file::is_set(stop) ? 503 : 403);
+  }
   TreeOutcome outcome;
   if (before && (before->is_folder || moved->is_folder)) {
     outcome.replaced = TreeOutcome::Replaced::tree;

@@ -19,8 +19,8 @@
 namespace h2server::content {
 
 struct TreeLimits {
-  // Of folders within each other. What clients make lies no deeper, so it can be removed; what they
-  // move may, and is removed from within. Each folder takes up to three descriptors.
+  // Of folders within each other. What clients make lies no deeper, so it can be removed. Each
+  // folder takes up to three descriptors.
   static constexpr unsigned depth_max = UploadPathLimits::segments_max;
   static constexpr std::size_t names_max = 1000;  // of a folder to be removed, in memory at a time
   static constexpr std::size_t failures_max = 1000;  // more are not listed
@@ -63,8 +63,10 @@ TreeOutcome copy_tree(UploadDirectory& directory, const std::string& from, const
                       const CopyOptions& options);
 
 // Likewise, what is at `to` stays as it was if anything fails, and so does what is at `from`.
+// `stop` ends only the look at how deep it is.
 TreeOutcome move_tree(UploadDirectory& directory, const std::string& from, const std::string& to,
-                      bool replace, const UploadOptions& options);
+                      bool replace, const UploadOptions& options,
+                      const file::StopFlag* stop = nullptr);
 
 // Removes the folders that killed servers left under temporary names, but for what is not shown in
 // them.

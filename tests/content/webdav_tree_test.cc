@@ -176,6 +176,8 @@ TEST_F(WebdavTree, NothingIsMadeTooDeep) {
   EXPECT_EQ(copy("d", "c"), "");
   directory_.write("e/a", "1");
   EXPECT_NE(copy("c", "e/c").find(":403"), std::string::npos);
+  EXPECT_EQ(move("c", "e/m"), "e/m:403");
+  EXPECT_EQ(move("c/d", "e/m"), "");
   for (const char* const name : {"c", "d", "e"}) EXPECT_EQ(remove(name), "") << name;
 }
 
