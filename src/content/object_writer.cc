@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "content/store_refusals.h"
 #include "h2server/own_stop.h"
 #include "h2server/timing.h"
 #include "io/engine.h"
@@ -21,12 +22,6 @@ std::uint64_t part_size(const WriterLimits& limits, std::optional<std::uint64_t>
   const std::uint64_t needed = size.value_or(0) / PartLimits::number_max + 1;
   const std::uint64_t whole = (needed + mebibyte - 1) / mebibyte * mebibyte;
   return needed <= limits.part_bytes ? limits.part_bytes : std::min(whole, limits.part_bytes_max);
-}
-
-// Returns true if the call may have been carried out.
-bool is_unsure(const StoreError& error) noexcept {
-  return error.kind != Kind::absent && error.kind != Kind::precondition &&
-         error.kind != Kind::denied;
 }
 
 }  // namespace
@@ -213,6 +208,7 @@ Task<StoreResult<ObjectInfo>> ObjectWriter::put(PutOptions options) {
   StoreResult<ObjectInfo> stored =
       co_await shared_.store.put(plan_.key, std::move(bytes), std::move(options));
   give_back(std::exchange(held_, 0));
+  may_be_made_ = !stored && may_be_done(stored.error());
   if (stored) stored->size = size_;
   co_return stored;
 }
@@ -221,12 +217,13 @@ Task<StoreResult<ObjectInfo>> ObjectWriter::complete(PutOptions options) {
   std::ranges::sort(stored_, {}, &StoredPart::number);
   options.time_max = shared_.limits.complete_max;
   StoreResult<ObjectInfo> made = co_await shared_.store.complete_parts(*id_, stored_, options);
-  if (!made && is_unsure(made.error())) {
+  if (!made && may_be_done(made.error())) {
     // Perhaps only the answer was lost. The same call may succeed again.
     StoreResult<ObjectInfo> again =
         co_await shared_.store.complete_parts(*id_, stored_, std::move(options));
     if (again || again.error().kind == Kind::precondition) made = std::move(again);
   }
+  may_be_made_ = !made && may_be_done(made.error());
   if (!made) {
     co_await clean();
     co_return made;

@@ -78,6 +78,8 @@ class ObjectWriter {
 
   [[nodiscard]] const std::string& key() const noexcept { return plan_.key; }
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  // Returns true if commit() failed and the object may be there nevertheless.
+  [[nodiscard]] bool may_be_made() const noexcept { return may_be_made_; }
   [[nodiscard]] std::size_t in_memory() const noexcept { return buffer_.size(); }
 
  private:
@@ -111,6 +113,7 @@ class ObjectWriter {
   std::optional<StoreError> failure_;  // of a part
   unsigned in_flight_ = 0;
   bool waits_for_budget_ = false;
+  bool may_be_made_ = false;
   std::coroutine_handle<> waiter_;
   coro::StopState own_stop_;  // of parts that are sent, and of the end
   TaskGroup group_;

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -77,25 +76,13 @@ void PendingUploads::sweep() {
   for (; stored.size() > limits_.stored_max; stored.erase(stored.begin())) {
     remove_expired_info(stored.begin()->second);
   }
-  give_places_back();
+  // Those of uploads that another process has ended, and of those that have expired.
+  for (const std::string& id : directory_->pending().ids()) {
+    if (!look_at_file(fd(), pending_bytes_name(id))) directory_->pending().end(id);
+  }
   pending_ = pending;
   stored_ = stored.size();
   swept_once_ = true;
-}
-
-// Those of uploads that another process has ended, and of those that have expired. Who holds the
-// lock must not wait for the disk.
-void PendingUploads::give_places_back() {
-  std::vector<std::string> ids;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [id, place] : taken_) ids.push_back(id);
-  }
-  std::erase_if(ids, [this](const std::string& id) {
-    return look_at_file(fd(), pending_bytes_name(id)).has_value();
-  });
-  const std::lock_guard lock(mutex_);
-  for (const std::string& id : ids) taken_.erase(id);
 }
 
 // Returns false if the upload is left alone.

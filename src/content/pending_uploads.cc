@@ -30,10 +30,7 @@ std::uint64_t offset_of(const PendingDescription& description, std::uint64_t siz
 
 PendingUploads::PendingUploads(std::shared_ptr<UploadDirectory> directory, UploadOptions options,
                                PendingLimits limits)
-    : directory_(std::move(directory)),
-      options_(options),
-      limits_(limits),
-      places_(std::make_shared<ClientPlaces>(limits.uploads_max, limits.client_uploads_max)) {
+    : directory_(std::move(directory)), options_(options), limits_(limits) {
   sweep();
 }
 
@@ -88,7 +85,7 @@ Result<std::unique_ptr<PendingUpload>, Response> PendingUploads::create(NewUploa
   sweep_if_due();
   Result<void, Response> allowed = check_new(upload, overwrite);
   if (!allowed) return std::unexpected(std::move(allowed.error()));
-  auto place = ClientPlaces::take(places_, upload.client);
+  auto place = directory_->pending().take(upload.client);
   if (place == nullptr) return refused(503, "too many uploads of this client are pending");
   const std::string id = new_upload_id();
   PendingDescription description;
@@ -108,7 +105,8 @@ Result<std::unique_ptr<PendingUpload>, Response> PendingUploads::create(NewUploa
     remove_pending(fd(), id);
     return refuse_error(written.error());
   }
-  begin(id, std::move(place));
+  ++pending_;
+  directory_->pending().keep(id, std::move(place));
   return std::make_unique<PendingUpload>(*this, id, *std::move(bytes), std::move(description), 0);
 }
 
@@ -234,21 +232,12 @@ Result<ConcatenatedUpload, Response> PendingUploads::concatenate(
   return ConcatenatedUpload{.id = (*target)->id(), .file = *std::move(stored)};
 }
 
-// --- counts -------------------------------------------------------------------------------------
-
-void PendingUploads::begin(const std::string& id, std::unique_ptr<ClientPlaces::Place> place) {
-  ++pending_;
-  const std::lock_guard lock(mutex_);
-  taken_.emplace(id, std::move(place));
-}
-
 // Another process may have counted the upload, and a sweep sets the number meanwhile.
 void PendingUploads::end(const std::string& id) {
   std::size_t before = pending_;
   while (before > 0 && !pending_.compare_exchange_weak(before, before - 1)) {
   }
-  const std::lock_guard lock(mutex_);
-  taken_.erase(id);
+  directory_->pending().end(id);
 }
 
 // --- digests ------------------------------------------------------------------------------------

@@ -21,7 +21,6 @@
 #include <string_view>
 #include <vector>
 
-#include "content/client_places.h"
 #include "content/names_in_flight.h"
 #include "content/pending_files.h"
 #include "content/pending_upload.h"
@@ -83,9 +82,7 @@ class PendingUploads {
   [[nodiscard]] bool expired(std::int64_t modified_s) const noexcept;
   bool remove_if_expired(const std::string& id);
   void remove_expired_info(const std::string& id);
-  void give_places_back();
 
-  void begin(const std::string& id, std::unique_ptr<ClientPlaces::Place> place);
   // The upload was stored or removed.
   void end(const std::string& id);
 
@@ -95,15 +92,12 @@ class PendingUploads {
   const std::shared_ptr<UploadDirectory> directory_;
   const UploadOptions options_;
   const PendingLimits limits_;
-  const std::shared_ptr<ClientPlaces> places_;
   std::atomic<std::int64_t> swept_ms_{0};
   std::atomic<bool> swept_once_{false};
   std::atomic<std::size_t> pending_{0};  // as the last sweep counted, and made since
   std::atomic<std::size_t> stored_{0};   // likewise
   std::mutex mutex_;
   std::map<std::string, PendingDigest, std::less<>> digests_;  // guarded by mutex_
-  // Of uploads that this process has begun. Guarded by mutex_.
-  std::map<std::string, std::unique_ptr<ClientPlaces::Place>> taken_;
 };
 
 }  // namespace h2server::content

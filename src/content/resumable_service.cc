@@ -9,6 +9,7 @@
 #include "content/markup.h"
 #include "content/upload_access.h"
 #include "content/upload_path.h"
+#include "content/upload_quota.h"
 #include "content/upload_refusals.h"
 #include "h2server/query.h"
 #include "http/date.h"
@@ -70,6 +71,7 @@ Task<Result<StoredFile, Response>> store_upload(ResumableServiceRef service, Req
   const bool overwrite = may_overwrite(*service, request);
   Result<StoredFile, Response> stored = co_await upload.store(std::move(name), overwrite);
   if (stored && service->options.stored) service->options.stored(request, *stored);
+  if (upload.may_be_stored()) request.attach(MayHaveStored{});
   co_return stored;
 }
 

@@ -34,7 +34,7 @@ struct PendingLimits {
   std::int64_t sweep_ms_min = 60 * 1000;
   // Uploads that are not stored. Each takes two files.
   std::size_t uploads_max = 10'000;
-  std::size_t client_uploads_max = 2'500;  // begun by one client since the server started
+  std::size_t client_uploads_max = 2'500;  // begun by one client, in this process
   // Stored uploads that are remembered, so that a client that missed the response can ask.
   std::size_t stored_max = 10'000;
   // Upload-Metadata: it is kept and sent back. A file name of 255 characters takes 1.4 KB.
@@ -114,6 +114,8 @@ class ResumableUpload {
   // digest declares; it is removed then.
   virtual Task<Result<StoredFile, Response>> store(std::optional<std::string> name,
                                                    bool overwrite) = 0;
+  // Returns true if store() failed and the file may be there nevertheless.
+  [[nodiscard]] virtual bool may_be_stored() const noexcept { return false; }
   virtual Task<Result<void, Response>> remove() = 0;
 
   // Unlocks the upload. Call last, and before other requests are to find it unlocked.

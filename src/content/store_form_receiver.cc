@@ -146,6 +146,10 @@ Task<Stored> StoreFormReceiver::commit() {
   co_return stored;
 }
 
+bool StoreFormReceiver::may_have_stored() const {
+  return std::ranges::any_of(files_, [](const auto& file) { return file->writer.may_be_made(); });
+}
+
 Task<Stored> StoreFormReceiver::make_all() {
   std::vector<StoredFile> made;
   for (const auto& file : files_) {

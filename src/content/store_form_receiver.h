@@ -28,6 +28,7 @@ class StoreFormReceiver final : public StoreReceiver {
   [[nodiscard]] bool names_in_body() const noexcept override { return true; }
   Task<Result<void, Response>> take(std::string_view bytes) override;
   Task<void> discard() override;
+  [[nodiscard]] bool may_have_stored() const override;
 
  private:
   struct File {

@@ -20,6 +20,7 @@ class StorePutReceiver final : public StoreReceiver {
   [[nodiscard]] bool names_in_body() const noexcept override { return false; }
   Task<Result<void, Response>> take(std::string_view bytes) override;
   Task<void> discard() override;
+  [[nodiscard]] bool may_have_stored() const override { return writer_.may_be_made(); }
 
  private:
   Task<Result<void, Response>> begin();

@@ -36,6 +36,12 @@ int status_of_failure(const StoreError& error, std::string_view name) {
   return 502;
 }
 
+bool may_be_done(const StoreError& error) noexcept {
+  using Kind = StoreError::Kind;
+  return error.kind != Kind::absent && error.kind != Kind::precondition &&
+         error.kind != Kind::denied;
+}
+
 StoreError or_busy(StoreError error) {
   if (error.kind == StoreError::Kind::absent) error.kind = StoreError::Kind::busy;
   return error;

@@ -19,6 +19,8 @@ void add_retry_after(const StoreError& error, Response& response);
 // Of what was there: another replica has removed it, or a store of which a node is away does not
 // find it. The client asks again, and learns it then.
 StoreError or_busy(StoreError error);
+// Returns true if the call that failed so may have been carried out.
+bool may_be_done(const StoreError& error) noexcept;
 
 // Returns an error of that kind.
 std::unexpected<StoreError> refused(StoreError::Kind kind, std::string_view reason = {});

@@ -82,6 +82,7 @@ class StoreUpload final : public ResumableUpload {
                                            ExpectedDigest* expected) override;
   Task<Result<StoredFile, Response>> store(std::optional<std::string> name,
                                            bool overwrite) override;
+  [[nodiscard]] bool may_be_stored() const noexcept override { return may_be_stored_; }
   Task<Result<void, Response>> remove() override;
   Task<void> close() override;
 
@@ -136,6 +137,7 @@ class StoreUpload final : public ResumableUpload {
   std::optional<StoreError> failure_;  // of a part
   bool exceeded_ = false;
   bool removed_ = false;
+  bool may_be_stored_ = false;
   unsigned in_flight_ = 0;  // parts
   TaskGroup sending_;
   coro::StoppableWait* part_wait_ = nullptr;

@@ -92,6 +92,7 @@ Task<StoreResult<ObjectInfo>> StoreUpload::put_whole(std::string key, bool overw
   PutOptions options = written_as_file();
   options.must_be_new = !overwrite;
   StoreResult<ObjectInfo> put = co_await place_->store->put(key, buffer_, std::move(options));
+  may_be_stored_ = !put && may_be_done(put.error());
   if (put || put.error().kind != Kind::precondition) co_return put;
   // Was it this upload's put, whose answer was lost?
   StoreResult<SmallObject> there =
@@ -118,6 +119,7 @@ Task<StoreResult<ObjectInfo>> StoreUpload::put_parts(bool overwrite) {
   StoreResult<ObjectInfo> made =
       co_await place_->store->complete_parts(state_.parts, std::move(all), std::move(options));
   if (made) co_return made;
+  may_be_stored_ = may_be_done(made.error());
   co_return std::unexpected(or_busy(std::move(made.error())));
 }
 

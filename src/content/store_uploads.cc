@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "content/upload_quota.h"
 #include "h2server/own_stop.h"
 #include "h2server/task_group.h"
 
@@ -41,7 +42,7 @@ ObjectPlan StoreUploads::plan(std::string path, std::optional<std::uint64_t> siz
   return {.key = std::move(path), .size = size, .content_type = std::move(type)};
 }
 
-Task<Stored> StoreUploads::receive(Request& request, BodyReceiver& receiver) {
+Task<Stored> StoreUploads::receive(Request& request, StoreReceiver& receiver) {
   coro::StopState* const stop = co_await coro::OwnStop();
   TaskGroup sweeping;
   Task<void> sweep = sweep_quietly(journal_);
@@ -55,6 +56,7 @@ Task<Stored> StoreUploads::receive(Request& request, BodyReceiver& receiver) {
   } catch (...) {
     failure = std::current_exception();
   }
+  if (receiver.may_have_stored()) request.attach(MayHaveStored{});
   co_await sweeping.join();
   if (failure) std::rethrow_exception(failure);
   co_return stored;

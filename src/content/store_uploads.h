@@ -10,6 +10,7 @@
 #include "content/part_budget.h"
 #include "content/parts_journal.h"
 #include "content/receive_body.h"
+#include "content/store_receiver.h"
 #include "h2server/request.h"
 #include "h2server/store.h"
 #include "h2server/task.h"
@@ -38,7 +39,7 @@ class StoreUploads {
   [[nodiscard]] ObjectPlan plan(std::string path, std::optional<std::uint64_t> size) const;
 
   // Receives the body, and meanwhile looks for parts that others have left, if it is time.
-  Task<Stored> receive(Request& request, BodyReceiver& receiver);
+  Task<Stored> receive(Request& request, StoreReceiver& receiver);
 
  private:
   const std::shared_ptr<Store> store_;

@@ -1,5 +1,5 @@
 // UploadDirectory: an open upload directory, its account of space, the names that uploads in flight
-// will take, and its locks. Opening it removes the files that killed servers left in it.
+// will take, its locks, and whose its unfinished uploads are. Opening it removes the files that killed servers left in it.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,8 @@
 
 #include "base/fd.h"
 #include "content/names_in_flight.h"
+#include "content/pending_places.h"
+#include "content/resumable_uploads.h"
 #include "content/upload_space.h"
 #include "content/webdav_locks.h"
 #include "h2server/result.h"
@@ -31,12 +33,14 @@ class UploadDirectory {
   [[nodiscard]] UploadSpace& space() noexcept { return space_; }
   [[nodiscard]] NamesInFlight& names() noexcept { return names_; }
   [[nodiscard]] LockTable& locks() noexcept { return locks_; }
+  [[nodiscard]] PendingPlaces& pending() noexcept { return pending_; }
 
  private:
   base::Fd directory_;
   UploadSpace space_{directory_.get()};
   NamesInFlight names_;
   LockTable locks_;
+  PendingPlaces pending_{PendingLimits().uploads_max, PendingLimits().client_uploads_max};
 };
 
 }  // namespace h2server::content

@@ -47,9 +47,8 @@ std::optional<std::uint64_t> added_bytes(const Request& request, std::string_vie
 bool left_nothing(const Request& request, std::string_view resumable, const Response& response) {
   const int status = response.status();
   if (status < 400) return false;
-  if (kind_of_upload(request, resumable).protocol == UploadProtocol::plain) {
-    return status != 502 && status != 504;  // a store that has not answered may have made the file
-  }
+  if (request.attached<MayHaveStored>() != nullptr) return false;
+  if (kind_of_upload(request, resumable).protocol == UploadProtocol::plain) return true;
   return !response.find("location");  // with one, the upload is still there
 }
 

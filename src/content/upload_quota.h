@@ -43,6 +43,9 @@ class Charge {
 // announced. `resumable` is the path of these.
 std::optional<std::uint64_t> added_bytes(const Request& request, std::string_view resumable);
 
+// Attached to a request whose upload failed, if the store has perhaps made the file.
+struct MayHaveStored {};
+
 // Returns true if the response says that nothing of the upload is left.
 bool left_nothing(const Request& request, std::string_view resumable, const Response& response);
 

@@ -236,21 +236,31 @@ TEST_F(Pending, UploadsAtOnce) {
   EXPECT_EQ(status_of(store->create({.length = 1, .name = "d"}, false)), 503);
 }
 
-TEST_F(Pending, NoClientGetsAll) {
-  const auto store = open({}, {.sweep_ms_min = 0, .client_uploads_max = 1});
-  const auto begin = [&store](const char* client) {
-    return store->create({.length = 1, .client = client}, false);
-  };
-  const Opened first = begin("192.0.2.1");
+TEST_F(Pending, PlacesAreGivenBack) {
+  auto directory = *UploadDirectory::open(directory_.fd());
+  PendingUploads store(directory, {}, {.sweep_ms_min = 0});
+  const auto begin = [&store] { return store.create({.length = 1, .client = "192.0.2.1"}, false); };
+  const auto kept = [&directory] { return directory->pending().ids().size(); };
+  const Opened first = begin();
   ASSERT_TRUE(first);
-  EXPECT_EQ(status_of(begin("192.0.2.1")), 503);
-  EXPECT_EQ(status_of(begin("192.0.2.2")), 200);
+  ASSERT_TRUE(begin());
+  EXPECT_EQ(kept(), 2U);
   (*first)->remove();
-  EXPECT_EQ(status_of(begin("192.0.2.1")), 200);
-  for (const std::string& name : directory_.names())
+  EXPECT_EQ(kept(), 1U);
+  for (const std::string& name : directory_.names()) {
     std::filesystem::remove(directory_.path_of(name));
-  store->sweep();
-  EXPECT_EQ(status_of(begin("192.0.2.1")), 200) << "another process has removed it";
+  }
+  store.sweep();
+  EXPECT_EQ(kept(), 0U) << "another process has removed it";
+}
+
+TEST(PendingPlaces, NoClientGetsAll) {
+  PendingPlaces places(3, 1);
+  places.keep("a", places.take("192.0.2.1"));
+  EXPECT_EQ(places.take("192.0.2.1"), nullptr);
+  EXPECT_NE(places.take("192.0.2.2"), nullptr);
+  places.end("a");
+  EXPECT_NE(places.take("192.0.2.1"), nullptr);
 }
 
 TEST_F(Pending, MemoriesOfStoredUploads) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/base64.h"
+#include "content/upload_quota.h"
 #include "h2server/authentication.h"
 #include "h2server/test_client.h"
 
@@ -73,9 +74,11 @@ class UploadAccessTest : public testing::Test {
     return Response::text(text);
   }
   static Task<Response> answer(std::string text) { co_return Response::text(std::move(text)); }
-  // "X-Status" asks for a status, "X-Location" for a Location.
+  // "X-Status" asks for a status, "X-Location" for a Location; "X-Made" says that the file may be
+  // there.
   static Response upload(Request& request) {
     Response response(std::stoi(std::string(request.field("x-status").value_or("201"))));
+    if (request.field("x-made")) request.attach(MayHaveStored{});
     if (const auto url = request.field("x-location")) response.add("Location", std::string(*url));
     return response;
   }
@@ -473,8 +476,9 @@ TEST_F(UploadQuota, Refusals) {
       {{draft, {"X-Status", "507"}}, 0},
       {{draft, {"X-Status", "400"}}, 0},
       {{draft, {"X-Status", "500"}}, 0},
-      {{{"X-Status", "502"}}, 4},
-      {{{"X-Status", "504"}}, 4},
+      {{{"X-Status", "502"}}, 0},
+      {{{"X-Made", "perhaps"}, {"X-Status", "502"}}, 4},
+      {{draft, {"X-Made", "perhaps"}, {"X-Status", "504"}}, 4},
       {{draft, {"X-Location", "/uploads/1"}, {"X-Status", "400"}}, 4},
   };
   for (const Row& row : rows) {
