@@ -54,8 +54,8 @@ Result<void, Response> PendingUploads::check_name(const std::string& name, bool 
   return {};
 }
 
-// As long as an upload is joined, no other request opens or joins it.
-Result<NameReservation, Response> PendingUploads::reserve_part(const std::string& id) {
+// One request at a time opens or joins an upload.
+Result<NameReservation, Response> PendingUploads::reserve_upload(const std::string& id) {
   std::optional<NameReservation> reservation = directory_->names().reserve(pending_bytes_name(id));
   if (reservation) return *std::move(reservation);
   return refuse_error(EWOULDBLOCK);
@@ -135,7 +135,7 @@ Result<std::unique_ptr<PendingUpload>, Response> PendingUploads::open(std::strin
   if (!is_upload_id(text)) return refused_missing();
   const std::string id(text);
   // Until it is locked, no join begins.
-  Result<NameReservation, Response> reserved = reserve_part(id);
+  Result<NameReservation, Response> reserved = reserve_upload(id);
   if (!reserved) return std::unexpected(std::move(reserved.error()));
   return open_reserved(id);
 }
@@ -206,7 +206,7 @@ Result<ConcatenatedUpload, Response> PendingUploads::concatenate(
     const file::StopFlag* stop) {
   std::vector<NameReservation> reserved;
   for (const std::string& id : ids) {
-    Result<NameReservation, Response> part = reserve_part(id);
+    Result<NameReservation, Response> part = reserve_upload(id);
     if (!part) return std::unexpected(std::move(part.error()));
     reserved.push_back(*std::move(part));
   }

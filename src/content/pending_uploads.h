@@ -73,7 +73,7 @@ class PendingUploads {
   // 409 if another upload is taking the name now.
   Result<NameReservation, Response> reserve(const std::string& name);
   // 423 if the upload is being joined.
-  Result<NameReservation, Response> reserve_part(const std::string& id);
+  Result<NameReservation, Response> reserve_upload(const std::string& id);
   // Opens also an upload that is being joined.
   Result<std::unique_ptr<PendingUpload>, Response> open_reserved(const std::string& id);
   Result<std::uint64_t, Response> check_parts(const std::vector<std::string>& ids);
