@@ -26,7 +26,7 @@ enum class Method : std::uint8_t {
   PROPPATCH,
   LOCK,
   UNLOCK,
-  QUERY,  // RFC 10008
+  QUERY,    // RFC 10008
   unknown,  // answered with 501 (RFC 9110, 9.1)
 };
 using enum Method;

@@ -1,5 +1,5 @@
-// PendingPlaces: whose the unfinished resumable uploads of a directory are, so that no client has all
-// of them. Knows those that this process has begun. Any thread; waits for nothing.
+// PendingPlaces: whose the unfinished resumable uploads of a directory are, so that no client has
+// all of them. Knows those that this process has begun. Any thread; waits for nothing.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // UploadDirectory: an open upload directory, its account of space, the names that uploads in flight
-// will take, its locks, and whose its unfinished uploads are. Opening it removes the files that killed servers left in it.
+// will take, its locks, and whose its unfinished uploads are. Opening it removes the files that
+// killed servers left in it.
 #pragma once
 
 #include <memory>

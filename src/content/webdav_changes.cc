@@ -126,9 +126,8 @@ Response answer_move(const WebDavRef& dav, const DavRequest& asked) {
   if (!source) return std::move(source.error());
   Result<NameReservation, Response> place = reserve(*dav, target.path);
   if (!place) return std::move(place.error());
-  const TreeOutcome outcome =
-      move_tree(*dav->directory, asked.path, target.path, target.overwrite, dav->uploads,
-                asked.stop);
+  const TreeOutcome outcome = move_tree(*dav->directory, asked.path, target.path, target.overwrite,
+                                        dav->uploads, asked.stop);
   if (outcome.failures.empty()) dav->locks().forget(asked.path);  // 7.5: locks do not move
   return answer_outcome(*dav, target.path, outcome);
 }

@@ -64,8 +64,8 @@ struct TreeSum {
   TreeFailures obstacles;
 };
 TreeSum sum_tree(const Place& place, const std::string& path);
-// Returns true if the folder has at most so many folders within each other, itself included. Ends as
-// soon as it has more, or when `stop` is set, which is false then, too.
+// Returns true if the folder has at most so many folders within each other, itself included. Ends
+// as soon as it has more, or when `stop` is set, which is false then, too.
 bool has_height_at_most(const Place& folder, unsigned height, const file::StopFlag* stop);
 
 // As remove_tree(). `path` leads to the place in what is returned.

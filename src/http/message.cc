@@ -30,8 +30,8 @@ namespace h2server::http {
 namespace {
 
 constexpr std::array<std::string_view, method_count> method_names = {
-    "GET",  "HEAD", "POST",  "PUT",      "DELETE",    "PATCH", "OPTIONS",
-    "MOVE", "COPY", "MKCOL", "PROPFIND", "PROPPATCH", "LOCK",  "UNLOCK", "QUERY"};
+    "GET",  "HEAD",  "POST",     "PUT",       "DELETE", "PATCH",  "OPTIONS", "MOVE",
+    "COPY", "MKCOL", "PROPFIND", "PROPPATCH", "LOCK",   "UNLOCK", "QUERY"};
 
 struct Phrase {
   int status;
