@@ -192,7 +192,11 @@ Task<Response> resumable_create(ResumableServiceRef service, Request& request, s
   const bool overwrite = may_overwrite(*service, request);
   Result<std::unique_ptr<ResumableUpload>, Response> made =
       co_await service->store->create(*std::move(creation), overwrite);
-  if (!made) co_return std::move(made.error());
+  if (!made) {
+    Response refusal = std::move(made.error());
+    if (refusal.status() == 413) add_limit(refusal, *service, service->store->limits().expire_s);
+    co_return refusal;
+  }
   active.enter((*made)->id());
   Response response = co_await fill_new(service, request, **made, *asked);
   co_await (*made)->close();

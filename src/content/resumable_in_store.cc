@@ -84,7 +84,7 @@ class ResumableInStore final : public ResumableUploads {
 // Refuses a name before its content is sent in vain. The end decides.
 Task<Result<void, Response>> ResumableInStore::check_new(const NewUpload& upload, bool overwrite) {
   const std::uint64_t most = place_->options.file_bytes_max;
-  if (upload.length && most != 0 && *upload.length > most) {
+  if (upload.length && *upload.length > most) {
     co_return refused(413, fmt::format("a file may have at most {} bytes", most));
   }
   if (!upload.name.empty() && !is_object_key(upload.name)) {
@@ -247,6 +247,10 @@ Task<Result<void, Response>> ResumableInStore::forget(std::string id) {
 
 std::shared_ptr<ResumableUploads> resumable_in_store(std::shared_ptr<Store> store,
                                                      ResumableStoreOptions options) {
+  // So that both protocols state the limit, and an upload beyond it does not begin.
+  const std::uint64_t most = options.sizes.file_bytes_max();
+  std::uint64_t& wanted = options.uploads.file_bytes_max;
+  wanted = wanted == 0 ? most : std::min(wanted, most);
   auto place = std::make_shared<const StorePlace>(StorePlace{.store = std::move(store),
                                                              .budget = std::move(options.budget),
                                                              .types = std::move(options.types),

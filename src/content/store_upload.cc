@@ -97,7 +97,7 @@ Task<Result<void, Response>> StoreUpload::announce(std::optional<std::uint64_t> 
     if (description.length) co_return refused(400, "another length was announced before");
     if (*length < offset_) co_return refused(400, "the upload has more bytes than that length");
     const std::uint64_t most = place_->options.file_bytes_max;
-    if (most != 0 && *length > most) {
+    if (*length > most) {
       co_return refused(413, fmt::format("a file may have at most {} bytes", most));
     }
     description.length = length;
@@ -123,8 +123,7 @@ Task<Result<void, Response>> StoreUpload::write_announced(UploadState before) {
 // --- bodies -------------------------------------------------------------------------------------
 
 Result<void, Response> StoreUpload::check_size(std::uint64_t added) {
-  std::uint64_t most = std::uint64_t{place_->sizes.part_bytes} * PartLimits::number_max;
-  if (place_->options.file_bytes_max != 0) most = std::min(most, place_->options.file_bytes_max);
+  const std::uint64_t most = place_->options.file_bytes_max;
   if (offset_ > most || added > most - offset_) {
     return refused(413, fmt::format("a file may have at most {} bytes", most));
   }

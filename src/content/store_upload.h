@@ -27,7 +27,10 @@
 namespace h2server::content {
 
 struct StoreUploadSizes {
-  std::size_t part_bytes = 8 * 1024 * 1024;  // whole blocks of SHA-256; PartLimits::bytes_min
+  // Whole blocks of SHA-256; PartLimits::bytes_min. The same for all uploads and replicas: a part
+  // of another size does not count.
+  std::size_t part_bytes = 8 * 1024 * 1024;
+  unsigned parts_max = PartLimits::number_max;  // of one upload
   // Parts of one upload that are sent at the same time, each from memory.
   unsigned parts_at_once = 4;
   // So much needs no share of the budget.
@@ -38,6 +41,11 @@ struct StoreUploadSizes {
   std::size_t checked_bytes_max = 16 * 1024 * 1024;
   // A request that sends nothing loses the upload after this time, so that others can go on.
   std::chrono::milliseconds lease_time{20'000};
+
+  // Of one upload.
+  [[nodiscard]] std::uint64_t file_bytes_max() const noexcept {
+    return std::uint64_t{part_bytes} * parts_max;
+  }
 };
 
 // What the uploads of a site share.
@@ -45,7 +53,7 @@ struct StorePlace {
   std::shared_ptr<Store> store;
   std::shared_ptr<PartBudget> budget;  // of the process
   http::MediaTypesRef types;           // objects get theirs
-  UploadOptions options;
+  UploadOptions options;               // file_bytes_max is at most that of `sizes`, never 0
   PendingLimits limits;
   StoreUploadSizes sizes;
 };

@@ -117,6 +117,11 @@ std::int64_t expiry_from_now(const ResumableService& service) {
   return base::unix_seconds() + service.store->limits().expire_s;
 }
 
+void add_size_limit(Response& response, const ResumableService& service) {
+  const std::uint64_t most = service.store->options().file_bytes_max;
+  if (most != 0) response.add("Tus-Max-Size", std::to_string(most));
+}
+
 Response created(const ResumableService& service, const std::string& id) {
   Response response(201);
   response.add("Location", service.url_of(id));
@@ -180,7 +185,11 @@ Task<Response> create(ResumableServiceRef service, Request& request) {
   const bool overwrite = may_overwrite(*service, request);
   Result<std::unique_ptr<ResumableUpload>, Response> made =
       co_await service->store->create(std::move(creation->upload), overwrite);
-  if (!made) co_return std::move(made.error());
+  if (!made) {
+    Response refusal = std::move(made.error());
+    if (refusal.status() == 413) add_size_limit(refusal, *service);
+    co_return refusal;
+  }
   ResumableUpload& upload = **made;
   active.enter(upload.id());
   Response response = co_await fill_new_tus(service, request, upload, *checksum);
@@ -348,8 +357,7 @@ void add_tus_abilities(Response& response, const ResumableService& service) {
   if (service.store->concatenates()) extensions += ",concatenation";
   response.add("Tus-Extension", extensions);
   response.add("Tus-Checksum-Algorithm", tus_checksum_algorithms);
-  const std::uint64_t most = service.store->options().file_bytes_max;
-  if (most != 0) response.add("Tus-Max-Size", std::to_string(most));
+  add_size_limit(response, service);
 }
 
 }  // namespace h2server::content
