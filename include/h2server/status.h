@@ -20,6 +20,10 @@ struct ServerStatus {
     std::uint64_t waiting = 0;      // connections that it has not taken yet
     std::uint64_t turns = 0;        // of its event loop
     std::uint64_t requests = 0;     // that have ended
+    // Turns by the time for which the worker served nobody else: what is in each bucket of
+    // turn_bounds_us alone, and one bucket more, for what is above. And that of all of them.
+    std::vector<std::uint64_t> turn_times = {};
+    std::uint64_t turns_ms = 0;
   };
   struct Host {
     std::string name;            // empty: all hosts without routes of their own
@@ -64,7 +68,8 @@ struct ServerStatus {
     std::uint64_t dropped = 0;  // that did not, or could not be written
   };
 
-  std::vector<Worker> workers;  // none for schemes that block
+  std::vector<Worker> workers;                // none for schemes that block
+  std::vector<std::uint32_t> turn_bounds_us;  // upper bounds of their turn_times in microseconds
   std::vector<Host> hosts;
   std::vector<Connection> connections;  // at most 1000
   std::size_t connections_left_out = 0;

@@ -65,7 +65,8 @@ std::optional<Response> find_route(const ServerContext& context, const Connectio
     exchange.chain = match.chain;
     exchange.route = match.pattern;
     if (context.last_route != nullptr) {
-      context.last_route->store(match.pattern, std::memory_order_relaxed);
+      context.last_route->pattern.store(match.pattern, std::memory_order_relaxed);
+      context.last_route->method.store(head.method, std::memory_order_relaxed);
     }
     return std::nullopt;
   }

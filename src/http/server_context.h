@@ -24,14 +24,21 @@ class WindowBudget;
 struct Composition;
 struct ConnectionTraits;
 
+// The last request for which there was a route, for reports of a worker that is held. Written by
+// the worker's thread, read by any, which may see the method of one request and the route of
+// another.
+struct LastRoute {
+  std::atomic<const std::string*> pattern{nullptr};  // null: there was none
+  std::atomic<Method> method{Method::unknown};
+};
+
 struct ServerContext {
   const Router& router;
   const Limits& limits;
   DateCache date{};
   DrainList connections{};
-  base::Counter* streams = nullptr;  // open HTTP/2 streams; may be null
-  // The pattern of the last route taken, for reports of a worker that is stuck; may be null.
-  std::atomic<const std::string*>* last_route = nullptr;
+  base::Counter* streams = nullptr;          // open HTTP/2 streams; may be null
+  LastRoute* last_route = nullptr;           // may be null
   const Composition* composition = nullptr;  // beside the router; null: nothing
   WindowBudget* windows = nullptr;           // for the growth of receive windows; null: none
 };

@@ -12,9 +12,9 @@
 #include <memory>
 #include <vector>
 
-#include "base/counter.h"
 #include "io/lease.h"
 #include "io/op.h"
+#include "io/turn_times.h"
 
 namespace h2server::io {
 
@@ -74,8 +74,8 @@ class Engine : public Lender {
   [[nodiscard]] virtual std::int64_t now_ms() const noexcept = 0;
   [[nodiscard]] virtual std::int64_t unix_seconds() const noexcept = 0;
 
-  // Counts the turns of the loop, if there is one, in `counter`, which must outlive the engine.
-  void count_turns(base::Counter& counter) noexcept { turns_ = &counter; }
+  // Measures the turns of the loop, if there is one. `watch` must outlive the engine.
+  void watch_turns(TurnWatch& watch) noexcept { turns_ = &watch; }
 
   // Passes a descriptor to another thread's engine through the kernel, at the end of the turn. That
   // engine wakes and takes it by take_passed(). Returns false, without effect, if not supported.
@@ -103,9 +103,8 @@ class Engine : public Lender {
   static void set_current(Engine* engine) noexcept;
 
  protected:
-  void count_turn() noexcept {
-    if (turns_ != nullptr) turns_->up();
-  }
+  // Null: nobody wants to know the times of turns.
+  [[nodiscard]] TurnWatch* turn_watch() const noexcept { return turns_; }
 
   // Destroys the objects. The destructor of a final class calls it first: until an object's
   // destructor has ended, other threads may call wake().
@@ -115,7 +114,7 @@ class Engine : public Lender {
   }
 
  private:
-  base::Counter* turns_ = nullptr;
+  TurnWatch* turns_ = nullptr;
   friend class Socket;
   // Called when `socket` is destroyed or moved to another engine. It has no pending operation.
   virtual void forget(Socket& socket) noexcept = 0;

@@ -254,6 +254,7 @@ void LoopEngine::expire(Socket& socket) {
 
 void LoopEngine::run() {
   stopping_ = false;
+  end_turn();  // of what has begun before the first wait
   read_clocks();
   while (!stopping_) {
     sleeping_.store(true, std::memory_order_seq_cst);
@@ -276,7 +277,6 @@ int LoopEngine::turn() {
 
 void LoopEngine::run_once(int ms) {
   wait(ms);
-  count_turn();
   if (files_out_ > 0) {
     for (FileThreads* const threads : {&file_threads_, &call_threads_, &long_threads_}) {
       if (threads->lacks_threads()) threads->retry();
@@ -284,6 +284,14 @@ void LoopEngine::run_once(int ms) {
   }
   timers_.advance(now_ms_);
   run_queued();
+  end_turn();
+}
+
+void LoopEngine::end_turn() {
+  TurnWatch* const watch = turn_watch();
+  if (watch == nullptr) return;
+  const std::int64_t end_ms = base::monotonic_ms();
+  watch->note(end_ms - now_ms_, end_ms);
 }
 
 void LoopEngine::read_clocks() noexcept {

@@ -24,8 +24,9 @@ class LoopEngine : public Engine {
   // many ms to call this again if the engine's descriptor does not become readable before; -1: only
   // then.
   int turn();
-  // Called by each wait and by run(). A thread that was busy elsewhere calls it before it starts
-  // operations, whose deadlines would otherwise count from before.
+  // Called by each wait and by run(), so now_ms() is when the turn began. A thread that was busy
+  // elsewhere calls it before it starts operations, whose deadlines would otherwise count from
+  // before.
   void read_clocks() noexcept;
   void stop() noexcept final { stopping_ = true; }
   void wake() noexcept final;
@@ -80,6 +81,7 @@ class LoopEngine : public Engine {
   void end_early(Op& op, int error);
   void run_queued();
   void run_once(int ms);
+  void end_turn();
   void finish_files();
   void withdraw(FileOp& op);
   FileThreads& threads_for(const FileOp& op) noexcept;

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <string>
 
 #include "base/counter.h"
+#include "http/message.h"
+#include "http/server_context.h"
+#include "io/turn_times.h"
 
 namespace h2server::server {
 
@@ -15,10 +17,9 @@ struct alignas(64) WorkerCounters {
   base::Counter accepted;     // connections since the start
   base::Counter connections;  // open connections
   base::Counter streams;      // open HTTP/2 streams
-  base::Counter turns;        // of its event loop
   base::Counter requests;     // that have ended, if somebody observes
-  // The pattern of the last request's route; null if there was none.
-  std::atomic<const std::string*> last_route{nullptr};
+  http::LastRoute last_route;
+  io::TurnTimes turns;  // of its event loop
 };
 
 struct WorkerTotals {
@@ -36,9 +37,10 @@ struct WorkerTotals {
 
 // Describes what a thread that does not end may be doing.
 inline std::string describe_last_route(const WorkerCounters& counters) {
-  const std::string* const route = counters.last_route.load();
-  return route == nullptr ? "it has had no request"
-                          : fmt::format("its last request was for {}", *route);
+  const std::string* const pattern = counters.last_route.pattern.load();
+  if (pattern == nullptr) return "it has had no request";
+  return fmt::format("its last request was for {} {}",
+                     http::method_name(counters.last_route.method.load()), *pattern);
 }
 
 // "worker 1: 12 connections, 345 accepted, 7 streams"

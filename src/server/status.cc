@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "file/cache.h"
+#include "io/turn_times.h"
 #include "observe/open_metrics.h"
 #include "server/process_numbers.h"
 #include "server/server_state.h"
@@ -203,6 +204,12 @@ void write_workers(Writer& writer, const std::vector<ServerStatus::Worker>& work
   family("h2server_worker_queue", gauge, "Connections handed over and not taken yet.",
          &Row::waiting);
   family("h2server_worker_turns", counter, "Turns of the event loop.", &Row::turns);
+  writer.family("h2server_turn_seconds", histogram, "seconds",
+                "Turns of the event loop, in which a worker serves nobody else.");
+  for (const Row& worker : workers) {
+    writer.histogram({{"worker", std::to_string(worker.number)}}, io::TurnTimes::bounds_us,
+                     worker.turn_times, worker.turns_ms * 1000);
+  }
 }
 
 void write_cache(Writer& writer, const ServerStatus::FileCache& cache) {
@@ -261,6 +268,7 @@ ServerStatus Server::status(Detail detail) const {
     const std::lock_guard lock(state_->mutex);
     if (state_->scheme == nullptr) return status;
     status.workers = state_->scheme->workers();
+    status.turn_bounds_us.assign(io::TurnTimes::bounds_us.begin(), io::TurnTimes::bounds_us.end());
     server::Observation* const observation = state_->shared->observation.get();
     if (observation != nullptr) add_requests(*observation, detail, status);
     const bool asks = observation != nullptr && detail == Detail::all;

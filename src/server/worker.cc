@@ -37,7 +37,7 @@ class Worker::WorkerLoop {
         services_(WorkerServices::add_to(engine, worker.shared_)),
         context_(worker.shared_, engine, worker.counters_) {
     services_.set_connections(context_.server_context.connections);
-    engine.count_turns(worker.counters_.turns);
+    engine.watch_turns(worker.turns_);
     for (ListeningSocket& listener : worker.listeners_) {
       accept_loops_.emplace_back(
           engine, std::move(listener),
@@ -315,8 +315,10 @@ std::vector<ServerStatus::Worker> status_of(const std::deque<Worker>& workers) {
                    .accepted = counters.accepted.get(),
                    .streams = counters.streams.get(),
                    .waiting = worker.waiting(),
-                   .turns = counters.turns.get(),
-                   .requests = counters.requests.get()});
+                   .turns = counters.turns.total(),
+                   .requests = counters.requests.get(),
+                   .turn_times = counters.turns.counts(),
+                   .turns_ms = counters.turns.sum_ms()});
   }
   return all;
 }

@@ -18,6 +18,7 @@
 #include "server/accepted.h"
 #include "server/context.h"
 #include "server/engine_thread.h"
+#include "server/long_turns.h"
 
 namespace h2server::server {
 
@@ -77,6 +78,11 @@ class Worker {
   base::Counter handed_over_;  // counted by the thread that hands over
   base::Counter taken_;        // counted by the worker's thread
   WorkerCounters counters_;
+  // Of the worker's thread. Outlives the loop, whose last turn ends after its end.
+  LongTurns long_turns_{counters_};
+  io::TurnWatch turns_{counters_.turns, [this](std::int64_t ms, std::int64_t now_ms) {
+                         long_turns_.log(ms, now_ms);
+                       }};
   std::atomic<int> stops_requested_{0};
   std::atomic<bool> retires_{false};
   std::atomic<bool> shed_requested_{false};
