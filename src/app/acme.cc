@@ -8,6 +8,7 @@
 #include <ctime>
 #include <utility>
 
+#include "app/acme_backoff.h"
 #include "app/acme_jose.h"
 #include "app/acme_schedule.h"
 #include "app/start_thread.h"
@@ -68,7 +69,10 @@ Result<void, std::string> Acme::start() {
   open_session(*key);
   account_key_ = *std::move(key);
   // Sites without a certificate come first: questions about others may take long.
-  for (Plan& plan : plans_) plan.due_s = find_issued(plan.site->files, plan.site->hosts) ? 1 : 0;
+  for (Plan& plan : plans_) {
+    plan.due_s = find_issued(plan.site->files, plan.site->hosts) ? 1 : 0;
+    if (!options_.sharing.store) resume_backoff(plan, read_backoff(plan.site->files));
+  }
   Result<std::thread, std::string> thread = start_thread([this] { run(); });
   if (!thread) return std::unexpected("acme: orders no certificates: " + thread.error());
   thread_ = *std::move(thread);
@@ -121,6 +125,38 @@ void Acme::run() {
     step(*next);
   }
 }
+
+// --- failures that outlive this
+// -------------------------------------------------------------------
+
+// `text`: what is kept of the failures of earlier runs, or of other servers.
+void Acme::resume_backoff(Plan& plan, std::string_view text) {
+  const std::int64_t now_s = options_.now_s();
+  const std::optional<AcmeBackoff> backoff = parse_backoff(
+      text, acme_order_name(challenge_name(options_.challenge), plan.site->hosts), now_s);
+  if (!backoff) return;
+  plan.failures = backoff->failures;
+  if (backoff->next_s > now_s) plan.due_s = backoff->next_s;
+}
+
+std::string Acme::backoff_text(const Plan& plan, std::int64_t now_s, seconds pause) const {
+  return to_text({.order = acme_order_name(challenge_name(options_.challenge), plan.site->hosts),
+                  .failures = plan.failures,
+                  .last_s = now_s,
+                  .next_s = now_s + pause.count()});
+}
+
+// An empty text: there were none.
+void Acme::keep_failures(const Plan& plan, const std::string& text) {
+  const Result<void, std::string> kept =
+      replicas_ ? replicas_->keep_backoff(*plan.site, text) : keep_backoff(plan.site->files, text);
+  if (kept) return;
+  if (replicas_) note(kept.error());
+  else base::log_warning("{}", kept.error());
+}
+
+// --- what is done when
+// ----------------------------------------------------------------------------
 
 void Acme::step(Plan& plan) {
   const auto issued = find_issued(plan.site->files, plan.site->hosts);
@@ -178,16 +214,13 @@ void Acme::renew(Plan& plan, const std::optional<IssuedCertificate>& issued) {
     if (!begun) put_off(plan, issued, {begun.error()});
     if (!begun || !*begun) return;
   }
-  const Result<void, AcmeFailure> obtained = obtain(*plan.site, certificate_name(issued));
+  const Result<void, AcmeFailure> obtained = order(plan, issued);
   if (replicas_) {
     // If the store does not take the new pair now, it does at another exchange.
     if (obtained) static_cast<void>(exchange(plan));
     replicas_->end_turn();
   }
-  if (!obtained) {
-    put_off(plan, issued, obtained.error());
-    return;
-  }
+  if (!obtained) return;
   const auto now = find_issued(plan.site->files, plan.site->hosts);
   if (!now) {
     put_off(plan, issued, {"the files of its certificate were changed"});
@@ -199,6 +232,27 @@ void Acme::renew(Plan& plan, const std::optional<IssuedCertificate>& issued) {
   const std::int64_t now_s = options_.now_s();
   plan = {.site = plan.site, .due_s = now_s, .obtained_s = now_s};
   options_.changed();
+}
+
+// An order that is noted as failed until its outcome is known.
+Result<void, AcmeFailure> Acme::order(Plan& plan, const std::optional<IssuedCertificate>& issued) {
+  const std::string before = replicas_ ? std::string() : read_backoff(plan.site->files);
+  ++plan.failures;
+  const std::int64_t begun_s = options_.now_s();
+  keep_failures(plan, backoff_text(plan, begun_s, retry_pause(plan.failures, 0, std::nullopt)));
+  --plan.failures;
+  Result<void, AcmeFailure> obtained = obtain(*plan.site, certificate_name(issued));
+  if (obtained) {
+    keep_failures(plan, {});
+    return obtained;
+  }
+  const seconds pause = put_off(plan, issued, obtained.error());
+  // One that this program has given up has not failed. What the store has of it ends with its
+  // pause.
+  const bool given_up = stopping();
+  if (given_up && !replicas_) keep_failures(plan, before);
+  if (!given_up) keep_failures(plan, backoff_text(plan, options_.now_s(), pause));
+  return obtained;
 }
 
 Result<void, AcmeFailure> Acme::obtain(const AcmeSite& site, const std::string& replaces) {
@@ -237,17 +291,19 @@ AcmeOrderHooks Acme::hooks() {
           .wait = [this](milliseconds time) { return wait_in_turn(time); }};
 }
 
-void Acme::put_off(Plan& plan, const std::optional<IssuedCertificate>& issued,
-                   const AcmeFailure& failure) {
+// Returns the pause.
+seconds Acme::put_off(Plan& plan, const std::optional<IssuedCertificate>& issued,
+                      const AcmeFailure& failure) {
   session_->forget();
   ++plan.failures;
   const seconds pause = retry_pause(plan.failures, random_part(), failure.retry_after);
   plan.due_s = options_.now_s() + pause.count();
-  if (stopping()) return;
+  if (stopping()) return pause;
   base::log_error(
       "acme: no certificate for {}: {}; next try {}{}", fmt::join(plan.site->hosts, ", "),
       failure.reason, shown(plan.due_s),
       issued ? fmt::format("; the present one is valid until {}", shown(issued->end_s)) : "");
+  return pause;
 }
 
 // --- several servers -----------------------------------------------------------------------------
@@ -285,14 +341,24 @@ Result<bool, std::string> Acme::begin_turn(Plan& plan) {
     plan.due_s = options_.now_s() + others_turn_s;
     return false;
   }
+  begun = may_order(plan);
+  if (!begun || !*begun) replicas_->end_turn();
+  return begun;
+}
+
+// In its turn. Returns false if another server has got the certificate, or has failed so lately
+// that it is too early for the next try.
+Result<bool, std::string> Acme::may_order(Plan& plan) {
   const Result<bool, std::string> changed = exchange(plan);
-  Result<void, std::string> settled;
-  if (changed && !*changed) settled = settle_account();
-  if (changed && !*changed && settled) return true;
-  replicas_->end_turn();
-  if (!changed) return std::unexpected(changed.error());
+  if (!changed) return changed;
+  if (*changed) return false;
+  const Result<std::string, std::string> kept = replicas_->read_backoff(*plan.site);
+  if (!kept) return std::unexpected(kept.error());
+  resume_backoff(plan, *kept);
+  if (plan.due_s > options_.now_s()) return false;
+  Result<void, std::string> settled = settle_account();
   if (!settled) return std::unexpected(std::move(settled.error()));
-  return false;
+  return true;
 }
 
 Result<void, std::string> Acme::settle_account() {

@@ -2,7 +2,9 @@
 // authority suggests (RFC 9773) or two thirds of their validity are over.
 //
 // It has a thread of its own, which looks after one site at a time. A failure costs nothing but
-// time: what is in use stays, and the next try comes after a growing pause. With a store to share,
+// time: what is in use stays, and the next try comes after a growing pause, also in another process
+// (acme_backoff.h): an order is noted as failed before it begins, since a server may be killed
+// meanwhile, and no longer once it has succeeded. With a store to share,
 // the certificate that one server gets is that of all (AcmeReplicas). The challenges must outlive
 // it. External account binding (RFC 8555, 7.3.4), dns-01, and thereby names with wildcards,
 // are not supported.
@@ -71,13 +73,18 @@ class Acme {
   };
 
   void run();
+  void resume_backoff(Plan& plan, std::string_view text);
+  std::string backoff_text(const Plan& plan, std::int64_t now_s, std::chrono::seconds pause) const;
+  void keep_failures(const Plan& plan, const std::string& text);
   void step(Plan& plan);
   void look_again(Plan& plan, const IssuedCertificate& issued);
   std::optional<std::chrono::seconds> take_advice(Plan& plan, const IssuedCertificate& issued);
   void renew(Plan& plan, const std::optional<IssuedCertificate>& issued);
+  Result<void, AcmeFailure> order(Plan& plan, const std::optional<IssuedCertificate>& issued);
   void look_at_others();
   Result<bool, std::string> exchange(Plan& plan);
   Result<bool, std::string> begin_turn(Plan& plan);
+  Result<bool, std::string> may_order(Plan& plan);
   Result<void, std::string> settle_account();
   void open_session(std::string key_pem);
   AcmeOrderHooks hooks();
@@ -85,8 +92,8 @@ class Acme {
   bool wait_in_turn(std::chrono::milliseconds time);
   void note(const std::string& failure);
   Result<void, AcmeFailure> obtain(const AcmeSite& site, const std::string& replaces);
-  void put_off(Plan& plan, const std::optional<IssuedCertificate>& issued,
-               const AcmeFailure& failure);
+  std::chrono::seconds put_off(Plan& plan, const std::optional<IssuedCertificate>& issued,
+                               const AcmeFailure& failure);
   bool wait(std::chrono::milliseconds time);
   bool stopping();
 

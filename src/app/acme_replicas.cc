@@ -129,6 +129,25 @@ Result<bool, std::string> AcmeReplicas::exchange(const AcmeSite& site, std::int6
   return false;
 }
 
+Result<std::string, std::string> AcmeReplicas::read_backoff(const AcmeSite& site) {
+  Result<std::optional<SmallObject>, std::string> object = read(backoff_key(site));
+  if (!object) return std::unexpected(std::move(object.error()));
+  return *object ? std::move((*object)->bytes) : std::string();
+}
+
+Result<void, std::string> AcmeReplicas::keep_backoff(const AcmeSite& site,
+                                                     const std::string& text) {
+  const std::string key = backoff_key(site);
+  if (!text.empty()) return write(key, text, {});
+  const StoreResult<void> removed = runner_.run(sharing_.store->remove(key));
+  if (removed || removed.error().kind == ErrorKind::absent) return {};
+  return std::unexpected(failure(key, removed.error()));
+}
+
+std::string AcmeReplicas::backoff_key(const AcmeSite& site) const {
+  return sharing_.prefix + site.hosts.front() + ".failures";
+}
+
 Result<bool, std::string> AcmeReplicas::begin_turn() {
   const StoreResult<void> taken = runner_.run(lease_->take());
   if (taken) return true;

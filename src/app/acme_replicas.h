@@ -5,6 +5,7 @@
 // The objects, below the name of the authority:
 //   account.key   PEM
 //   SITE.pem      a key and its chain, by the first of the site's hosts
+//   SITE.failures see AcmeBackoff; of orders that failed
 //   challenges    "HOST TOKEN KEY-AUTHORIZATION\n" for each host that all are to answer for
 //   lease         see StoreLease
 //
@@ -56,6 +57,11 @@ class AcmeReplicas {
   // newer. A newer pair of this server becomes the store's.
   Result<bool, std::string> exchange(const AcmeSite& site, std::int64_t now_s);
 
+  // What is kept of the failures of a site, empty without any. Written during the turn; an empty
+  // text removes it.
+  Result<std::string, std::string> read_backoff(const AcmeSite& site);
+  Result<void, std::string> keep_backoff(const AcmeSite& site, const std::string& text);
+
   // Returns the store's account key, in PEM, which is `own` if there is none yet.
   Result<std::string, std::string> share_account_key(const std::string& own);
 
@@ -87,6 +93,7 @@ class AcmeReplicas {
   AcmeReplicas(AcmeSharing sharing, TaskRunner runner);
 
   static std::vector<Challenge> parse_challenges(std::string_view text);
+  [[nodiscard]] std::string backoff_key(const AcmeSite& site) const;
   Result<std::optional<content::SmallObject>, std::string> read(const std::string& key);
   Result<void, std::string> write(const std::string& key, std::string bytes, PutOptions options);
   void answer(AcmeChallenges& challenges, Kind kind, std::vector<Challenge> wanted);

@@ -38,7 +38,7 @@ seconds retry_pause(unsigned failures, double random, std::optional<seconds> ret
   const unsigned doublings = std::min(failures > 0 ? failures - 1 : 0, doublings_max);
   const seconds pause = std::min<seconds>(minutes(1) * (1U << doublings), days(1));
   const seconds jitter(static_cast<std::int64_t>(static_cast<double>(pause.count()) / 4 * random));
-  const seconds asked = std::min<seconds>(retry_after.value_or(seconds(0)), days(7));
+  const seconds asked = std::min(retry_after.value_or(seconds(0)), retry_pause_max);
   return std::max(pause + jitter, asked);
 }
 

@@ -29,6 +29,9 @@ std::int64_t bounded_renewal_s(std::int64_t renewal_s, const IssuedCertificate& 
 // a minute to a day (RFC 9773, 4.3.2); without a word, six hours.
 std::chrono::seconds advice_pause(std::optional<std::chrono::seconds> retry_after);
 
+// What retry_pause() returns at most.
+inline constexpr std::chrono::seconds retry_pause_max = std::chrono::days(7);
+
 // Returns how long to wait after that many failures in a row, one at least: a minute, doubled with
 // each, a day at most, all of it up to a quarter longer; and not less than the authority asks, up
 // to a week.

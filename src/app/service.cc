@@ -13,12 +13,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <limits>
 #include <sstream>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "app/start_screen.h"
+#include "app/start_thread.h"
 #include "app/stop.h"
 #include "app/terminal.h"
 #include "base/assert.h"
@@ -130,10 +133,28 @@ Result<void, Stop> Service::adopt_sockets() {
   return {};
 }
 
+// An acme-store may be slow, and the watchdog of a server that is read anew must not wait for it.
+Result<Credentials, Stop> Service::prepare_while_alive(config::Configuration& configuration) {
+  if (current_ == nullptr || manager_.watchdog_ms() == 0) return prepare_credentials(configuration);
+  std::packaged_task<Result<Credentials, Stop>()> work(
+      [&configuration] { return prepare_credentials(configuration); });
+  std::future<Result<Credentials, Stop>> prepared = work.get_future();
+  Result<std::thread, std::string> thread = start_thread([&work] { work(); });
+  if (!thread) return prepare_credentials(configuration);
+  const auto pause = [this] {
+    return std::chrono::milliseconds(alive_due_ms_ - base::monotonic_ms());
+  };
+  while (prepared.wait_for(pause()) != std::future_status::ready) {
+    if (base::monotonic_ms() >= alive_due_ms_) tell_alive();
+  }
+  thread->join();
+  return prepared.get();
+}
+
 // Makes one that serves; if that fails, nothing has changed.
 Result<std::unique_ptr<Generation>, Stop> Service::make_generation(
     config::Configuration configuration) {
-  Result<Credentials, Stop> credentials = prepare_credentials(configuration);
+  Result<Credentials, Stop> credentials = prepare_while_alive(configuration);
   if (!credentials) return std::unexpected(credentials.error());
   // From now on they end the program in order; before, they end questions for passphrases.
   block({SIGINT, SIGTERM, SIGCHLD});

@@ -49,6 +49,7 @@ class Service {
 
   Result<void, Stop> begin();
   Result<void, Stop> adopt_sockets();
+  Result<Credentials, Stop> prepare_while_alive(config::Configuration& configuration);
   Result<std::unique_ptr<Generation>, Stop> make_generation(config::Configuration configuration);
   std::unique_ptr<Generation> replace_current(std::unique_ptr<Generation> next);
   void show_start(std::uint16_t wanted_port);

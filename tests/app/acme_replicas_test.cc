@@ -35,6 +35,7 @@ class LockedStore final : public Store {
  public:
   Task<StoreResult<OpenedObject>> get(std::string key, GetOptions options) override {
     const std::lock_guard lock(mutex);
+    if (key.ends_with(".failures")) ++failures_read;
     StoreResult<OpenedObject> result = co_await inner.get(std::move(key), std::move(options));
     co_return result;
   }
@@ -61,6 +62,7 @@ class LockedStore final : public Store {
     co_return result;
   }
 
+  std::atomic<unsigned> failures_read = 0;
   std::mutex mutex;
   MemoryStore inner;
 };
@@ -222,6 +224,16 @@ TEST_F(AcmeReplicasTest, LinesThatAreNoChallenges) {
   EXPECT_EQ(other_.challenges.answer("token-7"), "token-7.thumb");
 }
 
+TEST_F(AcmeReplicasTest, FailuresAreThoseOfAll) {
+  EXPECT_EQ(one_.replicas.read_backoff(one_.site), "");
+  EXPECT_TRUE(one_.replicas.keep_backoff(one_.site, "")) << "there is none";
+  EXPECT_TRUE(one_.replicas.keep_backoff(one_.site, "text"));
+  EXPECT_EQ(stored("ca.test/a.test.failures"), "text");
+  EXPECT_EQ(other_.replicas.read_backoff(other_.site), "text");
+  EXPECT_TRUE(other_.replicas.keep_backoff(other_.site, ""));
+  EXPECT_FALSE(store_->objects.contains("ca.test/a.test.failures"));
+}
+
 TEST_F(AcmeReplicasTest, AStoreThatFails) {
   const IssuedPair pair({host});
   other_.keep(pair);
@@ -311,6 +323,31 @@ TEST(AcmeServers, OneCertificateForAll) {
     EXPECT_EQ(tests::read(server->files.certificate), chain);
     EXPECT_TRUE(find_issued(server->files, std::vector<std::string>{host}));
   }
+}
+
+// The second server finds the failure of the first, and has its turn in vain.
+TEST(AcmeServers, OneFailureForAll) {
+  AcmeAuthority authority;
+  authority.set({.order_error = std::pair(500, std::string("<html>"))});
+  const auto store = std::make_shared<LockedStore>();
+  const auto one_failed = [&store] {
+    const std::lock_guard lock(store->mutex);
+    const auto& objects = store->inner.objects;
+    const auto found = objects.find("ca.test/a.test.failures");
+    return found != objects.end() && found->second.bytes.contains("failures: 1\n") &&
+           !objects.contains("ca.test/lease");  // its turn is over
+  };
+  OrderingServer one(store, authority.transport());
+  ASSERT_TRUE(one.acme->start());
+  wait_for(one_failed);
+  one.acme->stop();
+  OrderingServer other(store, authority.transport());
+  const unsigned before = store->failures_read;
+  ASSERT_TRUE(other.acme->start());
+  wait_for([&] { return store->failures_read > before; });
+  other.acme->stop();
+  EXPECT_EQ(authority.count("POST /order"), 1u);
+  EXPECT_TRUE(one_failed());
 }
 
 }  // namespace acme_replicas_test

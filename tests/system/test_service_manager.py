@@ -5,6 +5,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -12,7 +13,9 @@ import pytest
 from support import named
 from support.environment import BINARY, LAST_RESORT_S, SOURCE
 from support.protocols import PROTOCOLS, fetch
+from support.s3 import BUCKET, credentials_given
 from support.service_manager import Managed
+from support.stub_store import StubStore
 from support.waiting import wait_until
 
 TEXT = '[[listener]]\nhost = "127.0.0.1"\nport = 0\nh2c = true\n[[site]]\nroot = "{}"\n'
@@ -74,6 +77,34 @@ def test_the_watchdog_of_another_process():
         server.reload()
         assert "RELOADING" in server.told()  # and no ping before
         assert "READY" in server.told()
+
+
+def test_the_watchdog_does_not_wait_for_an_acme_store(tmp_path):
+    """A reload reads the store, which does not answer for a while."""
+    holds, answers = threading.Event(), threading.Event()
+
+    def hold(request):
+        if holds.is_set() and request.path.endswith("/a.test.pem"):
+            answers.wait(LAST_RESORT_S)
+
+    text = (f'acme-store = "s3://{BUCKET}/certificates"\n'
+            'acme-directory = "https://127.0.0.1:1/directory"\n'
+            '[[listener]]\nhost = "127.0.0.1"\nport = 0\n'
+            '[[site]]\nhost = "a.test"\nroot = "one"\nacme = true\n')
+    with StubStore() as store, credentials_given() as patch:
+        store.script = hold
+        patch.setenv("AWS_ENDPOINT_URL_S3", store.url)
+        patch.setenv("XDG_STATE_HOME", str(tmp_path))
+        with Managed(text, FILES, ["WATCHDOG_USEC=200000"]) as server:
+            server.told_until("READY")
+            holds.set()
+            server.signal(signal.SIGHUP)
+            server.told_until("RELOADING")
+            for _ in range(3):
+                assert server.told() == {"WATCHDOG": "1"}
+            holds.clear()
+            answers.set()
+            server.told_until("READY")
 
 
 def test_a_hot_restart_hands_over():
