@@ -47,6 +47,8 @@ struct WaitingOptions {
   // Nobody wants the result once the task is to stop: it need not begin then.
   bool ends_with_task = false;
   bool takes_long = false;  // seconds, for some files: not on the threads of what is short
+  // As long as another machine or process does not respond: on threads of its own.
+  bool slow_file_system = false;
   // Whose turn it takes. 0: that of the task's client. What other clients wait for, too, must not
   // stand in the queue of one.
   std::uint64_t client = 0;
@@ -54,6 +56,11 @@ struct WaitingOptions {
 
 // For reads: what they read is for the task alone.
 inline constexpr WaitingOptions unless_stopped{.ends_with_task = true};
+
+// For a read on a slow file system, on that device: each of them may have all threads but one.
+[[nodiscard]] inline WaitingOptions on_slow_file_system(std::uint64_t device) noexcept {
+  return {.ends_with_task = true, .slow_file_system = true, .client = device};
+}
 
 // Cancels an operation when a task is to stop. Quietly: a client of HTTP/1.1 that closes its
 // sending side may still wait for what is read.
@@ -81,6 +88,7 @@ Task<std::optional<std::invoke_result_t<Work&>>> run_waiting(io::Engine* engine,
   io::FileCall call = io::FileCall::run(&WaitingWork<Work>::run, &waiting, options.takes_long);
   coro::StopState* const stop = co_await coro::OwnStop();
   if (options.ends_with_task && stop != nullptr && stop->stopped()) co_return std::nullopt;
+  call.slow_file_system = options.slow_file_system;
   call.client = options.client == 0 && stop != nullptr ? stop->client() : options.client;
   if (engine == nullptr) {
     waiting.run(&waiting);

@@ -141,13 +141,14 @@ void LoopEngine::begin_on_thread(FileOp& op) {
 
 FileThreads& LoopEngine::threads_for(const FileOp& op) noexcept {
   if (!runs(op)) return file_threads_;
+  if (op.call.slow_file_system) return slow_threads_;
   return op.call.takes_long ? long_threads_ : call_threads_;
 }
 
 // Completes the operations that the threads have finished.
 void LoopEngine::finish_files() {
   if (files_out_ == 0) return;
-  for (FileThreads* const threads : {&file_threads_, &call_threads_, &long_threads_}) {
+  for (FileThreads* const threads : all_threads()) {
     for (FileOp* const op : threads->take_finished()) {
       --files_out_;
       complete(*op, op->state.result);
@@ -167,8 +168,7 @@ int LoopEngine::wait_ms() noexcept {
   constexpr int thread_pause_ms = 10;
   const int ms = timers_.wait_ms(now_ms_);
   const bool lacks_threads =
-      files_out_ > 0 && (file_threads_.lacks_threads() || call_threads_.lacks_threads() ||
-                         long_threads_.lacks_threads());
+      files_out_ > 0 && std::ranges::any_of(all_threads(), &FileThreads::lacks_threads);
   return lacks_threads && (ms < 0 || ms > thread_pause_ms) ? thread_pause_ms : ms;
 }
 
@@ -278,7 +278,7 @@ int LoopEngine::turn() {
 void LoopEngine::run_once(int ms) {
   wait(ms);
   if (files_out_ > 0) {
-    for (FileThreads* const threads : {&file_threads_, &call_threads_, &long_threads_}) {
+    for (FileThreads* const threads : all_threads()) {
       if (threads->lacks_threads()) threads->retry();
     }
   }

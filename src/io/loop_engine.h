@@ -2,6 +2,7 @@
 // cancellation, clocks and buffers. Derived classes implement waiting for the kernel.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -86,6 +87,9 @@ class LoopEngine : public Engine {
   void withdraw(FileOp& op);
   FileThreads& threads_for(const FileOp& op) noexcept;
   [[nodiscard]] int wait_ms() noexcept;
+  [[nodiscard]] std::array<FileThreads*, 4> all_threads() noexcept {
+    return {&file_threads_, &call_threads_, &long_threads_, &slow_threads_};
+  }
 
   const base::Fd event_;
   std::atomic<bool> wake_requested_{false};
@@ -109,6 +113,8 @@ class LoopEngine : public Engine {
   FileThreads call_threads_{*this};
   // For those of them that take long, such as copies of whole files.
   FileThreads long_threads_{*this};
+  // For those of them that wait for a slow file system, which may not respond at all.
+  FileThreads slow_threads_{*this};
 };
 
 // Returns true for an accept(2) error of the connection to be accepted, not of the listener.

@@ -288,6 +288,10 @@ TEST_P(StuckWork, HoldsUpNothingShortIfItTakesLong) {
   run_beside_stuck_work(call_short_functions(), nullptr, {.takes_long = true});
 }
 
+TEST_P(StuckWork, HoldsUpNothingElseIfItsFileSystemIsSlow) {
+  run_beside_stuck_work(call_short_functions(), nullptr, {.slow_file_system = true});
+}
+
 // Work that waits for a thread is withdrawn with its task, if nobody else wants it.
 TEST_P(FileOpTest, WorkEndsWithItsTask) {
   Gate gate;
