@@ -16,7 +16,9 @@ class ArchiveSource final : public BodySource {
  public:
   ArchiveSource(std::shared_ptr<const file::Folder> folder, std::string path, std::string name,
                 ArchiveFormat format, ArchiveOptions options)
-      : walk_(std::move(folder), std::move(path), std::move(name), format, options) {}
+      : options_(folder->may_wait() ? file::on_slow_file_system(folder->device())
+                                    : file::unless_stopped),
+        walk_(std::move(folder), std::move(path), std::move(name), format, options) {}
 
   Task<Result<std::string_view>> read() override {
     piece_.clear();
@@ -25,7 +27,7 @@ class ArchiveSource final : public BodySource {
       if (interrupted_) co_return std::unexpected(Error{ECANCELED, "archive"});
       auto work = [this] { return walk_.step(piece_); };
       const std::optional<Result<void>> done =
-          co_await file::run_waiting(io::Engine::current(), work, file::unless_stopped);
+          co_await file::run_waiting(io::Engine::current(), work, options_);
       if (!done) co_return std::unexpected(Error{ECANCELED, "archive"});
       if (!*done) co_return std::unexpected(done->error());
     }
@@ -36,6 +38,7 @@ class ArchiveSource final : public BodySource {
   [[nodiscard]] bool reads_request() const noexcept override { return false; }
 
  private:
+  const file::WaitingOptions options_;
   ArchiveWalk walk_;          // used by one thread at a time: read() waits for it
   std::string piece_;         // as walk_
   bool interrupted_ = false;  // used on the reader's thread only

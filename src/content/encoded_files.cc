@@ -131,7 +131,7 @@ std::string& sibling_path(std::string_view path, Coding coding) {
 // Returns nullopt if the file has changed or can't be read. May wait for the disk.
 std::optional<std::string> encode_content(const file::Content& content, Coding coding) {
   const auto size = static_cast<std::size_t>(content.size());
-  if (!content.mapped()) return compress({content.bytes(), size}, coding);
+  if (!content.changes_with_file()) return compress({content.bytes(), size}, coding);
   std::string bytes(size, '\0');  // a mapping may shrink while it is read
   if (!content.copy(bytes, 0)) return std::nullopt;
   return compress(bytes, coding);
@@ -387,9 +387,10 @@ Task<void> EncodedFiles::make_copy(FileRef file, Coding coding) const {
     else claim.settle(copy_with(*file, coding, *bytes), bytes->size());
     return useful;
   };
-  // Others wait for the copy, too.
-  co_await file::run_waiting(io::Engine::current(), work,
-                             {.client = reinterpret_cast<std::uintptr_t>(&copies)});
+  file::WaitingOptions options{.client = reinterpret_cast<std::uintptr_t>(&copies)};
+  if (content.may_wait()) options = file::on_slow_file_system(content.version().device);
+  options.ends_with_task = false;  // others wait for the copy, too
+  co_await file::run_waiting(io::Engine::current(), work, options);
 }
 
 }  // namespace h2server::content

@@ -118,9 +118,13 @@ class FileSource final : public BodySource {
     const std::uint64_t left = file_->size() - offset_;
     piece_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, step_bytes_max)));
     if (piece_.empty()) co_return std::string_view();
+    const file::Content& content = file_->content();
     const auto work = [this] { return file_->content().copy(piece_, offset_); };
+    const file::WaitingOptions options = content.may_wait()
+                                             ? file::on_slow_file_system(content.version().device)
+                                             : file::unless_stopped;
     const std::optional<bool> done =
-        co_await file::run_waiting(io::Engine::current(), work, file::unless_stopped);
+        co_await file::run_waiting(io::Engine::current(), work, options);
     if (!done) co_return std::unexpected(Error{ECANCELED, "file"});
     if (!*done) co_return std::unexpected(Error{0, "the file changed, or can't be read"});
     offset_ += piece_.size();

@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -16,7 +18,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "content/file_name.h"
-#include "file/open_beneath.h"
+#include "file/calls.h"
 #include "h2server/body.h"
 #include "h2server/event_stream.h"
 #include "h2server/timing.h"
@@ -88,27 +90,33 @@ FolderEvents::~FolderEvents() = default;
 
 Task<Response> FolderEvents::subscribe(std::shared_ptr<FolderEvents> events, Request& request,
                                        std::string path) {
-  const Result<base::Fd, int> folder = co_await file::open_beneath(
-      io::Engine::current(), events->root_->fd(), path, O_PATH | O_DIRECTORY);
+  const Result<file::Folder::Opened, int> folder =
+      co_await events->root_->open_beneath(path, O_PATH | O_DIRECTORY);
   if (!folder) {
     const bool lacks_descriptors = folder.error() == EMFILE || folder.error() == ENFILE;
     co_return lacks_descriptors ? busy() : http::error_response(404);
   }
   auto place = ClientPlaces::take(events->places_, share_of(request));
   if (place == nullptr) co_return busy();
+  const Result<int, int> watch = co_await events->add_watch(*folder);
   const std::lock_guard lock(events->mutex_);
-  const Result<int, int> watch = events->watch(folder->get());
+  --events->adding_;
   // ENOSPC: the user's watches are used up; EMFILE: the user's inotify descriptors.
-  if (!watch) co_return busy();
-  Watched& watched = *events->watched_.at(*watch);
+  if (!watch) {
+    events->give_up_unused();
+    co_return busy();
+  }
+  Watched& watched = events->watched_by(*watch);
+  watched.changed |= folder->slow;  // perhaps, since the watch began
   Response response = watched.stream.subscribe(request);
   auto* const streamed = std::get_if<Response::Streamed>(&response.body());
   if (streamed == nullptr) {  // the server begins to stop, or the folder is gone
-    if (watched.streams == 0) events->give_up(*watch);
+    events->give_up_unused();
     co_return response;
   }
   ++events->streams_;
   ++watched.streams;
+  events->give_up_unused();
   streamed->source =
       std::make_unique<Stream>(events, *watch, std::move(place), std::move(streamed->source));
   co_return response;
@@ -119,17 +127,32 @@ std::size_t FolderEvents::streams() const noexcept {
   return streams_;
 }
 
-Result<int, int> FolderEvents::watch(int folder) {
-  if (!inotify_.valid()) inotify_ = base::Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-  if (!inotify_.valid()) return std::unexpected(errno);
-  // A path would be looked up again, and might lead elsewhere by now.
-  const std::string path = fmt::format("/proc/self/fd/{}", folder);
-  const int watch = ::inotify_add_watch(inotify_.get(), path.c_str(),
-                                        changes_of_names | IN_DELETE_SELF | IN_MOVE_SELF);
-  if (watch < 0) return std::unexpected(errno);
+Task<Result<int, int>> FolderEvents::add_watch(const file::Folder::Opened& folder) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++adding_;
+    if (!inotify_.valid()) inotify_ = base::Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+    if (!inotify_.valid()) co_return std::unexpected(errno);
+  }
+  const auto work = [&]() -> Result<int, int> {
+    // A path would be looked up again, and might lead elsewhere by now.
+    const std::string path = fmt::format("/proc/self/fd/{}", folder.descriptor.get());
+    const int watch = ::inotify_add_watch(inotify_.get(), path.c_str(),
+                                          changes_of_names | IN_DELETE_SELF | IN_MOVE_SELF);
+    if (watch < 0) return std::unexpected(errno);
+    return watch;
+  };
+  if (!folder.slow) co_return work();
+  const file::WaitingOptions options = file::on_slow_file_system(folder.version.device);
+  const std::optional<Result<int, int>> watch =
+      co_await file::run_waiting(io::Engine::current(), work, options);
+  co_return watch.value_or(std::unexpected(ECANCELED));
+}
+
+FolderEvents::Watched& FolderEvents::watched_by(int watch) {
   std::unique_ptr<Watched>& watched = watched_[watch];
   if (watched == nullptr) watched = std::make_unique<Watched>(limits_.keep_alive);
-  return watch;
+  return *watched;
 }
 
 void FolderEvents::leave(int watch) {
@@ -137,13 +160,21 @@ void FolderEvents::leave(int watch) {
   --streams_;
   const auto found = watched_.find(watch);
   ASSERT(found != watched_.end());
-  if (--found->second->streams == 0) give_up(watch);
+  if (--found->second->streams == 0) give_up_unused();
 }
 
-void FolderEvents::give_up(int watch) {
-  // Fails if the folder is gone, and its watch with it.
-  ::inotify_rm_watch(inotify_.get(), watch);
-  watched_.erase(watch);
+// Not while one is added: it may be that of the same folder.
+void FolderEvents::give_up_unused() {
+  if (adding_ > 0) return;
+  for (auto watched = watched_.begin(); watched != watched_.end();) {
+    const auto next = std::next(watched);
+    if (watched->second->streams == 0) {
+      // Fails if the folder is gone, and its watch with it.
+      ::inotify_rm_watch(inotify_.get(), watched->first);
+      watched_.erase(watched);
+    }
+    watched = next;
+  }
 }
 
 void FolderEvents::look() {

@@ -58,9 +58,13 @@ class FolderEvents {
   void look();
   void leave(int watch);
 
-  // With the lock held. Errors are errno values.
-  Result<int, int> watch(int folder);  // returns inotify's watch descriptor
-  void give_up(int watch);
+  // Returns inotify's watch descriptor, which may be that of another stream, or an errno value.
+  // Until the caller has lowered `adding_`, it stays valid.
+  Task<Result<int, int>> add_watch(const file::Folder::Opened& folder);
+
+  // With the lock held.
+  Watched& watched_by(int watch);
+  void give_up_unused();
   void read_changes();
   void note(int watch, std::uint32_t what, const char* name);
 
@@ -71,6 +75,7 @@ class FolderEvents {
   base::Fd inotify_;
   std::map<int, std::unique_ptr<Watched>> watched_;  // by inotify's watch descriptor
   std::size_t streams_ = 0;
+  std::size_t adding_ = 0;  // watches
   std::int64_t looked_ms_ = 0;
 };
 

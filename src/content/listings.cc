@@ -11,7 +11,6 @@
 #include "base/fd.h"
 #include "base/keyed_hash.h"
 #include "file/calls.h"
-#include "file/open_beneath.h"
 #include "io/engine.h"
 
 namespace h2server::content {
@@ -64,17 +63,15 @@ Task<Result<FolderEntriesRef, int>> Listings::find(std::string path) {
   const std::int64_t asked_ms = base::monotonic_ms();
   drop_empty_segments(path);
   for (;;) {
-    Result<base::Fd, int> folder = co_await file::open_beneath(io::Engine::current(), root_->fd(),
-                                                               path, O_RDONLY | O_DIRECTORY);
+    Result<file::Folder::Opened, int> folder =
+        co_await root_->open_beneath(path, O_RDONLY | O_DIRECTORY);
     if (!folder) co_return std::unexpected(folder.error());
-    const std::optional<file::FileVersion> version = file::version_of(folder->get());
-    if (!version) co_return std::unexpected(errno);
     std::optional<Completion<bool>> read_by_another;
     {
       const std::lock_guard lock(mutex_);
       Kept& kept = kept_[path];
       kept.used_ms = base::monotonic_ms();
-      if (FolderEntriesRef entries = fresh(kept, *version)) co_return entries;
+      if (FolderEntriesRef entries = fresh(kept, folder->version)) co_return entries;
       // Of a folder that changes all the time, what was read since the question is an answer.
       if (kept.entries != nullptr && kept.read_ms > asked_ms) co_return kept.entries;
       if (kept.being_read) {
@@ -84,27 +81,30 @@ Task<Result<FolderEntriesRef, int>> Listings::find(std::string path) {
     }
     if (!read_by_another) {
       const Reading reading(*this, path);
-      Result<FolderEntriesRef, int> entries = co_await read(path, folder->get(), *version);
+      Result<FolderEntriesRef, int> entries = co_await read(path, *folder);
       co_return entries;
     }
-    *folder = base::Fd();  // descriptors are scarce
+    folder->descriptor = base::Fd();  // descriptors are scarce
     const Result<bool> ended = co_await *read_by_another;
     if (!ended) co_return std::unexpected(ended.error().code);
   }
 }
 
-Task<Result<FolderEntriesRef, int>> Listings::read(const std::string& path, int folder,
-                                                   const file::FileVersion& version) {
+Task<Result<FolderEntriesRef, int>> Listings::read(const std::string& path,
+                                                   const file::Folder::Opened& folder) {
   const std::int64_t began_ms = base::monotonic_ms();
-  const auto work = [this, &path, folder] {
-    return read_folder(root_->fd(), path, folder, options_);
+  const auto work = [this, &path, &folder] {
+    return read_folder(root_->fd(), path, folder.descriptor.get(), options_);
   };
-  std::optional<Result<FolderEntries, int>> entries = co_await file::run_waiting(
-      io::Engine::current(), work, {.ends_with_task = true, .client = base::keyed_hash(path)});
+  const file::WaitingOptions options =
+      folder.slow ? file::on_slow_file_system(folder.version.device)
+                  : file::WaitingOptions{.ends_with_task = true, .client = base::keyed_hash(path)};
+  std::optional<Result<FolderEntries, int>> entries =
+      co_await file::run_waiting(io::Engine::current(), work, options);
   if (!entries) co_return std::unexpected(ECANCELED);
   if (!*entries) co_return std::unexpected(entries->error());
   auto shared = std::make_shared<const FolderEntries>(**std::move(entries));
-  keep(path, version, shared, began_ms);
+  keep(path, folder.version, shared, began_ms);
   co_return shared;
 }
 

@@ -59,8 +59,8 @@ class Listings {
             std::int64_t began_ms);
   void make_room();
 
-  Task<Result<FolderEntriesRef, int>> read(const std::string& path, int folder,
-                                           const file::FileVersion& version);
+  Task<Result<FolderEntriesRef, int>> read(const std::string& path,
+                                           const file::Folder::Opened& folder);
 
   const std::shared_ptr<const file::Folder> root_;
   const ReadFolderOptions options_;

@@ -19,7 +19,6 @@
 #include "content/listing_page.h"
 #include "content/listings.h"
 #include "file/content.h"
-#include "file/open_beneath.h"
 #include "h2server/compression.h"
 #include "h2server/query.h"
 #include "http/file_head.h"
@@ -189,8 +188,8 @@ Task<Response> StaticFiles::list(Request& request) const {
 
 Task<Response> StaticFiles::archive(Request& request, ArchiveFormat format) const {
   const std::string path(request.param("path"));
-  const Result<base::Fd, int> opened =
-      co_await file::open_beneath(io::Engine::current(), folder_->fd(), path, O_PATH | O_DIRECTORY);
+  const Result<file::Folder::Opened, int> opened =
+      co_await folder_->open_beneath(path, O_PATH | O_DIRECTORY);
   if (!opened) co_return refusal(file::kind_of_error(opened.error()));
   auto place = ClientPlaces::take(archive_places_, share_of(request));
   if (place == nullptr) co_return refusal(Lookup::Kind::failed);

@@ -9,12 +9,14 @@
 #include <cerrno>
 #include <span>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "file/cache_index.h"
 #include "file/calls.h"
 #include "file/content.h"
 #include "file/folder.h"
 #include "file/open_beneath.h"
+#include "h2server/task_group.h"
 
 namespace h2server::file {
 
@@ -96,13 +98,24 @@ Lookup::Kind kind_of_error(int error) noexcept {
   }
 }
 
-bool CacheEntry::is_current(std::int64_t now_ms) const noexcept {
+bool CacheEntry::is_recent(std::int64_t now_ms) const noexcept {
   // Negative, if another thread's check was later than `now_ms`.
   const std::int64_t age_ms = now_ms - checked_ms.load(std::memory_order_relaxed);
-  if (age_ms >= folder.fresh_ms() || folder.fresh_ms() <= 0) return false;
-  // A change of a mapped file changes its bytes at once, so the head must not describe the old
-  // ones.
-  return lookup.file == nullptr || lookup.file->content().unchanged();
+  return age_ms < folder.fresh_ms() && folder.fresh_ms() > 0;
+}
+
+// A change of a mapped file changes its bytes at once, so the head must not describe the old ones.
+bool CacheEntry::is_fresh(std::int64_t now_ms) const noexcept {
+  if (dropped.load(std::memory_order_acquire) || !is_recent(now_ms)) return false;
+  if (lookup.file == nullptr) return true;
+  const Content& content = lookup.file->content();
+  return !content.changes_with_file() || (content.mapped() && content.unchanged());
+}
+
+bool CacheEntry::is_current(std::int64_t now_ms) const noexcept {
+  if (!is_recent(now_ms)) return false;
+  return lookup.file == nullptr || !lookup.file->content().mapped() ||
+         lookup.file->content().unchanged();
 }
 
 void Cache::take_spare_descriptor() { take_spare(); }
@@ -306,9 +319,11 @@ Cache::Kept Cache::kept_for(const CacheKey& key, std::int64_t now_ms) {
   if (found == places_.end() || !(*found->second)->settled) return {};
   const CacheEntry& entry = **found->second;
   Kept kept{.file = entry.lookup.file};
-  if (kept.file == nullptr || !kept.file->content().mapped()) return kept;
+  if (kept.file == nullptr || !kept.file->content().changes_with_file()) return kept;
   // Cleared, so that others who load the file meanwhile do not copy it too.
   const bool used_again = entry.used.exchange(false, std::memory_order_relaxed);
+  // Each use of such a file is a load.
+  if (!used_again && kept.file->content().may_wait()) entry.note_use();
   const FileVersion& version = kept.file->content().version();
   const std::int64_t age_s = base::unix_seconds() - version.changed_s;
   if (used_again && age_s >= limits_.snapshot_age_s_min &&
@@ -354,13 +369,38 @@ bool Cache::make_room_for_snapshot(std::uint64_t bytes, std::int64_t now_ms) {
 
 Task<Cache::Loaded> Cache::load(io::Engine* engine, const Folder& folder, std::string path,
                                 Kept kept) {
+  if (engine == nullptr || !folder.may_wait()) {
+    Loaded loaded = co_await load_here(engine, folder, path, kept);
+    if (!loaded.crosses_mounts) co_return loaded;
+  }
+  const auto work = [&] { return load_now(folder, path, kept); };
+  WaitingOptions options = on_slow_file_system(folder.device());
+  options.ends_with_task = false;  // others may wait for it
+  std::optional<Loaded> loaded = co_await run_waiting(engine, work, options);
+  if (!loaded) loaded.emplace().lookup.kind = Lookup::Kind::failed;  // the engine stops
+  co_return *std::move(loaded);
+}
+
+// Makes all calls on this thread, which waits for them.
+Cache::Loaded Cache::load_now(const Folder& folder, const std::string& path, const Kept& kept) {
+  Loaded loaded;
+  TaskGroup task;
+  task.start(store_loaded(load_here(nullptr, folder, path, kept), loaded));
+  ASSERT(task.running() == 0);  // without an engine nothing suspends
+  return loaded;
+}
+
+Task<void> Cache::store_loaded(Task<Loaded> task, Loaded& loaded) { loaded = co_await task; }
+
+Task<Cache::Loaded> Cache::load_here(io::Engine* engine, const Folder& folder,
+                                     const std::string& path, const Kept& kept) {
   constexpr int attempts_max = 3;  // a file may change while it is read
   Loaded loaded;
   take_spare();
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
     loaded = co_await load_once(engine, folder, path, kept);
     take_spare();
-    if (loaded.lookup.kind != Lookup::Kind::failed) break;
+    if (loaded.lookup.kind != Lookup::Kind::failed || loaded.crosses_mounts) break;
   }
   co_return loaded;
 }
@@ -376,10 +416,12 @@ Task<Cache::Loaded> Cache::load_once(io::Engine* engine, const Folder& folder,
     opened = co_await open_beneath(engine, folder.fd(), path, O_RDONLY);
   }
   if (!opened) {
-    loaded.lookup.kind = kind_of_error(opened.error());
+    loaded.crosses_mounts = opened.error() == EXDEV;
+    if (!loaded.crosses_mounts) loaded.lookup.kind = kind_of_error(opened.error());
     co_return loaded;
   }
-  // The attributes of an open file are in memory, so fstat does not wait for the disk.
+  // On an event loop the file system is the folder's, which keeps the attributes of an open file in
+  // memory: fstat does not wait.
   struct stat status{};
   if (::fstat(opened->get(), &status) != 0) co_return loaded;
   if (!S_ISREG(status.st_mode)) {
@@ -388,6 +430,8 @@ Task<Cache::Loaded> Cache::load_once(io::Engine* engine, const Folder& folder,
   }
   const std::optional<FileVersion> version = version_of(opened->get());
   if (!version) co_return loaded;
+  const bool same_mount = engine != nullptr || version->device == folder.device();
+  const bool slow = same_mount ? folder.may_wait() : folder.finds_slow(opened->get());
   if (kept.file != nullptr && kept.file->content().version() == *version) {
     loaded.lookup = {Lookup::Kind::file, kept.file};
     if (kept.snapshots_bytes_max > 0) {
@@ -400,6 +444,8 @@ Task<Cache::Loaded> Cache::load_once(io::Engine* engine, const Folder& folder,
   std::unique_ptr<const Content> content;
   if (version->size <= limits_.held_bytes_max) {
     content = co_await hold(engine, *version, opened->get());
+  } else if (slow) {
+    content = Content::on_slow_file_system(*version, *std::move(opened));
   } else {
     content = Content::map(*version, *std::move(opened));
   }

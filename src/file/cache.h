@@ -128,11 +128,16 @@ class Cache {
   struct Loaded {
     Lookup lookup;
     bool settled = true;
+    bool crosses_mounts = false;  // only a thread may follow the path; there is no lookup
   };
 
   Task<Entry> load_entry(io::Engine* engine, const Folder& folder, std::string path,
                          std::int64_t now_ms);
   Task<Loaded> load(io::Engine* engine, const Folder& folder, std::string path, Kept kept);
+  Loaded load_now(const Folder& folder, const std::string& path, const Kept& kept);
+  static Task<void> store_loaded(Task<Loaded> task, Loaded& loaded);
+  Task<Loaded> load_here(io::Engine* engine, const Folder& folder, const std::string& path,
+                         const Kept& kept);
   Task<Loaded> load_once(io::Engine* engine, const Folder& folder, const std::string& path,
                          const Kept& kept);
   Task<FileRef> take_snapshot(io::Engine* engine, Kept kept, int descriptor);

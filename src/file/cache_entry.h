@@ -35,12 +35,13 @@ struct Lookup {
 
 // A lookup that workers share. Only the atomics change.
 struct CacheEntry {
-  // Returns true if the entry may still be used at `now_ms`.
-  [[nodiscard]] bool is_fresh(std::int64_t now_ms) const noexcept {
-    return !dropped.load(std::memory_order_acquire) && is_current(now_ms);
-  }
-  // The same for one who has just been given the entry, which need not be in the cache.
+  // Returns true if the entry may still be used at `now_ms`. Never true if finding that out may
+  // wait, see Content::may_wait(): such an entry is checked by a load.
+  [[nodiscard]] bool is_fresh(std::int64_t now_ms) const noexcept;
+  // The same for one who has just been given the entry, which need not be in the cache. Does not
+  // wait: content whose check may wait was checked by the load.
   [[nodiscard]] bool is_current(std::int64_t now_ms) const noexcept;
+  [[nodiscard]] bool is_recent(std::int64_t now_ms) const noexcept;
   // Writes once per look of the cache, not per hit.
   void note_use() const noexcept {
     if (!used.load(std::memory_order_relaxed)) used.store(true, std::memory_order_relaxed);

@@ -13,6 +13,7 @@
 #include <ctime>
 
 #include "base/assert.h"
+#include "file/slow_descriptor.h"
 
 namespace h2server::file {
 
@@ -99,10 +100,7 @@ Content::Content(const FileVersion& version, std::unique_ptr<char[]> bytes) noex
 
 Content::Content(const FileVersion& version, const char* mapping, base::Fd descriptor,
                  Source source) noexcept
-    : version_(version),
-      bytes_(mapping),
-      descriptor_(std::move(descriptor)),
-      snapshot_(source == Source::snapshot) {}
+    : version_(version), bytes_(mapping), descriptor_(std::move(descriptor)), source_(source) {}
 
 std::unique_ptr<const Content> Content::map(const FileVersion& version, base::Fd descriptor) {
   void* const start = ::mmap(nullptr, version.size, PROT_READ, MAP_SHARED, descriptor.get(), 0);
@@ -129,17 +127,26 @@ std::unique_ptr<const Content> Content::snapshot(const FileVersion& version, int
   return nullptr;
 }
 
+std::unique_ptr<const Content> Content::on_slow_file_system(const FileVersion& version,
+                                                            base::Fd descriptor) {
+  base::Fd place = reopen(descriptor.get(), O_PATH);
+  if (!place.valid() && (errno == EMFILE || errno == ENFILE)) return nullptr;
+  // Without /proc, the end of the content may wait.
+  if (!place.valid()) place = std::move(descriptor);
+  return std::make_unique<const Content>(version, nullptr, std::move(place), Source::slow_file);
+}
+
 std::uint64_t Content::snapshot_bytes() noexcept {
   return all_snapshot_bytes.load(std::memory_order_relaxed);
 }
 
 Content::~Content() {
-  if (has_descriptor()) ::munmap(const_cast<char*>(bytes_), version_.size);
-  if (snapshot_) unreserve(version_.size);
+  if (mapped() || is_snapshot()) ::munmap(const_cast<char*>(bytes_), version_.size);
+  if (is_snapshot()) unreserve(version_.size);
 }
 
 bool Content::unchanged() const noexcept {
-  if (!mapped()) return true;
+  if (!changes_with_file()) return true;
   // The descriptor leads to the inode that was opened, even if its name leads elsewhere by now.
   const std::optional<FileVersion> now = version_of(descriptor_.get());
   if (!now) return false;
@@ -153,6 +160,13 @@ bool Content::unchanged() const noexcept {
 
 bool Content::copy(std::span<char> room, std::uint64_t offset) const {
   ASSERT(offset <= size() && room.size() <= size() - offset);
+  if (may_wait()) {
+    SlowDescriptor file;
+    const int opened = file.open_once(descriptor());
+    const bool read = read_whole(opened >= 0 ? opened : descriptor(), room, offset);
+    file.close();
+    return read && unchanged();
+  }
   if (mapped()) return read_whole(descriptor(), room, offset) && unchanged();
   std::ranges::copy_n(bytes_ + offset, static_cast<std::ptrdiff_t>(room.size()), room.begin());
   return true;

@@ -1,5 +1,7 @@
 // Content: the bytes of one version of a regular file. A small file's are held in memory, a larger
 // file is mapped. The bytes of a mapping belong to the version only while unchanged() returns true.
+// A larger file on a slow file system (file/slow_file_system.h) is not mapped: copy() reads it, and
+// only what may wait calls unchanged() and copy().
 //
 // A snapshot is a copy of a file in a sealed memfd: nothing changes or truncates its bytes, so they
 // can be sent from the mapping or, by sendfile(), from the descriptor without a check.
@@ -52,9 +54,15 @@ class Content {
   // Bytes of all snapshots of the process.
   [[nodiscard]] static std::uint64_t snapshot_bytes() noexcept;
 
-  // What `descriptor` of the constructor below leads to.
-  enum class Source : bool { file, snapshot };
-  // Takes over the mapping of all bytes. Those of a snapshot have been counted.
+  // The version of an open file on a slow file system. Keeps a descriptor of its place only
+  // (O_PATH), since to close another may wait. Returns null if the system lacks descriptors.
+  static std::unique_ptr<const Content> on_slow_file_system(const FileVersion& version,
+                                                            base::Fd descriptor);
+
+  // What `descriptor` of the constructor below leads to; memory: it has none.
+  enum class Source : std::uint8_t { memory, file, slow_file, snapshot };
+  // Takes over the mapping of all bytes, null for a slow file. Those of a snapshot have been
+  // counted.
   Content(const FileVersion& version, const char* mapping, base::Fd descriptor,
           Source source) noexcept;
   Content(const Content&) = delete;
@@ -63,14 +71,18 @@ class Content {
 
   [[nodiscard]] const FileVersion& version() const noexcept { return version_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return version_.size; }
+  // Null if may_wait().
   [[nodiscard]] const char* bytes() const noexcept { return bytes_; }
+  [[nodiscard]] bool mapped() const noexcept { return source_ == Source::file; }
+  // Returns true if unchanged() and copy() may wait as long as a read does.
+  [[nodiscard]] bool may_wait() const noexcept { return source_ == Source::slow_file; }
   // Returns true if the bytes are the file's own and change with it.
-  [[nodiscard]] bool mapped() const noexcept { return has_descriptor() && !snapshot_; }
-  [[nodiscard]] bool is_snapshot() const noexcept { return snapshot_; }
-  // Returns true for a mapped file and for a snapshot.
+  [[nodiscard]] bool changes_with_file() const noexcept { return mapped() || may_wait(); }
+  [[nodiscard]] bool is_snapshot() const noexcept { return source_ == Source::snapshot; }
+  // Returns true for all that is not held in memory.
   [[nodiscard]] bool has_descriptor() const noexcept { return descriptor_.valid(); }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
-  // Compares a mapped file with its version by fstat. Always true for other content.
+  // Compares a file with its version by fstat. Always true for bytes in memory and snapshots.
   [[nodiscard]] bool unchanged() const noexcept;
   // Copies bytes of this version from `offset` on. Returns false if the file changed or can't be
   // read. May wait for the disk. No access to the mapping, so the file may shrink meanwhile.
@@ -81,7 +93,7 @@ class Content {
   const std::unique_ptr<char[]> held_;
   const char* bytes_;
   const base::Fd descriptor_;
-  const bool snapshot_ = false;
+  const Source source_ = Source::memory;
 };
 
 }  // namespace h2server::file

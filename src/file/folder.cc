@@ -7,6 +7,8 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "file/cache_index.h"
+#include "file/calls.h"
+#include "file/open_beneath.h"
 #include "h2server/task_group.h"
 
 namespace h2server::file {
@@ -26,6 +28,13 @@ std::int64_t turn_ms() {
   return engine != nullptr ? engine->now_ms() : base::monotonic_ms();
 }
 
+// May wait for a slow file system.
+Result<Folder::Opened, int> with_version(base::Fd descriptor) {
+  const std::optional<FileVersion> version = version_of(descriptor.get());
+  if (!version) return std::unexpected(errno);
+  return Folder::Opened{.descriptor = std::move(descriptor), .version = *version};
+}
+
 Task<void> store(Task<Cache::Entry> task, Cache::Entry& found) { found = co_await task; }
 
 }  // namespace
@@ -38,7 +47,12 @@ Result<std::shared_ptr<const Folder>, int> Folder::open(const std::string& path,
 }
 
 Folder::Folder(std::string path, base::Fd directory, const FolderOptions& options, Cache& cache)
-    : path_(std::move(path)), directory_(std::move(directory)), options_(options), cache_(cache) {
+    : path_(std::move(path)),
+      directory_(std::move(directory)),
+      options_(options),
+      cache_(cache),
+      may_wait_(options_.is_slow(directory_.get())),
+      device_(version_of(directory_.get()).value_or(FileVersion()).device) {
   ASSERT(options.make_file != nullptr);
 }
 
@@ -90,6 +104,27 @@ Task<Lookup> Folder::find(std::string path) const {
       co_await cache_.find(io::Engine::current(), *this, std::move(path), base::monotonic_ms());
   CacheIndex* const index = own_index(cache_);
   co_return index != nullptr ? index->keep(entry) : entry->lookup;
+}
+
+Task<Result<Folder::Opened, int>> Folder::open_beneath(std::string path, int flags) const {
+  ASSERT(directory_.valid());
+  io::Engine* const engine = io::Engine::current();
+  if (!may_wait_) {
+    Result<base::Fd, int> opened = co_await file::open_beneath(engine, fd(), path, flags);
+    if (opened) co_return with_version(*std::move(opened));
+    if (opened.error() != EXDEV) co_return std::unexpected(opened.error());
+  }
+  const auto work = [&]() -> Result<Opened, int> {
+    Result<base::Fd, int> opened = open_beneath_now(fd(), path, flags);
+    if (!opened) return std::unexpected(opened.error());
+    Result<Opened, int> found = with_version(*std::move(opened));
+    if (found) found->slow = finds_slow(found->descriptor.get());
+    return found;
+  };
+  const WaitingOptions options = on_slow_file_system(device_);
+  std::optional<Result<Opened, int>> found = co_await run_waiting(engine, work, options);
+  if (!found) co_return std::unexpected(ECANCELED);
+  co_return *std::move(found);
 }
 
 Lookup Folder::find_now(std::string_view path) const {

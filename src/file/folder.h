@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "file/cache.h"
 #include "file/content.h"
+#include "file/slow_file_system.h"
 #include "h2server/result.h"
 
 namespace h2server::file {
@@ -20,6 +21,8 @@ struct FolderOptions {
                         std::int64_t now_s)>
       make_file = {};
   std::int64_t fresh_ms = 1000;  // how long a lookup is used without a check of the file system
+  // Returns true if the file system of an open file is slow. Called where it may wait.
+  bool (*is_slow)(int descriptor) noexcept = &file::may_wait;
 };
 
 class Folder {
@@ -39,6 +42,14 @@ class Folder {
 
   [[nodiscard]] int fd() const noexcept { return directory_.get(); }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  // Returns true if the directory is on a slow file system (file/slow_file_system.h): then threads
+  // open what is beneath it. What is on other mounts beneath it, threads open always.
+  [[nodiscard]] bool may_wait() const noexcept { return may_wait_; }
+  [[nodiscard]] std::uint64_t device() const noexcept { return device_; }
+  // Asks for an open file beneath it. May wait.
+  [[nodiscard]] bool finds_slow(int descriptor) const noexcept {
+    return options_.is_slow(descriptor);
+  }
   [[nodiscard]] std::int64_t fresh_ms() const noexcept { return options_.fresh_ms; }
   [[nodiscard]] FileRef make_file(std::unique_ptr<const Content> content, std::string_view path,
                                   std::int64_t now_s) const {
@@ -69,7 +80,15 @@ class Folder {
   // Looks the path up in the cache, and in the file system if there is no fresh lookup. Other
   // connections go on while it waits for the disk.
   [[nodiscard]] Task<Lookup> find(std::string path) const;
-  // The same, but blocks the thread on the disk.
+  struct Opened {
+    base::Fd descriptor = {};
+    FileVersion version = {};
+    bool slow = false;  // calls on the descriptor may wait
+  };
+  // Opens a path as open_beneath() does, to other mounts, too. Other connections go on while it
+  // waits. The error is an errno value.
+  [[nodiscard]] Task<Result<Opened, int>> open_beneath(std::string path, int flags) const;
+  // The same as find(), but blocks the thread on the disk.
   [[nodiscard]] Lookup find_now(std::string_view path) const;
 
  private:
@@ -77,6 +96,8 @@ class Folder {
   const base::Fd directory_;
   const FolderOptions options_;
   Cache& cache_;
+  const bool may_wait_ = false;
+  const std::uint64_t device_ = 0;
 };
 
 }  // namespace h2server::file

@@ -32,7 +32,11 @@ bool is_to_be_tried_again(int result) { return result == -EAGAIN || result == -E
 
 Result<base::Fd, int> opened(int result) {
   if (result >= 0) return base::Fd(result);
-  return std::unexpected(result == -EXDEV ? ENOENT : -result);
+  return std::unexpected(-result);
+}
+
+Result<base::Fd, int> opened_anywhere(int result) {
+  return opened(result == -EXDEV ? -ENOENT : result);
 }
 
 }  // namespace
@@ -40,12 +44,15 @@ Result<base::Fd, int> opened(int result) {
 Task<Result<base::Fd, int>> open_beneath(io::Engine* engine, int directory, std::string_view path,
                                          int flags) {
   const std::string name = name_below(path);
-  const io::FileCall call = io::FileCall::open(directory, name.c_str(), how_to_open(flags));
+  open_how how = how_to_open(flags);
+  // Another mount may be of a file system whose open() waits although the path is in memory.
+  if (engine != nullptr) how.resolve |= RESOLVE_NO_XDEV;
+  const io::FileCall call = io::FileCall::open(directory, name.c_str(), how);
   int result = -EAGAIN;
   for (int attempt = 0; attempt < attempts_max && is_to_be_tried_again(result); ++attempt) {
     result = co_await make_call(engine, call);
   }
-  co_return opened(result);
+  co_return engine != nullptr ? opened(result) : opened_anywhere(result);
 }
 
 Result<base::Fd, int> open_beneath_now(int directory, std::string_view path, int flags) {
@@ -55,7 +62,7 @@ Result<base::Fd, int> open_beneath_now(int directory, std::string_view path, int
   for (int attempt = 0; attempt < attempts_max && is_to_be_tried_again(result); ++attempt) {
     result = call.make(true);
   }
-  return opened(result);
+  return opened_anywhere(result);
 }
 
 int probe_open_beneath() noexcept {

@@ -14,6 +14,10 @@ namespace h2server::file {
 // worker), but neither ".." nor a link leads out of `directory`. Leading slashes are dropped; an
 // empty path is the directory. The error is an errno value; ENOENT also stands for a path that
 // would lead outside. Without an engine the caller waits for the disk.
+//
+// With an engine, EXDEV stands for a path that leads to another mount or outside: only
+// open_beneath_now() may open it, on a thread. `directory` must not be on a slow file system
+// (file/slow_file_system.h).
 Task<Result<base::Fd, int>> open_beneath(io::Engine* engine, int directory, std::string_view path,
                                          int flags);
 

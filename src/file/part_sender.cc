@@ -32,6 +32,7 @@ PartSender::PartSender(const FileRef& file, std::uint64_t first, std::uint64_t c
       count_(count),
       inline_bytes_max_(options.inline_bytes_max),
       copy_(options.copy) {
+  ASSERT(!content_->may_wait());
   if (copy_ || !options.by_descriptor) return;
   if (content_->is_snapshot() && count >= snapshot_by_descriptor_min) by_file_until_ = count;
   if (mapped() && options.send_file_bytes_min > 0 &&

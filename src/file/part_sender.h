@@ -3,7 +3,8 @@
 // The part is complete and of one version, or it is aborted: every piece is checked before it is
 // appended, and the last one is copied and checked after all others have been sent. A mapped file
 // is appended only as far as it is known to be resident, that is, in the page cache, so that
-// reading it does not block on the disk. Bytes in memory and snapshots need none of that.
+// reading it does not block on the disk. Bytes in memory and snapshots need none of that. A file on
+// a slow file system is sent by a PartsSource instead.
 #pragma once
 
 #include <cstdint>

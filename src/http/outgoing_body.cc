@@ -3,13 +3,27 @@
 #include <algorithm>
 #include <memory>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "base/assert.h"
+#include "file/content.h"
+#include "file/parts_source.h"
 
 namespace h2server::http {
 
 // open() ends no lifetime that needs a destructor.
 static_assert(std::is_trivially_destructible_v<file::PartSender>);
+
+namespace {
+
+std::unique_ptr<BodySource> source_of(const Response::FilePart& part) {
+  std::vector<file::PartsSource::Part> parts;
+  if (part.count > 0) parts.push_back({.first = part.first, .count = part.count});
+  return std::make_unique<file::PartsSource>(part.file, std::move(parts));
+}
+
+}  // namespace
 
 void OutgoingBody::open(Response& response, const file::PartSender::Options& options) {
   clear();
@@ -18,6 +32,13 @@ void OutgoingBody::open(Response& response, const file::PartSender::Options& opt
     memory_ = *text;
     finished_ = memory_.empty();
   } else if (const auto* const part = std::get_if<Response::FilePart>(&body)) {
+    if (part->file->content().may_wait()) {
+      own_source_ = source_of(*part);
+      source_ = own_source_.get();
+      promised_ = part->count;
+      finished_ = part->count == 0;
+      return;
+    }
     has_part_ = true;
     std::construct_at(&part_, part->file, part->first, part->count, options);
     finished_ = part_.finished();

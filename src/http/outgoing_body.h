@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 
 #include "base/buffer_chain.h"
 #include "file/part_sender.h"
+#include "h2server/body.h"
 #include "h2server/response.h"
 
 namespace h2server::http {
@@ -24,6 +26,7 @@ class OutgoingBody {
     source_ = nullptr;
     appended_ = 0;
     promised_.reset();
+    own_source_.reset();
     has_part_ = false;
     finished_ = true;
   }
@@ -40,7 +43,8 @@ class OutgoingBody {
     appended_ += has_part_ ? part_.whole(no_limit).size() : memory_.size();
     finished_ = true;
   }
-  // The body's source, or null. Pass its pieces to offer() when next_size() is 0.
+  // The body's source, or null: that of the response, or one that reads a file whose file system is
+  // slow. Pass its pieces to offer() when next_size() is 0.
   [[nodiscard]] BodySource* source() const noexcept { return source_; }
   // `piece` must stay valid until next_size() is 0 again. An empty piece ends the body. Fails if
   // the source yields more or less than its declared size.
@@ -101,6 +105,7 @@ class OutgoingBody {
 
   std::string_view memory_;  // rest of the string or of the offered piece
   BodySource* source_ = nullptr;
+  std::unique_ptr<BodySource> own_source_;  // of a file on a slow file system
   file::PartSender part_;
   std::uint64_t appended_ = 0;
   std::optional<std::uint64_t> promised_;  // bytes that the source still has to yield

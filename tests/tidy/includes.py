@@ -30,7 +30,7 @@ SYSTEM_HEADERS = {
     "content": r"dirent|fcntl|linux/fs|string|sys/(file|inotify|mman|stat|statvfs|syscall|xattr)|unistd",
     "observe": r"fcntl|poll|pthread|sys/(eventfd|mman|socket|stat|un)|unistd",
     "http": r"arpa/inet",
-    "file": r"fcntl|pthread|sys/(mman|resource|sendfile|stat)|unistd",
+    "file": r"fcntl|pthread|sys/(mman|resource|sendfile|stat|vfs)|unistd",
     "net": r"arpa/inet|fcntl|ifaddrs|linux/sockios|malloc|net/if|netdb|netinet/(in|tcp)|poll|pwd"
            r"|sys/(file|ioctl|socket|stat|uio|un)|unistd",
     "io": r"fcntl|linux/openat2|poll|pthread|sched"

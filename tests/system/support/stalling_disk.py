@@ -1,5 +1,5 @@
-"""A FUSE file system whose writes block on demand. A test mounts it with StallingDisk; run as a
-program, this file serves the file system."""
+"""A FUSE file system whose calls block on demand. A test mounts it with StallingDisk; run as a
+program, this file serves the file system. The kernel keeps its names, and no attributes."""
 
 import contextlib
 import errno
@@ -10,8 +10,13 @@ import subprocess
 import sys
 import time
 
-# Control files: writes block while `held` exists; a blocked write creates `stuck`.
-_HELD, _STUCK = "held", "stuck"
+# Control files: calls of a kind block while `held-KIND` exists; one that is blocked makes
+# `stuck-KIND`.
+KINDS = ("getattr", "open", "read", "write", "flush")
+
+
+def _control(controls, state, kind):
+    return controls / f"{state}-{kind}"
 
 
 class StallingDisk:
@@ -36,21 +41,24 @@ class StallingDisk:
         self._process.wait(timeout=60)
 
     @contextlib.contextmanager
-    def held(self):
-        """Blocks all writes until release() or the end of the with block."""
-        (self._controls / _HELD).touch()
+    def held(self, kind="write"):
+        """Blocks all calls of that kind until release() or the end of the with block."""
+        with contextlib.suppress(FileNotFoundError):
+            _control(self._controls, "stuck", kind).unlink()
+        _control(self._controls, "held", kind).touch()
         try:
             yield
         finally:
             self.release()
 
     def release(self):
-        with contextlib.suppress(FileNotFoundError):
-            (self._controls / _HELD).unlink()
+        for kind in KINDS:
+            with contextlib.suppress(FileNotFoundError):
+                _control(self._controls, "held", kind).unlink()
 
-    def stuck(self):
-        """Returns true if a write is blocked."""
-        return (self._controls / _HELD).exists() and (self._controls / _STUCK).exists()
+    def stuck(self, kind="write"):
+        """Returns true if a call of that kind is blocked."""
+        return all(_control(self._controls, state, kind).exists() for state in ("held", "stuck"))
 
 
 def obstacle():
@@ -66,10 +74,15 @@ def serve(mount, controls):
     import fusepy
 
     class Memory(fusepy.Operations):
-        """Files in one directory. fusepy calls from several threads; only held writes take long."""
+        """Files in one directory. fusepy calls from several threads; only held calls take long."""
 
         def __init__(self):
             self.files = {}  # by path
+
+        def _pass(self, kind):
+            while _control(controls, "held", kind).exists():
+                _control(controls, "stuck", kind).touch()
+                time.sleep(0.01)
 
         def _find(self, path):
             if path not in self.files:
@@ -77,6 +90,7 @@ def serve(mount, controls):
             return self.files[path]
 
         def getattr(self, path, fh=None):
+            self._pass("getattr")
             if path == "/":
                 return {"st_mode": stat.S_IFDIR | 0o755, "st_nlink": 2}
             return {"st_mode": stat.S_IFREG | 0o644, "st_nlink": 1,
@@ -90,19 +104,22 @@ def serve(mount, controls):
             return 0
 
         def open(self, path, flags):
+            self._pass("open")
             self._find(path)
             return 0
 
         def read(self, path, size, offset, fh):
+            self._pass("read")
             return bytes(self._find(path)[offset:offset + size])
 
         def write(self, path, data, offset, fh):
-            while (controls / _HELD).exists():
-                (controls / _STUCK).touch()
-                time.sleep(0.01)
+            self._pass("write")
             content = self._find(path)
             content[offset:offset + len(data)] = data
             return len(data)
+
+        def flush(self, path, fh):
+            self._pass("flush")
 
         def truncate(self, path, length, fh=None):
             del self._find(path)[length:]
@@ -117,7 +134,8 @@ def serve(mount, controls):
             self._find(path)
             del self.files[path]
 
-    fusepy.FUSE(Memory(), str(mount), foreground=True, big_writes=True)
+    fusepy.FUSE(Memory(), str(mount), foreground=True, big_writes=True, attr_timeout=0,
+                entry_timeout=3600)
 
 
 if __name__ == "__main__":
