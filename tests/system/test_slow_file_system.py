@@ -8,6 +8,7 @@ import pytest
 
 from support.configured import CLEARTEXT, Configured
 from support.contents import noise
+from support.environment import LAST_RESORT_S
 from support.pairs import EVENT_DRIVEN, of_kind
 from support.protocols import name_of
 from support.stalling_disk import StallingDisk, obstacle
@@ -45,7 +46,7 @@ def server_on(root, pair):
 @contextlib.contextmanager
 def asked(server, host, path):
     """Sends a request. Its response is read by the caller."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LAST_RESORT_S)
     with contextlib.closing(connection):
         connection.request("GET", path, headers={"Host": host})
         yield connection
