@@ -1,6 +1,7 @@
 // BodySource: a message body that is pulled. The consumer asks for a piece when it has room for it.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -27,6 +28,9 @@ class BodySource {
   // Of a response: returns false if neither read() nor the destructor uses the request, whose head
   // is then given back while the body is sent.
   [[nodiscard]] virtual bool reads_request() const noexcept { return true; }
+  // Of a response: returns about how many bytes of memory it holds. While the process is short of
+  // memory, the connections of the client that holds most are ended (ServerOptions::memory_max).
+  [[nodiscard]] virtual std::size_t bytes_held() const noexcept { return 0; }
   // Of a request: see Request::send_interim(), which has checked the arguments.
   virtual void inform(int /*status*/, std::span<const Field> /*fields*/) {}
 };

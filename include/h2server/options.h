@@ -135,13 +135,23 @@ struct ServerOptions {
   // epoll.
   bool foreign_loop = false;
   // Maximum open connections. 0: 512 with a thread or a process per connection, as many as there
-  // are descriptors for with acceptor and reuseport, no limit with a pool. Beyond it, connections
+  // are descriptors for with acceptor and reuseport, but no more than one for each 8 KiB of
+  // memory_max; no limit with a pool. Beyond it, connections
   // wait with a thread or a process each; acceptor and reuseport close the longest idle one, or the
   // new one if none is idle; a pool closes the new one.
   unsigned connections_max = 0;
   // Maximum from one IPv4 address or IPv6 network of 64 bits; more are closed. 0: half of all with
   // acceptor and reuseport, no limit with the others. Unix sockets have none.
   unsigned connections_per_address_max = 0;
+  // Bytes that clients may make the process hold: heads of requests, content that is not read,
+  // responses that are not taken, listings, encoders, archives, parts of uploads. Half of it makes
+  // memory tight: handlers that may wait, and have no attempt, are not called, and their clients
+  // get 503. From three quarters on, the clients that hold most are cut off. One number for all
+  // servers of a process, of the last one to start with a number. 0: that number if there is one,
+  // else a quarter of the memory that the process may use. At least 16 MiB.
+  std::uint64_t memory_max = 0;
+  // Calls handlers also while memory is tight: for operators.
+  bool serve_when_tight = false;
   unsigned queue_size = 128;      // buffered-pool: connections that wait for a thread
   bool refuse_when_full = false;  // buffered-pool: otherwise accepting waits for room
   Limits limits = {};

@@ -63,6 +63,18 @@ struct ServerStatus {
     std::uint64_t hits = 0;   // of the workers' indexes
     std::uint64_t loads = 0;  // looks at the file system
   };
+  // What clients make the process hold, see ServerOptions::memory_max. Of all its servers.
+  struct Memory {
+    struct Owner {
+      std::string name;  // "requests", "buffers", "receiving", "bodies", "listings" …
+      std::uint64_t bytes = 0;
+    };
+    std::uint64_t bytes = 0;
+    std::uint64_t bytes_max = 0;
+    std::uint64_t refused = 0;  // requests with 503 because memory was tight
+    std::uint64_t cut_off = 0;  // clients whose connections were ended
+    std::vector<Owner> owners;
+  };
   struct AccessLog {
     std::uint64_t lines = 0;    // that found room in a queue
     std::uint64_t dropped = 0;  // that did not, or could not be written
@@ -80,6 +92,7 @@ struct ServerStatus {
   std::vector<std::uint32_t> duration_bounds_us;
   std::vector<std::uint64_t> durations;
   FileCache cache;
+  Memory memory;
   AccessLog log;
 };
 

@@ -126,8 +126,7 @@ void Acme::run() {
   }
 }
 
-// --- failures that outlive this
-// -------------------------------------------------------------------
+// --- failures that outlive this -----------------------------------------------------------------
 
 // `text`: what is kept of the failures of earlier runs, or of other servers.
 void Acme::resume_backoff(Plan& plan, std::string_view text) {
@@ -155,8 +154,7 @@ void Acme::keep_failures(const Plan& plan, const std::string& text) {
   else base::log_warning("{}", kept.error());
 }
 
-// --- what is done when
-// ----------------------------------------------------------------------------
+// --- what is done when --------------------------------------------------------------------------
 
 void Acme::step(Plan& plan) {
   const auto issued = find_issued(plan.site->files, plan.site->hosts);

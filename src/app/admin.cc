@@ -90,7 +90,7 @@ struct Admin::Parts {
   Parts(const config::Configuration& all, ListenerOptions listener, Server& observed)
       : configuration(all),
         server(observed),
-        own({.listeners = {std::move(listener)}, .threads = 1}) {}
+        own({.listeners = {std::move(listener)}, .threads = 1, .serve_when_tight = true}) {}
 
   StatusFacts facts() {
     StatusFacts facts{.scheme = std::string(server::kind_of(configuration.server.scheme).name),

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "app/doctor_text.h"
+#include "app/memory_limits.h"
 #include "app/options.h"
 #include "app/start_checks.h"
 #include "config/effective.h"
@@ -28,14 +29,15 @@ int run_check(int argc, char** argv) {
 int run_config(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
   if (what == "--reference" && argc == 2) return report({0, config::reference_markdown()});
-  if (what != "--effective") {
+  if (what != "--effective" && what != "--limits") {
     return report({exit_wrong_use,
-                   "say what to print: h2server config --effective, with the options of "
-                   "the server, or h2server config --reference"});
+                   "say what to print: h2server config --effective or --limits, with the options "
+                   "of the server, or h2server config --reference"});
   }
   const Result<config::Configuration, Stop> configuration = parse_options(argc - 1, argv + 1);
   if (!configuration) return report(configuration.error());
-  return report({0, config::effective_toml(*configuration)});
+  return report({0, what == "--limits" ? memory_limits_text(*configuration)
+                                       : config::effective_toml(*configuration)});
 }
 
 }  // namespace h2server::app

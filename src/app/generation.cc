@@ -10,6 +10,7 @@
 #include "app/passphrase.h"
 #include "app/site.h"
 #include "base/log.h"
+#include "server/system_limits.h"
 
 namespace h2server::app {
 
@@ -53,6 +54,7 @@ ServerOptions server_options(const config::Configuration& configuration,
   server.trusted_proxies = configuration.trusted_proxies;
   server.key_passphrase = ask_passphrase;
   server.metrics = !configuration.admin.address.empty();
+  if (server.memory_max == 0) server.memory_max = server::usual_memory_max();  // also at a reload
   if (!configuration.trace.endpoint.empty()) {
     traces.emplace(configuration.trace, configuration.log.queries);
     server.exchange_hook = traces->hook();

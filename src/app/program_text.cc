@@ -12,7 +12,7 @@ constexpr std::array<Command, 10> all_commands{{
      "Check whether this machine gives a server with these options what it needs"},
     {CommandKind::check, "check", "", true,
      "Check the options and the configuration file, without serving"},
-    {CommandKind::config, "config", "--effective|--reference", true,
+    {CommandKind::config, "config", "--effective|--limits|--reference", true,
      "Print the configuration with all defaults, or the reference of the options"},
     {CommandKind::top, "top", "", false,
      "Show live what a server does; takes --admin ADDRESS:PORT or unix:PATH"},

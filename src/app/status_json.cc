@@ -113,6 +113,15 @@ std::string cache_of(const ServerStatus::FileCache& cache) {
                      cache.snapshot_bytes_max, cache.hits, cache.loads);
 }
 
+std::string memory_of(const ServerStatus::Memory& memory) {
+  std::string json = fmt::format("{{\"bytes\":{},\"bytes_max\":{},\"refused\":{},\"cut_off\":{}",
+                                 memory.bytes, memory.bytes_max, memory.refused, memory.cut_off);
+  add_list(json, "owners", memory.owners, [](const ServerStatus::Memory::Owner& owner) {
+    return fmt::format("{{\"name\":{},\"bytes\":{}}}", json_string(owner.name), owner.bytes);
+  });
+  return json + '}';
+}
+
 }  // namespace
 
 void History::add(const ServerStatus& status, double unix_s) {
@@ -140,11 +149,13 @@ std::string status_json(const ServerStatus& status, const StatusFacts& facts,
   std::string json = fmt::format(
       "{{\"version\":\"" H2SERVER_VERSION
       "\",\"uptime_s\":{:.1f},\"unix_s\":{:.3f},\"pid\":{},\"scheme\":{},\"engine\":{},"
-      "\"totals\":{},\"latency_bounds_us\":{},\"cache\":{},\"log\":{{\"lines\":{},\"dropped\":{}}},"
+      "\"totals\":{},\"latency_bounds_us\":{},\"cache\":{},\"memory\":{},"
+      "\"log\":{{\"lines\":{},\"dropped\":{}}},"
       "\"connections_left_out\":{}",
       facts.unix_s - facts.started_unix_s, facts.unix_s, ::getpid(), json_string(facts.scheme),
       json_string(facts.engine), totals(status), numbers(status.duration_bounds_us),
-      cache_of(status.cache), status.log.lines, status.log.dropped, status.connections_left_out);
+      cache_of(status.cache), memory_of(status.memory), status.log.lines, status.log.dropped,
+      status.connections_left_out);
   const auto row = [](const auto& one) { return row_of(one); };
   const std::size_t shown = std::min(entries, history.size());
   add_list(json, "history",

@@ -41,6 +41,17 @@ void add_cache(Block& block, const TopCache& cache) {
   add_fact(block, "snapshots", part_text(cache.snapshot_bytes, cache.snapshot_bytes_max));
 }
 
+void add_memory(Block& block, const TopMemory& memory) {
+  add_fact(block, "memory", part_text(memory.bytes, memory.bytes_max));
+  const std::uint64_t refused = memory.refused.value_or(0);
+  const std::uint64_t cut_off = memory.cut_off.value_or(0);
+  if (refused + cut_off == 0) return;
+  add_fact(block, "was short",
+           fmt::format("{} refused, {} cut off", counted(refused, "request"),
+                       counted(cut_off, "client")),
+           Tone::warning);
+}
+
 void add_upload_facts(Block& block, const std::vector<TopUpload>& uploads) {
   add_fact(block, "uploads", number_text(uploads.size()));
   for (const TopUpload& upload :
@@ -165,6 +176,7 @@ Block facts_block(const TopStatus& status, BlockStyle style) {
   Block block(style.colour, style.columns);
   block.add_text("Cache, uploads, certificates", Tone::title);
   add_cache(block, status.cache);
+  add_memory(block, status.memory);
   add_upload_facts(block, status.uploads);
   add_certificates(block, status.certificates);
   add_fact(block, "access log",

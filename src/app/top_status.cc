@@ -107,6 +107,13 @@ TopCache read_cache(const Json& json) {
           .misses = number_of(json, "misses")};
 }
 
+TopMemory read_memory(const Json& json) {
+  return {.bytes = number_of(json, "bytes"),
+          .bytes_max = number_of(json, "bytes_max"),
+          .refused = number_of(json, "refused"),
+          .cut_off = number_of(json, "cut_off")};
+}
+
 void read_lists(TopStatus& status, const Json& json) {
   status.bounds_us = numbers_of(json, "latency_bounds_us");
   status.history = objects_of(json, "history", read_second);
@@ -161,6 +168,7 @@ Result<TopStatus, std::string> parse_top_status(std::string_view text) {
                    .connection_list = {},
                    .connections_left_out = number_of(json, "connections_left_out"),
                    .cache = read_cache(object_of(json, "cache")),
+                   .memory = read_memory(object_of(json, "memory")),
                    .uploads = {},
                    .certificates = {},
                    .log_lines = number_of(log, "lines"),

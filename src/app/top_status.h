@@ -80,6 +80,13 @@ struct TopCache {
   Number misses;
 };
 
+struct TopMemory {
+  Number bytes;
+  Number bytes_max;
+  Number refused;
+  Number cut_off;
+};
+
 struct TopStatus {
   std::string version;
   std::string scheme;
@@ -99,6 +106,7 @@ struct TopStatus {
   std::vector<TopConnection> connection_list;
   Number connections_left_out;
   TopCache cache;
+  TopMemory memory;
   std::vector<TopUpload> uploads;
   std::vector<TopCertificate> certificates;
   Number log_lines;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/memory_budget.h"
+
 namespace h2server::base {
 
 void Arena::add_block(std::size_t size) {
@@ -9,7 +11,7 @@ void Arena::add_block(std::size_t size) {
   blocks_.push_back({std::make_unique_for_overwrite<char[]>(room), room});
   next_ = blocks_.back().bytes.get();
   end_ = next_ + room;
-  held_ += room;
+  count(held_ + room);
   block_bytes_ = std::min(2 * room, block_bytes_max);
 }
 
@@ -20,7 +22,14 @@ void Arena::clear() noexcept {
   blocks_.resize(keeps ? 1 : 0);
   next_ = keeps ? blocks_.front().bytes.get() : nullptr;
   end_ = keeps ? next_ + size : nullptr;
-  held_ = keeps ? size : 0;
+  count(keeps ? size : 0);
+}
+
+void Arena::count(std::size_t held) noexcept {
+  MemoryBudget& budget = MemoryBudget::of_process();
+  if (held > held_) budget.charge(MemoryOwner::requests, held - held_);
+  if (held < held_) budget.discharge(MemoryOwner::requests, held_ - held);
+  held_ = held;
 }
 
 }  // namespace h2server::base

@@ -1,7 +1,7 @@
 // Arena: memory for one exchange, allocated piece by piece and released all at once.
 //
 // Not thread-safe. clear() keeps room for as much as was taken before, up to a limit, so a warm
-// exchange allocates nothing.
+// exchange allocates nothing. Counted as memory of requests.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,25 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace h2server::base {
 
 class Arena {
  public:
+  Arena() = default;
+  // Swaps both.
+  Arena& operator=(Arena&& other) noexcept {
+    blocks_.swap(other.blocks_);
+    std::swap(block_bytes_, other.block_bytes_);
+    std::swap(next_, other.next_);
+    std::swap(end_, other.end_);
+    std::swap(held_, other.held_);
+    return *this;
+  }
+  ~Arena() { count(0); }
+
   // Returns `size` unaligned bytes, valid until clear().
   std::span<char> take(std::size_t size) {
     if (static_cast<std::size_t>(end_ - next_) < size) add_block(size);
@@ -43,6 +56,7 @@ class Arena {
     std::size_t size = 0;
   };
   void add_block(std::size_t size);
+  void count(std::size_t held) noexcept;
 
   std::vector<Block> blocks_;
   std::size_t block_bytes_ = block_bytes_min;  // of the next block, at least

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/memory_budget.h"
 
 namespace h2server::base {
 
@@ -14,6 +15,7 @@ struct BufferChain::Block {
   std::uint32_t used;   // bytes
   std::size_t size;     // bytes
   Block* next_free;
+  bool counted;  // as memory of clients
 
   [[nodiscard]] char* bytes() noexcept { return reinterpret_cast<char*>(this + 1); }
 };
@@ -24,34 +26,53 @@ class BlockPool {
   using Block = BufferChain::Block;
 
   constexpr explicit BlockPool(std::size_t size) noexcept : size_(size) {}
-  ~BlockPool() {
-    while (first_ != nullptr) ::operator delete(std::exchange(first_, first_->next_free));
-  }
+  ~BlockPool() { free_spares(); }
 
   Block* take() {
-    if (first_ == nullptr) {
-      return ::new (::operator new(sizeof(Block) + size_))
-          Block{.users = 0, .used = 0, .size = size_, .next_free = nullptr};
-    }
+    if (first_ == nullptr) return make();
     --count_;
     return std::exchange(first_, first_->next_free);
   }
 
   void give(Block* block) noexcept {
     if (count_ * size_ >= bytes_max) {
-      ::operator delete(block);
+      free(block);
       return;
     }
     ++count_;
     block->next_free = std::exchange(first_, block);
   }
 
+  void free_spares() noexcept {
+    while (first_ != nullptr) free(std::exchange(first_, first_->next_free));
+    count_ = 0;
+  }
+
  private:
+  // As many as may be spare are not what clients make the thread hold.
+  Block* make() {
+    const bool counted = uncounted_ * size_ >= bytes_max;
+    if (counted) MemoryBudget::of_process().charge(MemoryOwner::buffers, sizeof(Block) + size_);
+    else ++uncounted_;
+    return ::new (::operator new(sizeof(Block) + size_))
+        Block{.users = 0, .used = 0, .size = size_, .next_free = nullptr, .counted = counted};
+  }
+
+  void free(Block* block) noexcept {
+    if (block->counted) {
+      MemoryBudget::of_process().discharge(MemoryOwner::buffers, sizeof(Block) + size_);
+    } else if (uncounted_ > 0) {  // 0: another thread's pool made it
+      --uncounted_;
+    }
+    ::operator delete(block);
+  }
+
   static constexpr std::size_t bytes_max = 2 * 1024 * 1024;  // the rest of a burst is freed
 
   const std::size_t size_;
   Block* first_ = nullptr;
   std::size_t count_ = 0;
+  std::size_t uncounted_ = 0;  // blocks, also those that are in use
 };
 
 namespace {
@@ -181,6 +202,24 @@ void BufferChain::consume(std::size_t size) noexcept {
     pieces_.erase(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_ = 0;
   }
+}
+
+std::size_t BufferChain::bytes_held() const noexcept {
+  std::size_t bytes = 0;
+  const Block* counted = nullptr;
+  const auto count = [&](const Block* block) {
+    if (block == nullptr || block == counted) return;
+    bytes += sizeof(Block) + block->size;
+    counted = block;
+  };
+  for (std::size_t i = first_; i < pieces_.size(); ++i) count(pieces_[i].block);
+  count(tail_);
+  return bytes;
+}
+
+void BufferChain::free_spare_blocks() noexcept {
+  blocks.free_spares();
+  small_blocks.free_spares();
 }
 
 void BufferChain::clear() noexcept {

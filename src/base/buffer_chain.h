@@ -2,7 +2,8 @@
 // referenced by address.
 //
 // One owner, one thread. Blocks come from free lists of the thread and return to them as the bytes
-// are consumed, so an idle connection holds none.
+// are consumed, so an idle connection holds none. Counted as memory of
+// buffers beyond what a thread may have spare.
 #pragma once
 
 #include <sys/uio.h>
@@ -80,6 +81,11 @@ class BufferChain {
   // Drops the first `size` bytes.
   void consume(std::size_t size) noexcept;
   void clear() noexcept;
+
+  // Returns the bytes of its blocks, each whole. Looks at every piece.
+  [[nodiscard]] std::size_t bytes_held() const noexcept;
+  // Frees the spare blocks of this thread.
+  static void free_spare_blocks() noexcept;
 
  private:
   struct Block;

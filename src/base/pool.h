@@ -1,9 +1,12 @@
-// Pool: objects that are reused instead of allocated again. One thread. Must outlive its objects.
+// Pool: objects that are reused instead of allocated again. One thread. Must outlive its objects,
+// which are counted as memory of requests.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <vector>
+
+#include "base/memory_budget.h"
 
 namespace h2server::base {
 
@@ -17,8 +20,16 @@ class Pool {
   };
   using Pointer = std::unique_ptr<T, Return>;
 
+  Pool() = default;
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  ~Pool() { MemoryBudget::of_process().discharge(MemoryOwner::requests, free_.size() * sizeof(T)); }
+
   Pointer take() {
-    if (free_.empty()) return Pointer(std::make_unique<T>().release(), Return{this});
+    if (free_.empty()) {
+      MemoryBudget::of_process().charge(MemoryOwner::requests, sizeof(T));
+      return Pointer(std::make_unique<T>().release(), Return{this});
+    }
     std::unique_ptr<T> object = std::move(free_.back());
     free_.pop_back();
     return Pointer(object.release(), Return{this});
@@ -29,7 +40,10 @@ class Pool {
 
   void give(T* object) noexcept {
     std::unique_ptr<T> owned(object);
-    if (free_.size() == kept_max) return;
+    if (free_.size() == kept_max) {
+      MemoryBudget::of_process().discharge(MemoryOwner::requests, sizeof(T));
+      return;
+    }
     owned->clear();
     free_.push_back(std::move(owned));
   }

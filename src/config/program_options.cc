@@ -12,6 +12,7 @@
 #include "config/rules.h"
 #include "content/s3/location.h"
 #include "server/scheme.h"
+#include "server/system_limits.h"
 
 namespace h2server::config {
 
@@ -116,6 +117,25 @@ Option make_log_keep() {
                       [](const Target& t) -> auto& { return t.program.log.keep; });
   row.get = [get = row.get](const Target& t) {
     return t.program.log.rotate_bytes == 0 ? Values{} : get(t);
+  };
+  return row;
+}
+
+// 0 stands for a quarter of the memory that the process may use.
+Option make_memory() {
+  Option row = size({.key = "memory",
+                     .usual = "a quarter of all",
+                     .help = "What clients may make it hold; at least 16MiB"},
+                    [](const Target& t) -> auto& { return t.program.server.memory_max; });
+  row.set = [set = row.set](const Target& t, const std::string& text) -> Read<void> {
+    Read<void> done = set(t, text);
+    if (done && t.program.server.memory_max < server::memory_max_least) {
+      return std::unexpected("too little; at least 16MiB");
+    }
+    return done;
+  };
+  row.get = [get = row.get](const Target& t) {
+    return t.program.server.memory_max == 0 ? Values{} : get(t);
   };
   return row;
 }
@@ -397,6 +417,7 @@ void add_scheme_options(std::vector<Option>& all) {
 }
 
 void add_limit_options(std::vector<Option>& all) {
+  all.push_back(make_memory());
   all.push_back(number(
       {.key = "requests-per-connection",
        .range = {0, requests_max},

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/memory_budget.h"
 #include "content/archive_walk.h"
 #include "file/calls.h"
 
@@ -30,18 +31,21 @@ class ArchiveSource final : public BodySource {
           co_await file::run_waiting(io::Engine::current(), work, options_);
       if (!done) co_return std::unexpected(Error{ECANCELED, "archive"});
       if (!*done) co_return std::unexpected(done->error());
+      charge_.set(piece_.capacity() + walk_.bytes_held());
     }
     co_return std::string_view(piece_);
   }
 
   void interrupt() noexcept override { interrupted_ = true; }
   [[nodiscard]] bool reads_request() const noexcept override { return false; }
+  [[nodiscard]] std::size_t bytes_held() const noexcept override { return charge_.bytes(); }
 
  private:
   const file::WaitingOptions options_;
   ArchiveWalk walk_;          // used by one thread at a time: read() waits for it
   std::string piece_;         // as walk_
   bool interrupted_ = false;  // used on the reader's thread only
+  base::MemoryCharge charge_{base::MemoryOwner::archives};
 };
 
 }  // namespace

@@ -41,6 +41,8 @@ class ArchiveFraming {
   virtual void end(std::string& out) = 0;
   // Appends a part of what follows the last entry. Returns false if it was the last part.
   [[nodiscard]] virtual bool finish(std::string& out) = 0;
+  // Returns what it keeps until its end, in bytes.
+  [[nodiscard]] virtual std::size_t bytes_held() const noexcept { return 0; }
 };
 
 }  // namespace h2server::content

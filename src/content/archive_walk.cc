@@ -126,6 +126,12 @@ Result<void> ArchiveWalk::visit(const Place& place, std::string& out) {
   return {};
 }
 
+std::size_t ArchiveWalk::bytes_held() const noexcept {
+  std::size_t bytes = framing_->bytes_held();
+  for (const Level& level : levels_) bytes += level.names.bytes();
+  return bytes;
+}
+
 bool ArchiveWalk::archives(std::string_view name) const {
   if (name == "." || name == ".." || name.starts_with(temporary_file_prefix)) return false;
   return options_.hidden || !name.starts_with('.');

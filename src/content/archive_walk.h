@@ -52,6 +52,8 @@ class ArchiveWalk {
   // zip's directory, longer than piece_bytes. After a failure there is no next step.
   Result<void> step(std::string& out);
   [[nodiscard]] bool ended() const noexcept { return state_ == State::ended; }
+  // Returns what names of folders, and a zip's directory, take, in bytes.
+  [[nodiscard]] std::size_t bytes_held() const noexcept;
 
  private:
   // start → entries ⇄ content, then report → finish → ended.

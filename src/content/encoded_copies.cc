@@ -15,9 +15,10 @@ CopyBudget& CopyBudget::of_process() {
 }
 
 bool CopyBudget::take(std::size_t bytes) noexcept {
+  const std::uint64_t most = base::MemoryBudget::of_process().at_most(bytes_max_, parts);
   std::size_t used = used_.load(std::memory_order_relaxed);
   do {
-    if (used > bytes_max_ || bytes > bytes_max_ - used) return false;
+    if (used > most || bytes > most - used) return false;
   } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
   return true;
 }

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "content/coding.h"
 #include "h2server/completion.h"
 #include "h2server/file.h"
@@ -20,19 +21,23 @@
 
 namespace h2server::content {
 
-// Bytes that copies occupy, of all servers of the process. Any thread.
+// Bytes that copies occupy, of all servers of the process: so many at most, and no more than half
+// of ServerOptions::memory_max. Any thread.
 class CopyBudget {
  public:
   explicit CopyBudget(std::size_t bytes_max) noexcept : bytes_max_(bytes_max) {}
   CopyBudget(const CopyBudget&) = delete;
   CopyBudget& operator=(const CopyBudget&) = delete;
+  static constexpr unsigned parts = 2;  // of ServerOptions::memory_max
+  [[nodiscard]] std::size_t bytes_max() const noexcept { return bytes_max_; }
   // Of encoded copies. 64 MiB: a quarter of what the file cache holds, as text shrinks to that.
   static CopyBudget& of_process();
 
   // Returns true if so many more bytes may be used at this moment.
   [[nodiscard]] bool has_room(std::uint64_t bytes) const noexcept {
     const std::size_t used = used_.load(std::memory_order_relaxed);
-    return used <= bytes_max_ && bytes <= bytes_max_ - used;
+    const std::uint64_t most = base::MemoryBudget::of_process().at_most(bytes_max_, parts);
+    return used <= most && bytes <= most - used;
   }
   // Returns false, without effect, if there is not that much left.
   [[nodiscard]] bool take(std::size_t bytes) noexcept;

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/memory_budget.h"
 #include "file/calls.h"
 #include "file/content.h"
 #include "io/engine.h"
@@ -23,12 +24,22 @@ constexpr std::size_t at_once_bytes_max = 16 * 1024;
 constexpr unsigned sources_max = 128;
 std::atomic<unsigned> sources{0};
 
+constexpr std::size_t encoder_bytes = 1200 * 1024;  // of the largest, brotli's
+
 class Counted {
  public:
-  Counted() noexcept { sources.fetch_add(1, std::memory_order_relaxed); }
+  Counted() noexcept {
+    sources.fetch_add(1, std::memory_order_relaxed);
+    charge_.set(encoder_bytes);
+  }
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
   ~Counted() { sources.fetch_sub(1, std::memory_order_relaxed); }
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return charge_.bytes(); }
+
+ private:
+  base::MemoryCharge charge_{base::MemoryOwner::coding};
 };
 
 class EncodingSource final : public BodySource {
@@ -63,6 +74,9 @@ class EncodingSource final : public BodySource {
   }
 
   [[nodiscard]] bool reads_request() const noexcept override { return source_->reads_request(); }
+  [[nodiscard]] std::size_t bytes_held() const noexcept override {
+    return counted_.bytes() + source_->bytes_held();
+  }
 
  private:
   Task<Result<void>> encode_step() {
@@ -98,15 +112,19 @@ class EncodingSource final : public BodySource {
 
 class TextSource final : public BodySource {
  public:
-  explicit TextSource(std::string text) noexcept : text_(std::move(text)) {}
+  explicit TextSource(std::string text) noexcept : text_(std::move(text)) {
+    charge_.set(text_.size());
+  }
 
   Task<Result<std::string_view>> read() override {
     co_return std::exchange(ended_, true) ? std::string_view() : std::string_view(text_);
   }
   [[nodiscard]] bool reads_request() const noexcept override { return false; }
+  [[nodiscard]] std::size_t bytes_held() const noexcept override { return charge_.bytes(); }
 
  private:
   const std::string text_;
+  base::MemoryCharge charge_{base::MemoryOwner::bodies};
   bool ended_ = false;
 };
 
@@ -140,7 +158,11 @@ class FileSource final : public BodySource {
 
 }  // namespace
 
-bool has_room_to_encode() noexcept { return sources.load(std::memory_order_relaxed) < sources_max; }
+bool has_room_to_encode() noexcept {
+  const base::MemoryBudget& budget = base::MemoryBudget::of_process();
+  const bool few = budget.held(base::MemoryOwner::coding) < budget.limit() / 4;
+  return sources.load(std::memory_order_relaxed) < sources_max && few && !budget.tight();
+}
 
 std::unique_ptr<BodySource> encode_source(std::unique_ptr<BodySource> source, Coding coding,
                                           std::optional<std::uint64_t> size) {

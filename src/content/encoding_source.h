@@ -16,7 +16,7 @@ namespace h2server::content {
 
 // Returns true if another body may be encoded while it is sent. An encoder takes up to 1.2 MiB
 // until the client has read its body, which may take long, so the process has a limited number:
-// 128. Any thread.
+// 128, and as many as a quarter of the memory budget allows. Any thread.
 [[nodiscard]] bool has_room_to_encode() noexcept;
 
 // Encodes what `source` yields, which must not be null. Its errors, its trailers and its stop pass

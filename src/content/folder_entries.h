@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "h2server/result.h"
 
 namespace h2server::content {
@@ -37,6 +38,9 @@ struct FolderEntries {
   std::uint64_t bytes = 0;              // of all files
   bool incomplete = false;              // there are more than entries_max
   std::size_t memory() const noexcept;  // bytes, about
+  // Counts them as memory of listings, or no longer: while a cache holds them, its bound counts.
+  void count(bool counted) const noexcept { charge.set(counted ? memory() : 0); }
+  mutable base::MemoryCharge charge{base::MemoryOwner::listings};  // of count(), under that lock
 };
 
 // Returns the regular files and folders in `folder`, an open descriptor of a folder whose path

@@ -32,6 +32,7 @@ bool GatherBuffer::Batch::take_large() noexcept {
   }
   capacity_ = GatherLimits::large_bytes;
   room_ = std::exchange(spare, nullptr);
+  charge_.set(capacity_);
   if (room_ == nullptr) room_ = std::make_unique_for_overwrite<char[]>(capacity_);
   return true;
 }
@@ -52,6 +53,7 @@ void GatherBuffer::make_room() {
     batch_.capacity_ = GatherLimits::small_bytes;
     const std::uint64_t left = body_bytes_.value_or(0) - std::min(body_bytes_.value_or(0), total_);
     if (left > 0) batch_.capacity_ = std::min<std::uint64_t>(batch_.capacity_, left);
+    batch_.charge_.set(batch_.capacity_);
     batch_.room_ = std::make_unique_for_overwrite<char[]>(batch_.capacity_);
   }
   align();
@@ -59,6 +61,7 @@ void GatherBuffer::make_room() {
 
 bool GatherBuffer::wants_large() const noexcept {
   if (total_ < GatherLimits::small_bytes) return false;
+  if (base::MemoryBudget::of_process().tight()) return false;
   return !body_bytes_ || *body_bytes_ > total_ + GatherLimits::small_bytes;
 }
 

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/memory_budget.h"
+
 namespace h2server::content {
 
 struct GatherLimits {
@@ -36,11 +38,13 @@ class GatherBuffer {
     Batch(Batch&& other) noexcept
         : room_(std::move(other.room_)),
           capacity_(std::exchange(other.capacity_, 0)),
-          size_(std::exchange(other.size_, 0)) {}
+          size_(std::exchange(other.size_, 0)),
+          charge_(std::move(other.charge_)) {}
     Batch& operator=(Batch&& other) noexcept {
       std::swap(room_, other.room_);
       std::swap(capacity_, other.capacity_);
       std::swap(size_, other.size_);
+      std::swap(charge_, other.charge_);
       return *this;
     }
     ~Batch();
@@ -55,6 +59,7 @@ class GatherBuffer {
     std::unique_ptr<char[]> room_;
     std::size_t capacity_ = 0;
     std::size_t size_ = 0;
+    base::MemoryCharge charge_{base::MemoryOwner::uploads};
   };
 
   // `body_bytes` is the size of the body if it is known. If `first_at_once`, the first bytes are

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/harmless_text.h"
+#include "base/memory_budget.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -95,9 +96,13 @@ class ListingSource : public BodySource {
       ended_ = true;
       append_tail(piece_);
     }
+    const std::size_t order = order_ ? order_->capacity() * sizeof(std::uint32_t) : 0;
+    charge_.set(piece_.capacity() + order);
     co_return std::string_view(piece_);
   }
   [[nodiscard]] bool reads_request() const noexcept override { return false; }
+  // Without the entries, which others may share.
+  [[nodiscard]] std::size_t bytes_held() const noexcept override { return charge_.bytes(); }
 
  protected:
   virtual void append_head(std::string& out) const = 0;
@@ -134,6 +139,7 @@ class ListingSource : public BodySource {
   bool begun_ = false;
   bool ended_ = false;
   std::string piece_;
+  base::MemoryCharge charge_{base::MemoryOwner::listings};
 };
 
 // The form that nginx's autoindex has.

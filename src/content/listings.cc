@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/keyed_hash.h"
+#include "base/memory_budget.h"
 #include "file/calls.h"
 #include "io/engine.h"
 
@@ -104,6 +105,7 @@ Task<Result<FolderEntriesRef, int>> Listings::read(const std::string& path,
   if (!entries) co_return std::unexpected(ECANCELED);
   if (!*entries) co_return std::unexpected(entries->error());
   auto shared = std::make_shared<const FolderEntries>(**std::move(entries));
+  shared->count(true);
   keep(path, folder.version, shared, began_ms);
   co_return shared;
 }
@@ -113,8 +115,9 @@ void Listings::keep(const std::string& path, const file::FileVersion& version,
   const std::int64_t took_ms = base::monotonic_ms() - began_ms;
   const std::lock_guard lock(mutex_);
   Kept& kept = kept_[path];
-  if (kept.entries != nullptr) bytes_ -= kept.entries->memory();
+  drop(kept);
   bytes_ += entries->memory();
+  entries->count(false);
   kept.entries = std::move(entries);
   kept.version = version;
   kept.read_ms = began_ms;
@@ -123,15 +126,25 @@ void Listings::keep(const std::string& path, const file::FileVersion& version,
   make_room();
 }
 
+// Those who still send them hold them.
+void Listings::drop(Kept& kept) {
+  if (kept.entries == nullptr) return;
+  bytes_ -= kept.entries->memory();
+  if (kept.entries.use_count() > 1) kept.entries->count(true);
+  kept.entries = nullptr;
+}
+
 void Listings::make_room() {
-  while (kept_.size() > 1 && (bytes_ > limits_.bytes_max || kept_.size() > limits_.folders_max)) {
+  const std::uint64_t most =
+      base::MemoryBudget::of_process().at_most(limits_.bytes_max, ListingsLimits::parts);
+  while (kept_.size() > 1 && (bytes_ > most || kept_.size() > limits_.folders_max)) {
     auto oldest = kept_.end();
     for (auto one = kept_.begin(); one != kept_.end(); ++one) {
       if (one->second.being_read || one->second.entries == nullptr) continue;
       if (oldest == kept_.end() || one->second.used_ms < oldest->second.used_ms) oldest = one;
     }
     if (oldest == kept_.end()) return;
-    bytes_ -= oldest->second.entries->memory();
+    drop(oldest->second);
     kept_.erase(oldest);
   }
 }

@@ -22,7 +22,10 @@ namespace h2server::content {
 using FolderEntriesRef = std::shared_ptr<const FolderEntries>;
 
 struct ListingsLimits {
-  std::size_t bytes_max = 64 * 1024 * 1024;  // of kept listings; the last one is kept in any case
+  // Of kept listings; the last one is kept in any case. No more than a part of
+  // ServerOptions::memory_max: one of so many.
+  std::size_t bytes_max = 64 * 1024 * 1024;
+  static constexpr unsigned parts = 16;
   std::size_t folders_max = 1024;
   // A listing is used for that long, if its folder has not changed: sizes and times of files change
   // without a change of the folder. One that took long to read is used for a hundred times as long
@@ -57,6 +60,7 @@ class Listings {
   [[nodiscard]] FolderEntriesRef fresh(const Kept& kept, const file::FileVersion& version) const;
   void keep(const std::string& path, const file::FileVersion& version, FolderEntriesRef entries,
             std::int64_t began_ms);
+  void drop(Kept& kept);
   void make_room();
 
   Task<Result<FolderEntriesRef, int>> read(const std::string& path,

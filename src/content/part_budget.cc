@@ -9,20 +9,26 @@
 namespace h2server::content {
 
 bool PartBudget::fits(std::uint64_t bytes) const noexcept {
-  return taken_ == 0 || (taken_ < bytes_max_ && bytes <= bytes_max_ - taken_);
+  const std::uint64_t most = base::MemoryBudget::of_process().at_most(bytes_max_, 4);
+  return taken_ == 0 || (taken_ < most && bytes <= most - taken_);
+}
+
+void PartBudget::count_taken(std::uint64_t bytes) noexcept {
+  taken_ = bytes;
+  charge_.set(bytes);
 }
 
 bool PartBudget::try_take(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (!waiting_.empty() || !fits(bytes)) return false;
-  taken_ += bytes;
+  count_taken(taken_ + bytes);
   return true;
 }
 
 // Moves those whose turn it is. They are woken without the lock.
 void PartBudget::grant(Waiters& granted) {
   while (!waiting_.empty() && fits(waiting_.front().bytes)) {
-    taken_ += waiting_.front().bytes;
+    count_taken(taken_ + waiting_.front().bytes);
     granted.splice(granted.end(), waiting_, waiting_.begin());
   }
 }
@@ -31,7 +37,7 @@ void PartBudget::give_back(std::uint64_t bytes) {
   Waiters granted;
   {
     const std::lock_guard lock(mutex_);
-    taken_ -= bytes;
+    count_taken(taken_ - bytes);
     grant(granted);
   }
   for (const Waiter& one : granted) one.wake();
@@ -56,7 +62,7 @@ Task<Result<void>> PartBudget::wait(std::uint64_t bytes) {
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.empty() && fits(bytes)) {
-      taken_ += bytes;
+      count_taken(taken_ + bytes);
       co_return Result<void>();
     }
     turn.emplace();

@@ -1,4 +1,5 @@
-// PartBudget: the memory that uploads to a store may take together. Who finds none left waits.
+// PartBudget: the memory that uploads to a store may take together: so much, and no more than a
+// quarter of ServerOptions::memory_max, of which it is counted. Who finds none left waits.
 //
 // Any thread; take() for handlers and tasks of a worker.
 #pragma once
@@ -9,6 +10,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/memory_budget.h"
 #include "h2server/completion.h"
 #include "h2server/result.h"
 #include "h2server/task.h"
@@ -41,6 +43,7 @@ class PartBudget {
 
   // With the lock held.
   [[nodiscard]] bool fits(std::uint64_t bytes) const noexcept;
+  void count_taken(std::uint64_t bytes) noexcept;
   void grant(Waiters& granted);
   Task<Result<void>> wait(std::uint64_t bytes);
   [[nodiscard]] bool forget(const Completion<void>& turn);
@@ -48,6 +51,7 @@ class PartBudget {
   const std::uint64_t bytes_max_;
   mutable std::mutex mutex_;  // for all below
   std::uint64_t taken_ = 0;
+  base::MemoryCharge charge_{base::MemoryOwner::uploads};
   Waiters waiting_;
 };
 

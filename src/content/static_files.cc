@@ -21,6 +21,7 @@
 #include "file/content.h"
 #include "h2server/compression.h"
 #include "h2server/query.h"
+#include "http/answer.h"
 #include "http/file_head.h"
 #include "http/message.h"
 #include "io/engine.h"
@@ -50,6 +51,7 @@ class PlacedArchive final : public BodySource {
   Task<Result<std::string_view>> read() override { return archive_->read(); }
   void interrupt() noexcept override { archive_->interrupt(); }
   [[nodiscard]] bool reads_request() const noexcept override { return archive_->reads_request(); }
+  [[nodiscard]] std::size_t bytes_held() const noexcept override { return archive_->bytes_held(); }
 
  private:
   const std::unique_ptr<ClientPlaces::Place> place_;
@@ -148,6 +150,10 @@ Task<Response> StaticFiles::serve(Request& request) const {
   Task<Lookup> look = directory ? find_index(path) : folder_->find(path);
   Lookup found = co_await look;
   // A directory with an index file is not listed, so it is not packed either.
+  const bool makes_body = format || (directory && options_.listing);
+  if (makes_body && found.kind == Lookup::Kind::absent && http::memory_is_tight()) {
+    co_return http::refuse_for_memory();
+  }
   if (format && found.kind == Lookup::Kind::absent) {
     Response sent = co_await archive(request, *format);
     co_return sent;

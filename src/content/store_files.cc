@@ -21,6 +21,7 @@
 #include "content/static_files.h"
 #include "content/store_listings.h"
 #include "content/store_refusals.h"
+#include "http/answer.h"
 #include "http/conditional_fields.h"
 #include "http/date.h"
 #include "http/message.h"
@@ -364,6 +365,7 @@ Response store_refusal(const StoreError& error) {
 Task<Response> StoreFiles::serve(Request& request) {
   const std::string path(request.param("path"));
   if (is_refused(path)) co_return http::error_response(404);
+  if (http::memory_is_tight()) co_return http::refuse_for_memory();
   const bool directory = names_directory(path);
   Task<StoreResult<Response>> look = directory ? find_index(request, path) : find(request, path);
   StoreResult<Response> found = co_await look;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/memory_budget.h"
 
 namespace h2server::content {
 
@@ -23,7 +24,9 @@ class StoreListings::Reading {
       const std::lock_guard lock(listings_.mutex_);
       Kept& kept = listings_.kept_.find(prefix_)->second;
       kept.being_read = false;
+      StoreListings::drop(kept);
       kept.entries = listed.value_or(nullptr);
+      if (kept.entries != nullptr) kept.entries->count(false);
       kept.bytes = bytes;
       kept.read_ms = now_ms;
       waiting = std::exchange(kept.waiting, {});
@@ -64,21 +67,35 @@ Task<StoreResult<FolderEntriesRef>> StoreListings::find(std::string prefix) {
   }
 }
 
+// Those who still send them hold them.
+void StoreListings::drop(Kept& kept) {
+  if (kept.entries != nullptr && kept.entries.use_count() > 1) kept.entries->count(true);
+  kept.entries = nullptr;
+}
+
 void StoreListings::make_room(std::int64_t now_ms) {
-  std::erase_if(kept_, [this, now_ms](const auto& one) {
-    const Kept& kept = one.second;
-    return !kept.being_read &&
-           (kept.entries == nullptr || now_ms - kept.read_ms >= limits_.fresh_ms);
-  });
+  const std::uint64_t most =
+      base::MemoryBudget::of_process().at_most(limits_.bytes_max, StoreListingsLimits::parts);
+  for (auto one = kept_.begin(); one != kept_.end();) {
+    Kept& kept = one->second;
+    const bool old = kept.entries == nullptr || now_ms - kept.read_ms >= limits_.fresh_ms;
+    if (kept.being_read || !old) {
+      ++one;
+      continue;
+    }
+    drop(kept);
+    one = kept_.erase(one);
+  }
   std::size_t bytes = 0;
   for (const auto& [prefix, kept] : kept_) bytes += kept.bytes;
   for (auto one = kept_.begin(); one != kept_.end();) {
-    if (kept_.size() <= limits_.folders_max && bytes <= limits_.bytes_max) return;
+    if (kept_.size() <= limits_.folders_max && bytes <= most) return;
     if (one->second.being_read) {
       ++one;
       continue;
     }
     bytes -= one->second.bytes;
+    drop(one->second);
     one = kept_.erase(one);
   }
 }
@@ -119,6 +136,7 @@ Task<StoreResult<FolderEntriesRef>> StoreListings::read(std::string prefix) cons
   std::ranges::sort(entries->entries, [](const FolderEntry& a, const FolderEntry& b) {
     return a.is_folder != b.is_folder ? a.is_folder : name_before(a.name, b.name);
   });
+  entries->count(true);
   co_return FolderEntriesRef(std::move(entries));
 }
 

@@ -26,7 +26,8 @@ struct StoreListingsLimits {
   std::size_t pages_max = 20;     // of a folder: of S3's each has 1000 entries and takes 50 ms
   std::int64_t fresh_ms = 1000;   // a listing is used for that long
   std::size_t folders_max = 256;  // are kept
-  std::size_t bytes_max = 64 * 1024 * 1024;  // of them
+  std::size_t bytes_max = 64 * 1024 * 1024;  // of them; as that of ListingsLimits
+  static constexpr unsigned parts = 16;
 };
 
 class StoreListings {
@@ -53,6 +54,7 @@ class StoreListings {
   Task<Listed> read(std::string prefix) const;
   void add(const ListPage& page, FolderEntries& entries) const;
   // With the lock held.
+  static void drop(Kept& kept);
   void make_room(std::int64_t now_ms);
 
   const std::shared_ptr<Store> store_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/memory_budget.h"
 #include "content/directory_entries.h"
 #include "content/webdav_answers.h"
 #include "content/webdav_methods.h"
@@ -43,8 +44,12 @@ class EntryWalk {
   // Reads the names. The error is a status.
   Result<void, int> begin();
   [[nodiscard]] std::size_t entries() const noexcept { return names_.size(); }
+  [[nodiscard]] std::size_t names_bytes() const noexcept { return names_bytes_; }
   // Forgets them until begin() is called again.
-  void forget() noexcept { names_ = {}; }
+  void forget() noexcept {
+    names_ = {};
+    names_bytes_ = 0;
+  }
   [[nodiscard]] bool finished() const noexcept { return next_ == names_.size(); }
   // Appends a batch.
   void append(std::string& out) {
@@ -62,12 +67,14 @@ class EntryWalk {
   std::string path_;
   base::Fd folder_;
   std::vector<std::string> names_;
+  std::size_t names_bytes_ = 0;  // what they take, about
   std::size_t next_ = 0;
 };
 
 Result<void, int> EntryWalk::begin() {
   const Result<void, int> done = for_each_entry(folder_.get(), [this](const char* name) {
-    if (is_visible_name(name)) names_.emplace_back(name);
+    if (is_visible_name(name))
+      names_bytes_ += sizeof(std::string) + names_.emplace_back(name).size();
     return names_.size() <= entries_max;
   });
   if (!done) return std::unexpected(status_of_error(done.error()));
@@ -109,12 +116,15 @@ class EntrySource final : public BodySource {
     const std::optional<Result<void, int>> done =
         co_await file::run_waiting(io::Engine::current(), work, file::unless_stopped);
     if (!done) co_return std::unexpected(Error{ECANCELED, "the request was given up"});
+    charge_.set(piece_.capacity() + walk_.names_bytes());
     if (!*done) co_return std::unexpected(Error{0, "the folder can't be read any more"});
     co_return std::string_view(piece_);
   }
   [[nodiscard]] bool reads_request() const noexcept override { return false; }
+  [[nodiscard]] std::size_t bytes_held() const noexcept override { return charge_.bytes(); }
 
  private:
+  base::MemoryCharge charge_{base::MemoryOwner::listings};
   std::string piece_;  // at first what comes before the entries
   EntryWalk walk_;
   bool begun_ = false;

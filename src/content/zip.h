@@ -27,6 +27,7 @@ class ZipFraming final : public ArchiveFraming {
   void end(std::string& out) override;
   // Appends up to 60 KiB of the central directory, or one longer header.
   bool finish(std::string& out) override;
+  std::size_t bytes_held() const noexcept override { return directory_bytes_; }
 
  private:
   struct Current {

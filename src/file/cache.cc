@@ -120,6 +120,11 @@ bool CacheEntry::is_current(std::int64_t now_ms) const noexcept {
 
 void Cache::take_spare_descriptor() { take_spare(); }
 
+void Cache::limit_held(std::uint64_t bytes_max) {
+  const std::lock_guard lock(mutex_);
+  limits_.bytes_max = std::min<std::uint64_t>(limits_.bytes_max, bytes_max);
+}
+
 void Cache::limit_snapshots(std::uint64_t bytes_max) {
   const std::lock_guard lock(mutex_);
   limits_.snapshots_bytes_max = std::min(limits_.snapshots_bytes_max, bytes_max);

@@ -96,6 +96,8 @@ class Cache {
 
   // Lowers `snapshots_bytes_max` to this.
   void limit_snapshots(std::uint64_t bytes_max);
+  // The same for content that is held in memory, and paths.
+  void limit_held(std::uint64_t bytes_max);
 
   [[nodiscard]] std::size_t mapped_max() const noexcept { return limits_.mapped_max; }
   struct Stats {

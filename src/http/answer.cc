@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/memory_budget.h"
 #include "base/secrets.h"
 #include "http/message.h"
 #include "http/syntax.h"
@@ -204,10 +205,19 @@ std::optional<Response> begin_coroutine(ExchangeState& exchange) {
   return std::nullopt;
 }
 
+// While memory is tight, no handler begins that may wait, unless it has an attempt, and decides
+// itself; once there is nothing left, none that makes a response.
+bool must_refuse(const ExchangeState& exchange) noexcept {
+  if (exchange.handler->attempt() != nullptr || !memory_is_tight()) return false;
+  if (exchange.composition != nullptr && exchange.composition->serves_when_tight) return false;
+  return exchange.handler->plain() == nullptr || base::MemoryBudget::of_process().full();
+}
+
 // The handler, if it answers at once.
 std::optional<Response> try_handler(ExchangeState& exchange, Begin begin) noexcept {
   if (exchange.handler == nullptr) return std::move(exchange.response);
   try {
+    if (must_refuse(exchange)) return refuse_for_memory();
     std::optional<Response> response = answer_at_once(*exchange.handler, *exchange.request);
     if (!response && begin == Begin::coroutines) response = begin_coroutine(exchange);
     return response;
@@ -250,6 +260,15 @@ Task<Response> call_around(ExchangeState& exchange, std::size_t index) {
 }
 
 }  // namespace
+
+bool memory_is_tight() noexcept { return base::MemoryBudget::of_process().tight(); }
+
+Response refuse_for_memory() {
+  base::MemoryBudget::of_process().count_refused();
+  Response response = error_response(503);
+  response.add("Retry-After", "1");
+  return response;
+}
 
 std::string text_of(const std::exception_ptr& exception) {
   try {

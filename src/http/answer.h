@@ -24,6 +24,7 @@ struct Composition {
   MiddlewareChainRef chain;  // also around requests without a route; may be null
   ErrorHandler error_handler;
   FailureHook failure_hook;
+  bool serves_when_tight = false;  // also requests that cost memory while there is little left
 };
 
 // What answer_at_once() may call: with `coroutines`, also a coroutine, which runs up to its first
@@ -40,6 +41,11 @@ void report_cut_off(const ExchangeState& exchange, const std::exception_ptr& exc
 
 // Calls a handler alone. Returns nullopt if its coroutine is needed. Throws what it throws.
 std::optional<Response> answer_at_once(const Handler& handler, Request& request);
+
+// Returns true if memory is tight: what costs much of it should be answered by refuse_for_memory().
+[[nodiscard]] bool memory_is_tight() noexcept;
+// 503 with Retry-After, counted.
+Response refuse_for_memory();
 
 // Describes an exception for the operator.
 std::string text_of(const std::exception_ptr& exception);

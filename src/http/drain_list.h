@@ -8,43 +8,9 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "http/drainable.h"
 
 namespace h2server::http {
-
-class ConnectionObserver;
-struct ExchangeState;
-
-// A connection as its worker sees it.
-class Drainable {
- public:
-  // The server stops: requests in flight are completed, no new ones begin. May be called again.
-  virtual void drain() = 0;
-  // Another server accepts the clients' next connections: ends as drain() does, but in such a way
-  // that no request is lost that is on its way.
-  virtual void retire() { drain(); }
-  // The drain limit has passed: stops the tokens of its exchanges.
-  virtual void cancel() = 0;
-  // There are too many connections: ends this idle one at once.
-  virtual void shed() = 0;
-  // Appends a line for each request whose response has not ended.
-  virtual void name_unfinished(std::vector<std::string>& names) const = 0;
-  // Calls `visit` with each exchange whose response has not ended.
-  virtual void each_exchange(const std::function<void(const ExchangeState&)>& /*visit*/) const {}
-  // Returns what observes it, or null.
-  [[nodiscard]] virtual ConnectionObserver* observer() const noexcept { return nullptr; }
-
- protected:
-  Drainable() = default;
-  Drainable(const Drainable&) = delete;
-  Drainable& operator=(const Drainable&) = delete;
-  virtual ~Drainable() { ASSERT(link_ == nullptr); }
-
- private:
-  friend class DrainList;
-  Drainable* next_ = nullptr;
-  Drainable** link_ = nullptr;  // the pointer that points here
-  bool pauses_ = false;         // it was idle at the last drain_paused(), and is since
-};
 
 class DrainList {
  public:
@@ -138,6 +104,15 @@ class DrainList {
         if (!visit(*first, idle)) return;
       }
     }
+  }
+
+  // Returns all members.
+  [[nodiscard]] std::vector<Drainable*> members() {
+    std::vector<Drainable*> all;
+    for (Drainable* first : {busy_, idle_, notified_, cancelled_}) {
+      for (; first != nullptr; first = first->next_) all.push_back(first);
+    }
+    return all;
   }
 
   [[nodiscard]] std::vector<std::string> name_unfinished() const {

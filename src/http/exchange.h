@@ -4,6 +4,7 @@
 // so the body's source may keep a reference to the request and read its body.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -80,5 +81,12 @@ struct ExchangeState {
     arena.clear();
   }
 };
+
+// Returns how much of the content that a handler has read it may still hold: uploads gather 64 KiB
+// before they write.
+inline std::size_t bytes_read(const ExchangeState& exchange) noexcept {
+  constexpr std::uint64_t gathered_max = 64 * 1024;
+  return static_cast<std::size_t>(std::min(exchange.observed.received, gathered_max));
+}
 
 }  // namespace h2server::http

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/memory_budget.h"
 #include "file/content.h"
 #include "file/parts_source.h"
 
@@ -47,6 +48,13 @@ void OutgoingBody::open(Response& response, const file::PartSender::Options& opt
     promised_ = streamed->size;
     finished_ = false;
   }
+}
+
+void OutgoingBody::count(std::size_t bytes) noexcept {
+  base::MemoryBudget& budget = base::MemoryBudget::of_process();
+  if (counted_ > 0) budget.discharge(base::MemoryOwner::bodies, counted_);
+  if (bytes > 0) budget.charge(base::MemoryOwner::bodies, bytes);
+  counted_ = bytes;
 }
 
 Result<void> OutgoingBody::offer(std::string_view piece) {

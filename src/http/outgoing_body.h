@@ -16,6 +16,11 @@ namespace h2server::http {
 
 class OutgoingBody {
  public:
+  OutgoingBody() = default;
+  OutgoingBody(const OutgoingBody&) = delete;
+  OutgoingBody& operator=(const OutgoingBody&) = delete;
+  ~OutgoingBody() { clear(); }
+
   // `response` must outlive this. `options` are for a part of a file.
   void open(Response& response, const file::PartSender::Options& options);
   // Member by member: GCC 12 makes an object to assign on the stack and copies it from there in
@@ -29,6 +34,16 @@ class OutgoingBody {
     own_source_.reset();
     has_part_ = false;
     finished_ = true;
+    if (counted_ > 0) count(0);
+  }
+
+  // Counts the text as memory of bodies until clear(): the client has not taken all of it at once.
+  void count_memory() noexcept {
+    if (source_ == nullptr && !has_part_ && !finished_) count(memory_.size());
+  }
+  // Returns what of it lies in memory, in bytes.
+  [[nodiscard]] std::size_t bytes_held() const noexcept {
+    return counted_ + (source_ != nullptr ? source_->bytes_held() : 0);
   }
 
   // Returns true if the whole body has been appended or taken.
@@ -101,12 +116,15 @@ class OutgoingBody {
   Result<void> append(base::BufferChain& out, std::string_view prefix, std::size_t size);
 
  private:
+  void count(std::size_t bytes) noexcept;
+
   static constexpr std::size_t no_limit = static_cast<std::size_t>(-1);
 
   std::string_view memory_;  // rest of the string or of the offered piece
   BodySource* source_ = nullptr;
   std::unique_ptr<BodySource> own_source_;  // of a file on a slow file system
   file::PartSender part_;
+  std::size_t counted_ = 0;  // bytes of the text
   std::uint64_t appended_ = 0;
   std::optional<std::uint64_t> promised_;  // bytes that the source still has to yield
   bool has_part_ = false;

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
+#include "base/memory_budget.h"
 #include "io/socket_calls.h"
 
 namespace h2server::io {
@@ -16,7 +17,10 @@ BlockingEngine::BlockingEngine(const Interrupts& interrupts, std::function<void(
                                const BlockingLimits& limits)
     : limits_(limits), interrupts_(interrupts), on_drain_(std::move(on_drain)) {}
 
-BlockingEngine::~BlockingEngine() { ASSERT(current_ == nullptr); }
+BlockingEngine::~BlockingEngine() {
+  ASSERT(current_ == nullptr);
+  free_spare_buffers();
+}
 
 std::int64_t BlockingEngine::now_ms() const noexcept { return base::monotonic_ms(); }
 std::int64_t BlockingEngine::unix_seconds() const noexcept { return base::unix_seconds(); }
@@ -122,6 +126,9 @@ bool BlockingEngine::poll(int fd, short events, std::int64_t ms) {
 
 Lease BlockingEngine::borrow() {
   if (buffers_.empty()) {
+    if (++buffers_alive_ > limits_.buffers_kept_max) {
+      base::MemoryBudget::of_process().charge(base::MemoryOwner::receiving, limits_.buffer_bytes);
+    }
     auto fresh = std::make_unique_for_overwrite<char[]>(limits_.buffer_bytes);
     return {*this, fresh.release(), limits_.buffer_bytes};
   }
@@ -133,6 +140,19 @@ Lease BlockingEngine::borrow() {
 void BlockingEngine::take_back(char* buffer) noexcept {
   std::unique_ptr<char[]> owned(buffer);
   if (buffers_.size() < limits_.buffers_kept_max) buffers_.push_back(std::move(owned));
+  else free_buffer(std::move(owned));
+}
+
+void BlockingEngine::free_buffer(std::unique_ptr<char[]> buffer) noexcept {
+  buffer.reset();
+  if (buffers_alive_-- > limits_.buffers_kept_max) {
+    base::MemoryBudget::of_process().discharge(base::MemoryOwner::receiving, limits_.buffer_bytes);
+  }
+}
+
+void BlockingEngine::free_spare_buffers() noexcept {
+  for (std::unique_ptr<char[]>& buffer : buffers_) free_buffer(std::move(buffer));
+  buffers_.clear();
 }
 
 }  // namespace h2server::io

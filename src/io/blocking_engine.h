@@ -54,6 +54,7 @@ class BlockingEngine final : public Engine {
   void wake() noexcept override {}
   bool sends_files() const noexcept override { return true; }
   Lease borrow() override;
+  void free_spare_buffers() noexcept override;
   std::int64_t now_ms() const noexcept override;
   std::int64_t unix_seconds() const noexcept override;
 
@@ -66,6 +67,7 @@ class BlockingEngine final : public Engine {
   int wait(const Op& op, int fd, short events, std::int64_t due_ms);
   bool poll(int fd, short events, std::int64_t ms);
   void take_back(char* buffer) noexcept override;
+  void free_buffer(std::unique_ptr<char[]> buffer) noexcept;
   void forget(Socket&) noexcept override {}
 
   const BlockingLimits limits_;
@@ -73,6 +75,7 @@ class BlockingEngine final : public Engine {
   const std::function<void()> on_drain_;
   std::function<Engine*()> loop_;
   std::vector<std::unique_ptr<char[]>> buffers_;
+  std::size_t buffers_alive_ = 0;  // lent ones, too; only more than are kept count as of clients
   Op* current_ = nullptr;
   std::int64_t cancel_due_ms_ = never;
   std::int64_t look_due_ms_ = 0;

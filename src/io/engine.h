@@ -28,6 +28,8 @@ class EngineLocal {
 
   // Called on the engine's thread after another thread called wake().
   virtual void woken() {}
+  // Called at the end of each turn while memory is short (base/memory_budget.h).
+  virtual void relieve() {}
 };
 
 class Engine : public Lender {
@@ -70,6 +72,8 @@ class Engine : public Lender {
 
   // Returns an empty buffer for the caller to fill.
   [[nodiscard]] virtual Lease borrow() = 0;
+  // Frees the buffers that are not lent.
+  virtual void free_spare_buffers() noexcept {}
   // The clocks of this turn; see base/clock.h.
   [[nodiscard]] virtual std::int64_t now_ms() const noexcept = 0;
   [[nodiscard]] virtual std::int64_t unix_seconds() const noexcept = 0;
@@ -111,6 +115,9 @@ class Engine : public Lender {
   void drop_locals() noexcept { locals_.clear(); }
   void wake_locals() {
     for (std::size_t i = 0; i < locals_.size(); ++i) locals_[i].object->woken();
+  }
+  void relieve_locals() {
+    for (std::size_t i = 0; i < locals_.size(); ++i) locals_[i].object->relieve();
   }
 
  private:

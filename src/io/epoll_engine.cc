@@ -42,7 +42,9 @@ Result<std::unique_ptr<EpollEngine>> EpollEngine::open(const EpollLimits& limits
 }
 
 EpollEngine::EpollEngine(const EpollLimits& limits, base::Fd epoll, base::Fd event)
-    : LoopEngine(std::move(event), limits.buffer_bytes, limits.buffers_kept_max),
+    : LoopEngine(std::move(event), {.bytes = limits.buffer_bytes,
+                                    .kept_max = limits.buffers_kept_max,
+                                    .reserved = limits.buffers_kept_max}),
       inline_operations_max_(limits.inline_operations_max),
       epoll_(std::move(epoll)) {}
 

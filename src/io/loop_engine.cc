@@ -43,15 +43,19 @@ bool concerns_one_connection(int error) noexcept {
   }
 }
 
-LoopEngine::LoopEngine(base::Fd event, std::size_t buffer_bytes, std::size_t buffers_kept_max)
+LoopEngine::LoopEngine(base::Fd event, const BufferLimits& buffers)
     : event_(std::move(event)),
-      buffer_bytes_(buffer_bytes),
-      buffers_kept_max_(buffers_kept_max),
+      buffer_bytes_(buffers.bytes),
+      buffers_kept_max_(buffers.kept_max),
+      buffers_reserved_(buffers.reserved),
       now_ms_(base::monotonic_ms()),
       unix_seconds_(base::unix_seconds()),
       timers_(now_ms_) {}
 
-LoopEngine::~LoopEngine() { ASSERT(pending_ == nullptr && queued_.empty()); }
+LoopEngine::~LoopEngine() {
+  ASSERT(pending_ == nullptr && queued_.empty());
+  free_spare_buffers();
+}
 
 // --- starting and completing ------------------------------------------------------------------
 
@@ -284,6 +288,8 @@ void LoopEngine::run_once(int ms) {
   }
   timers_.advance(now_ms_);
   run_queued();
+  if (base::MemoryBudget::of_process().is_short()) [[unlikely]]
+    relieve_locals();
   end_turn();
 }
 
@@ -328,7 +334,12 @@ bool LoopEngine::awake() noexcept {
 // --- buffers ----------------------------------------------------------------------------------
 
 char* LoopEngine::take_buffer() {
-  if (buffers_.empty()) return std::make_unique_for_overwrite<char[]>(buffer_bytes_).release();
+  if (buffers_.empty()) {
+    if (++buffers_alive_ > buffers_reserved_) {
+      base::MemoryBudget::of_process().charge(base::MemoryOwner::receiving, buffer_bytes_);
+    }
+    return std::make_unique_for_overwrite<char[]>(buffer_bytes_).release();
+  }
   char* const buffer = buffers_.back().release();
   buffers_.pop_back();
   return buffer;
@@ -337,6 +348,19 @@ char* LoopEngine::take_buffer() {
 void LoopEngine::take_back(char* buffer) noexcept {
   std::unique_ptr<char[]> owned(buffer);
   if (buffers_.size() < buffers_kept_max_) buffers_.push_back(std::move(owned));
+  else free_buffer(std::move(owned));
+}
+
+void LoopEngine::free_buffer(std::unique_ptr<char[]> buffer) noexcept {
+  buffer.reset();
+  if (buffers_alive_-- > buffers_reserved_) {
+    base::MemoryBudget::of_process().discharge(base::MemoryOwner::receiving, buffer_bytes_);
+  }
+}
+
+void LoopEngine::free_spare_buffers() noexcept {
+  for (std::unique_ptr<char[]>& buffer : buffers_) free_buffer(std::move(buffer));
+  buffers_.clear();
 }
 
 }  // namespace h2server::io

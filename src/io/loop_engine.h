@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "base/timer_wheel.h"
 #include "io/engine.h"
 #include "io/file_threads.h"
@@ -35,12 +36,18 @@ class LoopEngine : public Engine {
   void arm_timer(base::Timer& timer, std::int64_t due_ms) final { timers_.arm(timer, due_ms); }
   void disarm_timer(base::Timer& timer) noexcept final { timers_.disarm(timer); }
   Lease borrow() final { return {*this, take_buffer(), buffer_bytes_}; }
+  void free_spare_buffers() noexcept final;
   std::int64_t now_ms() const noexcept final { return now_ms_; }
   std::int64_t unix_seconds() const noexcept final { return unix_seconds_; }
 
  protected:
-  // `event` is an eventfd for wake(). Keeps up to `buffers_kept_max` free buffers for reuse.
-  LoopEngine(base::Fd event, std::size_t buffer_bytes, std::size_t buffers_kept_max);
+  struct BufferLimits {
+    std::size_t bytes;     // of each
+    std::size_t kept_max;  // free ones that are kept for reuse
+    std::size_t reserved;  // a worker always has so many: only more count as memory of clients
+  };
+  // `event` is an eventfd for wake().
+  LoopEngine(base::Fd event, const BufferLimits& buffers);
 
   // Never read: each write triggers a new event.
   [[nodiscard]] int event() const noexcept { return event_.get(); }
@@ -76,6 +83,21 @@ class LoopEngine : public Engine {
   void disarm(Socket& socket) noexcept { timers_.disarm(socket.state.timer); }
 
  private:
+  // Wakes the engine when memory becomes short. An object of its own, because other threads may
+  // call it while the engine is constructed or destroyed.
+  class MemoryBell final : public base::MemoryWatcher {
+   public:
+    explicit MemoryBell(LoopEngine& engine) noexcept : engine_(engine) {
+      base::MemoryBudget::add(*this);
+    }
+    ~MemoryBell() override { base::MemoryBudget::remove(*this); }
+    void memory_is_short() noexcept override { engine_.LoopEngine::wake(); }
+
+   private:
+    LoopEngine& engine_;
+  };
+
+  void free_buffer(std::unique_ptr<char[]> buffer) noexcept;
   void detach(Op& op) noexcept;
   void arm(Op& op);
   void expire(Socket& socket);
@@ -96,7 +118,9 @@ class LoopEngine : public Engine {
   std::atomic<bool> sleeping_{false};  // wake() writes to the event only if true
   const std::size_t buffer_bytes_;
   const std::size_t buffers_kept_max_;
+  const std::size_t buffers_reserved_;
   std::vector<std::unique_ptr<char[]>> buffers_;
+  std::size_t buffers_alive_ = 0;  // lent ones, too
   std::int64_t now_ms_;
   std::int64_t unix_seconds_;
   base::TimerWheel timers_;
@@ -115,6 +139,7 @@ class LoopEngine : public Engine {
   FileThreads long_threads_{*this};
   // For those of them that wait for a slow file system, which may not respond at all.
   FileThreads slow_threads_{*this};
+  MemoryBell memory_bell_{*this};
 };
 
 // Returns true for an accept(2) error of the connection to be accepted, not of the listener.

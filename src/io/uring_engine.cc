@@ -81,7 +81,9 @@ Result<std::unique_ptr<UringEngine>> UringEngine::open(const UringLimits& limits
 }
 
 UringEngine::UringEngine(const UringLimits& limits, base::Fd event)
-    : LoopEngine(std::move(event), limits.buffer_bytes, limits.buffers_max / 4),
+    : LoopEngine(std::move(event), {.bytes = limits.buffer_bytes,
+                                    .kept_max = limits.buffers_max / 4,
+                                    .reserved = limits.buffers}),
       limits_(limits),
       wanted_(limits.buffers) {}
 
@@ -441,12 +443,25 @@ void UringEngine::provide_buffers() {
 // starve again, and a turn with many such sockets would never end.
 void UringEngine::feed_starved() {
   if (starved_.empty()) return;
-  wanted_ = std::min(wanted_ * 2, limits_.buffers_max);
+  // What the kernel has can't be taken back.
+  const std::uint64_t most =
+      base::MemoryBudget::of_process().at_most(std::uint64_t{limits_.buffers_max} * buffer_bytes(),
+                                               UringLimits::parts) /
+      buffer_bytes();
+  wanted_ = std::min(wanted_ * 2, std::max(static_cast<unsigned>(most), limits_.buffers));
+  wanted_ms_ = now_ms();
   provide_buffers();
   for (UringSlot* const slot : std::exchange(starved_, {})) {
     if (!std::exchange(slot->starved, false)) continue;  // forgotten meanwhile
     if (!slot->armed && slot->socket->state.reader != nullptr) arm(*slot);
   }
+}
+
+// The kernel keeps the buffers that it has until it uses them; then they are freed.
+void UringEngine::want_fewer_buffers() noexcept {
+  if (wanted_ <= limits_.buffers || now_ms() - wanted_ms_ < limits_.buffers_shrink_ms) return;
+  wanted_ = std::max(wanted_ / 2, limits_.buffers);
+  wanted_ms_ = now_ms();
 }
 
 // --- the loop ---------------------------------------------------------------------------------
@@ -471,6 +486,7 @@ void UringEngine::get_back() {
 
 void UringEngine::wait(int ms) {
   feed_starved();
+  want_fewer_buffers();
   provide_buffers();
   submissions_.enter(*ring_, ms);
   const bool asked = awake();

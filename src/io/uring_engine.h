@@ -30,6 +30,9 @@ struct UringLimits {
   // time they run out, up to `buffers_max` (a power of two).
   unsigned buffers = 32;
   unsigned buffers_max = 1024;
+  static constexpr unsigned parts = 64;  // and so a part of the memory budget at most
+  // After so long without running out, half of them do.
+  std::int64_t buffers_shrink_ms = 10'000;
   // Unread buffers of a socket at which the engine cancels its multishot receive. From then on the
   // socket receives one buffer at a time, only while a reader waits. Before the cancellation takes
   // effect, one turn's data may arrive: the kernel fills up to 32 buffers of a socket at a time.
@@ -86,6 +89,7 @@ class UringEngine final : public LoopEngine {
   void provide_buffers();
   void get_back();
   void feed_starved();
+  void want_fewer_buffers() noexcept;
   void watch_event();
   void send_descriptor(int ring, int descriptor);
 
@@ -96,6 +100,7 @@ class UringEngine final : public LoopEngine {
   std::vector<char*> provided_;              // by buffer number; null: the number is free
   std::vector<std::uint16_t> free_numbers_;  // indices of provided_
   unsigned wanted_;                          // number of buffers the kernel should have
+  std::int64_t wanted_ms_ = 0;               // when that was changed
   std::deque<UringSlot> slots_;              // a deque, because slots must not move
   UringSlot* free_slots_ = nullptr;
   std::vector<UringSlot*> starved_;  // to be armed again once there are buffers

@@ -123,4 +123,7 @@ void TcpTransport::cancel_write() {
   if (io::Op* const send = socket_.state.writer) send->cancel();
 }
 
+// ENOTCONN: the peer has reset the connection already.
+void TcpTransport::break_off() noexcept { ::shutdown(socket_.fd(), SHUT_RDWR); }
+
 }  // namespace h2server::net

@@ -32,6 +32,7 @@ class TcpTransport final : public Transport {
   Task<bool> acknowledged(std::size_t bytes_left, std::uint32_t timeout_ms) override;
   void cancel_read() override;
   void cancel_write() override;
+  void break_off() noexcept override;
   bool bytes_go_to_kernel() const noexcept override { return true; }
   io::Engine& engine() const noexcept override { return socket_.engine(); }
   void move_to(io::Engine& engine) noexcept override { socket_.move_to(engine); }

@@ -67,6 +67,7 @@ class TlsTransport final : public Transport {
   Task<void> finish(std::uint32_t timeout_ms) override;
   void cancel_read() override { tcp_.cancel_read(); }
   void cancel_write() override { tcp_.cancel_write(); }
+  void break_off() noexcept override { tcp_.break_off(); }
   bool has_unread() const noexcept override { return tcp_.has_unread(); }
   bool bytes_go_to_kernel() const noexcept override { return false; }
   std::size_t whole_sends(std::size_t bytes_max) const noexcept override;

@@ -74,6 +74,9 @@ class Transport : public ConnectionInfo {
   // Cancels a waiting write, if there is one: the connection must then be destroyed.
   virtual void cancel_write() {}
 
+  // Ends the connection in both directions: reads and writes, also those that wait, end or fail.
+  virtual void break_off() noexcept {}
+
   // Returns true if only the kernel reads the bytes to write. They may then lie in a mapping that
   // shrinks meanwhile. Otherwise this process reads them, and they must stay valid.
   [[nodiscard]] virtual bool bytes_go_to_kernel() const noexcept = 0;

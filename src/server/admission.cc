@@ -9,6 +9,7 @@
 
 #include "base/keyed_hash.h"
 #include "base/log.h"
+#include "base/memory_budget.h"
 
 namespace h2server::server {
 
@@ -51,6 +52,7 @@ std::expected<Admission::Ticket, Admission::Refusal> Admission::admit(int connec
     total_.fetch_sub(1);
     return std::unexpected(Refusal::full);
   }
+  if (before + 1 > peak_.load(std::memory_order_relaxed)) peak_.store(before + 1);
   if (limits_.per_address_max == 0) return Ticket(*this, nullptr);
   const std::optional<Address> address = address_of(connection);
   if (!address) return Ticket(*this, nullptr);
@@ -66,11 +68,21 @@ std::expected<Admission::Ticket, Admission::Refusal> Admission::admit(int connec
 }
 
 void Admission::leave(Counts::value_type* count) noexcept {
-  total_.fetch_sub(1);
-  if (count == nullptr) return;
-  Shard& shard = shard_of(count->first);
-  const std::lock_guard lock(shard.mutex);
-  if (--count->second == 0) shard.counts.erase(count->first);
+  const unsigned left = total_.fetch_sub(1) - 1;
+  if (count != nullptr) {
+    Shard& shard = shard_of(count->first);
+    const std::lock_guard lock(shard.mutex);
+    if (--count->second == 0) shard.counts.erase(count->first);
+  }
+  note_end(left);
+}
+
+// After a burst of connections, the heap keeps their memory: it lies between what is in use.
+void Admission::note_end(unsigned left) noexcept {
+  constexpr unsigned burst_min = 1000;
+  unsigned peak = peak_.load(std::memory_order_relaxed);
+  if (peak < burst_min || left > peak / 8) return;
+  if (peak_.compare_exchange_strong(peak, left)) base::return_freed_memory();
 }
 
 std::uint64_t Admission::Ticket::client() const noexcept {

@@ -1,5 +1,6 @@
 #include "h2server/server.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 #include <sys/resource.h>
 
@@ -20,6 +21,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/memory_budget.h"
 #include "base/out_of_memory.h"
 #include "file/open_beneath.h"
 #include "http/file_head.h"
@@ -116,6 +118,13 @@ unsigned connections_of_descriptors(unsigned workers) {
   return static_cast<unsigned>(descriptors - std::min(descriptors / 4, files));
 }
 
+// Of the process, once these options are in force.
+std::uint64_t memory_limit(const ServerOptions& options) {
+  const std::uint64_t present = base::MemoryBudget::of_process().limit();
+  if (options.memory_max != 0) return options.memory_max;
+  return present != base::MemoryBudget::no_limit ? present : server::usual_memory_max();
+}
+
 server::AdmissionLimits admission_limits(const server::SchemeKind& kind,
                                          const ServerOptions& options) {
   server::AdmissionLimits limits{.per_address_max = options.connections_per_address_max};
@@ -123,7 +132,11 @@ server::AdmissionLimits admission_limits(const server::SchemeKind& kind,
   limits.connections_max = options.connections_max;
   if (kind.blocking) return limits;
   if (limits.connections_max == 0) {
-    limits.connections_max = connections_of_descriptors(workers_of(kind, options));
+    // An idle connection of HTTP/2 with TLS takes about as much.
+    constexpr std::uint64_t connection_bytes = 8 * 1024;
+    const std::uint64_t most = memory_limit(options) / connection_bytes;
+    const unsigned wanted = connections_of_descriptors(workers_of(kind, options));
+    limits.connections_max = static_cast<unsigned>(std::min<std::uint64_t>(wanted, most));
   }
   limits.shedding_max = std::max(limits.connections_max / 16, 16U);
   if (limits.per_address_max == 0) {
@@ -242,6 +255,14 @@ Result<void, std::string> Server::State::prepare() {
   if (std::string problem = problem_of(options.limits); !problem.empty()) {
     return std::unexpected(std::move(problem));
   }
+  if (options.memory_max != 0 && options.memory_max < server::memory_max_least) {
+    return std::unexpected(
+        fmt::format("memory_max is {}, at least {}", options.memory_max, server::memory_max_least));
+  }
+  if (options.serve_when_tight) {
+    if (shared->composition == nullptr) shared->composition = std::make_unique<http::Composition>();
+    shared->composition->serves_when_tight = true;
+  }
   shared->limits = options.limits;
   shared->blocking_calls.set_limits({.threads_max = std::max(options.blocking_threads_max, 1U),
                                      .waiting_max = options.blocking_queue_max});
@@ -254,6 +275,7 @@ Result<void, std::string> Server::start() {
   if (std::get_new_handler() == nullptr) std::set_new_handler(base::out_of_memory);
   // Copies of files can't be reclaimed as the page cache can.
   file::Cache::of_process().limit_snapshots(server::memory_allowed() / 8);
+  file::Cache::of_process().limit_held(server::memory_allowed() / 8);
   const ServerOptions& options = state_->options;
   server::SharedContext& shared = *state_->shared;
   if (file::probe_open_beneath() != 0) {
@@ -301,6 +323,7 @@ Result<void, std::string> Server::start() {
   const BlockedSignals blocked(set_of({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD}), set_of({}));
   Result<void, std::string> started = scheme->start();
   if (!started) return started;
+  base::MemoryBudget::of_process().set_limit(memory_limit(options));
   state_->addresses = scheme->addresses();
   state_->engine = {std::move(engine->name), std::move(engine->reason)};
   const std::lock_guard lock(state_->mutex);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/memory_budget.h"
 #include "file/cache.h"
 #include "io/turn_times.h"
 #include "observe/open_metrics.h"
@@ -184,6 +185,20 @@ ServerStatus::FileCache cache_status() {
           .loads = stats.loads};
 }
 
+ServerStatus::Memory memory_status() {
+  const base::MemoryBudget& budget = base::MemoryBudget::of_process();
+  ServerStatus::Memory memory{.bytes = budget.held(),
+                              .bytes_max = budget.limit(),
+                              .refused = budget.refused(),
+                              .cut_off = budget.cut_off(),
+                              .owners = {}};
+  for (std::size_t i = 0; i < base::memory_owners; ++i) {
+    const auto owner = static_cast<base::MemoryOwner>(i);
+    memory.owners.push_back({std::string(base::name_of(owner)), budget.held(owner)});
+  }
+  return memory;
+}
+
 // --- metrics ----------------------------------------------------------------------------------
 
 using Writer = observe::OpenMetricsWriter;
@@ -242,6 +257,21 @@ void write_memory(Writer& writer, const ServerStatus::FileCache& cache,
   writer.sample({{"owner", "window_growth"}},
                 static_cast<std::uint64_t>(std::max<std::int64_t>(windows, 0)));
   writer.sample({{"owner", "log_queues"}}, std::uint64_t{shared.observation->log_queue_bytes()});
+  const ServerStatus::Memory memory = memory_status();
+  for (const ServerStatus::Memory::Owner& owner : memory.owners) {
+    writer.sample({{"owner", owner.name}}, owner.bytes);
+  }
+  writer.family("h2server_client_memory_bytes", gauge, "bytes",
+                "Memory that clients make it hold.");
+  writer.sample({}, memory.bytes);
+  writer.family("h2server_client_memory_limit_bytes", gauge, "bytes", "The limit of that.");
+  writer.sample({}, memory.bytes_max);
+  writer.family("h2server_memory_refused_requests", counter, "",
+                "Requests refused because memory was tight.");
+  writer.sample({}, memory.refused);
+  writer.family("h2server_memory_clients_cut_off", counter, "",
+                "Clients that were cut off because they held most of it.");
+  writer.sample({}, memory.cut_off);
 }
 
 void write_process(Writer& writer) {
@@ -287,6 +317,7 @@ ServerStatus Server::status(Detail detail) const {
     }
   }
   status.cache = cache_status();
+  status.memory = memory_status();
   std::unique_lock lock(collected->mutex);
   collected->answered.wait_for(lock, answer_max, [&] { return collected->missing == 0; });
   status.connections = std::exchange(collected->status.connections, {});

@@ -108,8 +108,15 @@ std::uint64_t memory_allowed() {
   const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 1L));
   const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const auto limit = memory_of_limit(groups_mounted, read_memberships());
-  return std::min(pages * page_bytes, limit.value_or(UINT64_MAX));
+  std::uint64_t least = std::min(pages * page_bytes, limit.value_or(UINT64_MAX));
+  for (const auto kind : {RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit own{};  // RLIM_INFINITY is the largest number
+    if (::getrlimit(kind, &own) == 0) least = std::min<std::uint64_t>(least, own.rlim_cur);
+  }
+  return least;
 }
+
+std::uint64_t usual_memory_max() { return std::max(memory_allowed() / 4, memory_max_least); }
 
 }  // namespace server
 

@@ -23,7 +23,12 @@ void raise_descriptor_limit() noexcept;
 [[nodiscard]] std::optional<std::uint64_t> memory_of_limit(const std::filesystem::path& mounted,
                                                            std::string_view memberships);
 
-// Returns the memory in bytes that this process may use: the machine's or its control groups'.
+// Returns the memory in bytes that this process may use: the machine's or its control groups', or
+// what RLIMIT_AS and RLIMIT_DATA allow.
 [[nodiscard]] std::uint64_t memory_allowed();
+
+// The least ServerOptions::memory_max, and what it is if nobody says: a quarter of that memory.
+inline constexpr std::uint64_t memory_max_least = 16 * 1024 * 1024;
+[[nodiscard]] std::uint64_t usual_memory_max();
 
 }  // namespace h2server::server

@@ -49,6 +49,10 @@ class Worker::WorkerLoop {
     }
   }
 
+  WorkerLoop(const WorkerLoop&) = delete;
+  WorkerLoop& operator=(const WorkerLoop&) = delete;
+  ~WorkerLoop() { services_.forget_connections(); }
+
   Task<void> run() {
     TaskGroup accepting;
     for (AcceptLoop& loop : accept_loops_) accepting.start(loop.run());

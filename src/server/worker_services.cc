@@ -29,7 +29,7 @@ Task<void> guarded(Task<void> task) {
 }  // namespace
 
 WorkerServices& WorkerServices::add_to(io::Engine& engine, const SharedContext& shared) {
-  auto services = std::make_unique<WorkerServices>(shared);
+  auto services = std::make_unique<WorkerServices>(engine, shared);
   WorkerServices& added = *services;
   engine.set_local(&services_key, std::move(services));
   return added;

@@ -1,12 +1,15 @@
 // WorkerServices: what the public functions that handlers call find on their worker's thread.
 #pragma once
 
+#include <optional>
+
 #include "file/folder.h"
 #include "h2server/stop.h"
 #include "h2server/task_group.h"
 #include "http/drain_list.h"
 #include "io/engine.h"
 #include "io/job_pool.h"
+#include "server/memory_guard.h"
 
 namespace h2server::server {
 
@@ -20,11 +23,24 @@ class WorkerServices final : public io::EngineLocal {
   // Returns those of the calling thread, or null.
   static WorkerServices* of_this_thread() noexcept;
 
-  explicit WorkerServices(const SharedContext& shared) noexcept : shared_(shared) {}
+  WorkerServices(io::Engine& engine, const SharedContext& shared) noexcept
+      : engine_(engine), shared_(shared) {}
+
+  void relieve() override {
+    if (memory_guard_) memory_guard_->relieve();
+  }
 
   // The connections of this worker; null unless it has an event loop of its own.
   [[nodiscard]] const http::DrainList* connections() const noexcept { return connections_; }
-  void set_connections(const http::DrainList& connections) noexcept { connections_ = &connections; }
+  void set_connections(http::DrainList& connections) noexcept {
+    connections_ = &connections;
+    memory_guard_.emplace(engine_, connections);
+  }
+  // They are about to end.
+  void forget_connections() noexcept {
+    connections_ = nullptr;
+    memory_guard_.reset();
+  }
 
   [[nodiscard]] const file::Folder* root() const noexcept;
   [[nodiscard]] io::JobPool& blocking_calls() const noexcept;
@@ -42,8 +58,10 @@ class WorkerServices final : public io::EngineLocal {
   [[nodiscard]] TaskGroup& background() noexcept { return background_; }
 
  private:
+  io::Engine& engine_;
   const SharedContext& shared_;
   const http::DrainList* connections_ = nullptr;
+  std::optional<MemoryGuard> memory_guard_;
   coro::StopState draining_;
   TaskGroup background_;
   bool closed_ = false;

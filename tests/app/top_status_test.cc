@@ -30,6 +30,7 @@ TEST(TopStatus, ReadsAllMembers) {
     "connections_left_out":9,
     "cache":{"files":1,"bytes":2,"bytes_max":3,"snapshot_bytes":4,"snapshot_bytes_max":5,"hits":6,
              "misses":7},
+    "memory":{"bytes":1,"bytes_max":2,"refused":3,"cut_off":4,"owners":[]},
     "uploads":[{"site":"s","path":"/f","received":1,"size":null,"age_s":2}],
     "certificates":[{"site":"a","file":"/f","names":["a","b"],"days_left":-1.5}],
     "log":{"lines":1,"dropped":2}})");
@@ -55,6 +56,10 @@ TEST(TopStatus, ReadsAllMembers) {
   EXPECT_EQ(status.connection_list[0].upload_bytes, 5u);
   EXPECT_EQ(status.connections_left_out, 9u);
   EXPECT_EQ(status.cache.misses, 7u);
+  EXPECT_EQ(status.memory.bytes, 1u);
+  EXPECT_EQ(status.memory.bytes_max, 2u);
+  EXPECT_EQ(status.memory.refused, 3u);
+  EXPECT_EQ(status.memory.cut_off, 4u);
   ASSERT_EQ(status.uploads.size(), 1u);
   EXPECT_EQ(status.uploads[0].path, "s/f");
   EXPECT_EQ(status.uploads[0].size, std::nullopt);

@@ -1,5 +1,7 @@
 #include "content/folder_entries.h"
 
+#include <utility>
+
 #include "content/support.h"
 
 namespace h2server::content {
@@ -10,7 +12,7 @@ class FolderEntriesTest : public testing::Test {
   std::vector<std::string> names(const ReadFolderOptions& options = {}) {
     Result<FolderEntries, int> read = read_folder(directory_.fd(), "", directory_.fd(), options);
     EXPECT_TRUE(read);
-    read_ = read.value_or(FolderEntries());
+    read_ = std::move(read).value_or(FolderEntries());
     std::vector<std::string> found;
     for (const FolderEntry& entry : read_.entries) {
       found.push_back(entry.name + (entry.is_folder ? "/" : ""));

@@ -40,8 +40,9 @@ class Client {
  public:
   enum class Family : std::uint8_t { ipv4, ipv6 };
 
-  // Connects to a port of the loopback address. error() returns the error, or 0.
-  explicit Client(std::uint16_t port, Family family = Family::ipv4) {
+  // Connects to a port of the loopback address. error() returns the error, or 0. `host` is the last
+  // byte of the client's own address in 127.0.0.0/8.
+  explicit Client(std::uint16_t port, Family family = Family::ipv4, unsigned host = 1) {
     sockaddr_in ipv4{};
     ipv4.sin_family = AF_INET;
     ipv4.sin_port = htons(port);
@@ -59,6 +60,12 @@ class Client {
     const int on = 1;
     ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     const socklen_t size = is_ipv4 ? sizeof ipv4 : sizeof ipv6;
+    if (is_ipv4 && host != 1) {
+      sockaddr_in own = ipv4;
+      own.sin_port = 0;
+      own.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + host);
+      EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own), 0);
+    }
     if (::connect(socket_.get(), address, size) != 0) error_ = errno;
   }
 

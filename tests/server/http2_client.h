@@ -14,7 +14,8 @@ namespace h2server::tests {
 // 7541, 6).
 class Http2Client {
  public:
-  explicit Http2Client(std::uint16_t port) : client_(port) {
+  explicit Http2Client(std::uint16_t port, unsigned host = 1)
+      : client_(port, Client::Family::ipv4, host) {
     std::string opening = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     opening += frame(settings, 0, 0, "");
     opening += frame(settings, acknowledged, 0, "");

@@ -354,7 +354,12 @@ def test_caches_turns_memory_and_descriptors(server):
     assert grown("h2server_worker_turns_total", 10)
     assert grown("h2server_memory_bytes", 1000, owner="file_cache")
     owners = {one.labels["owner"] for one in found.matching("h2server_memory_bytes")}
-    assert owners >= {"file_cache", "snapshots", "log_queues"}
+    assert owners >= {"file_cache", "snapshots", "log_queues", "requests", "buffers", "receiving",
+                      "bodies", "listings", "coding", "archives", "uploads"}
+    assert 0 < found.value("h2server_client_memory_bytes") < 16e6
+    assert found.value("h2server_client_memory_limit_bytes") >= 16 * 1024 * 1024
+    assert found.value("h2server_memory_refused_requests_total") == 0
+    assert found.value("h2server_memory_clients_cut_off_total") == 0
     descriptors = len(os.listdir(f"/proc/{server.pid}/fd"))
     assert abs(found.value("process_open_fds") - descriptors) <= 4
     assert found.value("process_max_fds") > descriptors

@@ -279,6 +279,14 @@ function put_cache(cache) {
   put_gauge('c-bytes', cache.bytes, cache.bytes_max);
   put_gauge('c-snapshots', cache.snapshot_bytes, cache.snapshot_bytes_max);
 }
+function put_memory(memory) {
+  put($('m-refused'), number(memory.refused));
+  put($('m-cut-off'), number(memory.cut_off));
+  put_gauge('m-bytes', memory.bytes, memory.bytes_max);
+  put_rows('memory', memory.owners, one => [
+    {text: plain(one.name), share: memory.bytes_max > 0 ? one.bytes / memory.bytes_max : 0},
+    n(bytes(one.bytes))]);
+}
 // Colour and words: at 30 days one should look, at 7 act, at 1 hurry.
 function put_certificates(certificates) {
   const judge = days => !known(days) ? [none, '']
@@ -331,6 +339,7 @@ function show(status) {
   draw_plots();
   put_tables(status);
   put_cache(status.cache ?? {});
+  put_memory(status.memory ?? {});
   put_connections(status);
   put_certificates(status.certificates);
 }

@@ -60,6 +60,28 @@ void Connection::each_exchange(const std::function<void(const ExchangeState&)>& 
   if (exchange_ != nullptr && exchange_->request) visit(*exchange_);
 }
 
+// Reads and writes end in the next turn. A handler that waits for something else is stopped.
+void Connection::begin_cut_off() noexcept {
+  transport_.break_off();
+  if (exchange_ == nullptr) return;
+  exchange_->observed.cut_off = CutOff::refused;
+  if (exchange_->handling && !exchange_->gone.armed()) stop_soon();
+}
+
+// What follows from begin_cut_off() is no other reason.
+void Connection::note_cut_off(CutOff why) noexcept {
+  if (!is_cut_off()) exchange_->observed.cut_off = why;
+}
+
+std::size_t Connection::bytes_held() const noexcept {
+  if (exchange_ == nullptr) return 0;
+  const std::size_t read = exchange_->decoder.finished() ? 0 : bytes_read(*exchange_);
+  return read + sizeof(H1Exchange) + exchange_->arena.bytes_held() +
+         exchange_->head_buffer.capacity() + exchange_->output.bytes_held() +
+         exchange_->writing.bytes_held() + exchange_->lease.room().size() +
+         exchange_->ahead.room().size() + exchange_->outgoing.bytes_held();
+}
+
 void Connection::take_exchange() {
   exchange_ = exchange_.get_deleter().pool->take();
   const Limits& limits = context_.limits;
@@ -235,6 +257,7 @@ bool Connection::serve_at_once() {
   if (!append_body()) return true;  // aborted
   if (!exchange_->outgoing.finished() || !exchange_->decoder.finished()) {
     if (traits_.observer != nullptr) exchange_->observed.first_byte_us = traits_.observer->now_us();
+    exchange_->outgoing.count_memory();
     return false;
   }
   observe_end();
@@ -261,6 +284,7 @@ Task<void> Connection::serve_on() {
     Response response = co_await answer(*exchange_);
     exchange_->response = std::move(response);
     if (end_ != End::abort) begin_response();
+    exchange_->outgoing.count_memory();
     if (traits_.observer != nullptr) exchange_->observed.first_byte_us = traits_.observer->now_us();
   }
   bool sent = end_ != End::abort;
@@ -311,6 +335,15 @@ void Connection::on_stop() noexcept {
   if (exchange_->responding && exchange_->flushing) transport_.cancel_write();
 }
 
+// Stops the exchange's token within 64 ms.
+void Connection::stop_soon() noexcept {
+  exchange_->gone.owner = exchange_.get();
+  exchange_->gone.fire = [](base::Timer& timer) {
+    static_cast<H1Exchange*>(timer.owner)->stop.stop(StopReason::client_left);
+  };
+  transport_.engine().arm_timer(exchange_->gone, transport_.engine().now_ms());
+}
+
 Task<void> Connection::watch_client() {
   Result<io::Lease> lease = co_await transport_.read(0);
   if (lease && !lease->empty()) {
@@ -318,12 +351,7 @@ Task<void> Connection::watch_client() {
   } else if (!lease && lease.error().code == ECANCELED) {
     co_return;
   } else if (exchange_->starts_watch) {
-    // Who links a hook must not be stopped by that. The timer fires within 64 ms.
-    exchange_->gone.owner = exchange_.get();
-    exchange_->gone.fire = [](base::Timer& timer) {
-      static_cast<H1Exchange*>(timer.owner)->stop.stop(StopReason::client_left);
-    };
-    transport_.engine().arm_timer(exchange_->gone, transport_.engine().now_ms());
+    stop_soon();  // who links a hook must not be stopped by that
   } else {
     exchange_->stop.stop(StopReason::client_left);
   }
@@ -388,7 +416,7 @@ bool Connection::append_body() {
     std::array<char, 24> room;
     const std::string_view prefix = chunked ? encode_chunk_size(size, room) : std::string_view();
     if (!outgoing.append(exchange_->output, prefix, size)) {
-      exchange_->observed.cut_off = CutOff::failed;
+      note_cut_off(CutOff::failed);
       end_ = End::abort;
       return false;
     }
@@ -417,7 +445,7 @@ Task<bool> Connection::send_body() {
         ready = piece && outgoing.offer(*piece);
       }
       if (!ready) {
-        exchange_->observed.cut_off = CutOff::failed;
+        note_cut_off(CutOff::failed);
         co_return false;
       }
     }
@@ -447,8 +475,7 @@ Task<bool> Connection::flush() {
   exchange_->writing.clear();
   if (!written) {
     end_ = End::abort;
-    exchange_->observed.cut_off =
-        written.error().code == ETIMEDOUT ? CutOff::too_slow : CutOff::client_left;
+    note_cut_off(written.error().code == ETIMEDOUT ? CutOff::too_slow : CutOff::client_left);
   }
   if (exchange_->written.awaited()) exchange_->written.set();
   co_return written.has_value();
@@ -501,14 +528,14 @@ Task<Result<std::string_view>> Connection::IncomingBody::read() {
     if (!lease || lease->empty()) {
       self.end_ = End::linger;  // so that the rest is not waited for again
       const bool left = lease || lease.error().code == ECONNRESET;
-      self.exchange_->observed.cut_off = left ? CutOff::client_left : CutOff::too_slow;
+      self.note_cut_off(left ? CutOff::client_left : CutOff::too_slow);
       if (left) self.exchange_->stop.stop(StopReason::client_left);
       co_return std::unexpected(lease ? Error{ECONNRESET, "request body"} : lease.error());
     }
     const std::int64_t elapsed_ms = self.transport_.engine().now_ms() - from_ms;
     if (!pace.moved(elapsed_ms, lease->bytes().size())) {
       self.end_ = End::linger;
-      self.exchange_->observed.cut_off = CutOff::too_slow;
+      self.note_cut_off(CutOff::too_slow);
       co_return std::unexpected(Error{ETIMEDOUT, "request body"});
     }
     self.exchange_->take(*std::move(lease));

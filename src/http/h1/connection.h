@@ -103,6 +103,10 @@ class Connection final : private Drainable, private coro::StopState::Observer {
   void name_unfinished(std::vector<std::string>& names) const override;
   void each_exchange(const std::function<void(const ExchangeState&)>& visit) const override;
   ConnectionObserver* observer() const noexcept override { return traits_.observer; }
+  void begin_cut_off() noexcept override;
+  std::size_t bytes_held() const noexcept override;
+  std::uint64_t client() const noexcept override { return traits_.client; }
+  std::string client_address() const override { return transport_.client().host; }
 
   void take_exchange();
   Task<void> serve_arrived();
@@ -115,6 +119,8 @@ class Connection final : private Drainable, private coro::StopState::Observer {
   void on_hook() noexcept override { watch(); }
   void on_stop() noexcept override;
   void watch();
+  void stop_soon() noexcept;
+  void note_cut_off(CutOff why) noexcept;
   Task<void> watch_client();
   Task<void> end_handler(bool sent);
   void begin_exchange();

@@ -580,7 +580,10 @@ void Connection::respond(H2Exchange& exchange) {
     exchange.duplex->discard();
   }
   session_->respond(exchange, head, has_body);
-  if (!exchange.outgoing.finished()) note_first_byte(exchange);
+  if (!exchange.outgoing.finished()) {
+    note_first_byte(exchange);
+    exchange.outgoing.count_memory();
+  }
   want_write();
 }
 

@@ -43,6 +43,10 @@ class Connection final : private Drainable {
   void name_unfinished(std::vector<std::string>& names) const override;
   void each_exchange(const std::function<void(const ExchangeState&)>& visit) const override;
   ConnectionObserver* observer() const noexcept override { return traits_.observer; }
+  void begin_cut_off() noexcept override;
+  std::size_t bytes_held() const noexcept override;
+  std::uint64_t client() const noexcept override { return traits_.client; }
+  std::string client_address() const override { return transport_.client().host; }
 
   Task<void> write_all();
   Task<void> wait_for_handlers();

@@ -1,4 +1,4 @@
-// The memory of requests' heads.
+// The memory of a connection: of its requests' heads, and in all.
 #include <algorithm>
 #include <variant>
 
@@ -30,6 +30,25 @@ bool is_spent(const H2Exchange& exchange) noexcept {
 }
 
 }  // namespace
+
+// The connection's read ends in the next turn, or its write fails; then all exchanges are closed.
+void Connection::begin_cut_off() noexcept {
+  transport_.break_off();
+  for (H2Exchange* exchange = first_; exchange != nullptr; exchange = exchange->handling.next) {
+    exchange->observed.cut_off = CutOff::refused;
+  }
+}
+
+std::size_t Connection::bytes_held() const noexcept {
+  std::size_t bytes = writing_.bytes_held() + session_->output().bytes_held() + kept_.room().size();
+  for (const H2Exchange* exchange = first_; exchange != nullptr;
+       exchange = exchange->handling.next) {
+    bytes += sizeof(H2Exchange) + exchange->arena.bytes_held() +
+             exchange->handling.arrived.bytes_held() + exchange->outgoing.bytes_held();
+    if (exchange->handling.reads && !exchange->session.ended) bytes += bytes_read(*exchange);
+  }
+  return bytes;
+}
 
 void Connection::count_head(H2Exchange& exchange) noexcept {
   const std::size_t bytes = bytes_of_head(exchange);

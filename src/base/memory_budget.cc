@@ -1,0 +1,74 @@
+#include "base/memory_budget.h"
+
+#include <malloc.h>
+
+#include <mutex>
+
+#include "base/clock.h"
+
+namespace h2server::base {
+
+constinit MemoryBudget MemoryBudget::of_process_;
+
+namespace {
+
+constexpr std::array<std::string_view, memory_owners> owner_names{
+    "requests", "buffers", "receiving", "bodies", "listings", "coding", "archives", "uploads"};
+
+constinit std::mutex watchers_mutex;
+constinit MemoryWatcher* first_watcher = nullptr;
+
+}  // namespace
+
+std::string_view name_of(MemoryOwner owner) noexcept {
+  return owner_names[static_cast<std::size_t>(owner)];
+}
+
+void MemoryBudget::set_limit(std::uint64_t bytes) noexcept {
+  limit_.store(bytes, relaxed);
+  tight_.store(bytes == no_limit ? no_limit : bytes / 2, relaxed);
+  critical_.store(bytes == no_limit ? no_limit : bytes - bytes / 4, relaxed);
+  check_marks(0, held());
+}
+
+void MemoryBudget::add(MemoryWatcher& watcher) noexcept {
+  const std::lock_guard lock(watchers_mutex);
+  watcher.next_ = first_watcher;
+  first_watcher = &watcher;
+}
+
+void MemoryBudget::remove(MemoryWatcher& watcher) noexcept {
+  const std::lock_guard lock(watchers_mutex);
+  MemoryWatcher** place = &first_watcher;
+  while (*place != nullptr && *place != &watcher) place = &(*place)->next_;
+  if (*place != nullptr) *place = watcher.next_;
+}
+
+void MemoryBudget::check_marks(std::uint64_t before, std::uint64_t after) noexcept {
+  const auto passes = [&](std::uint64_t mark) { return before < mark && after >= mark; };
+  if (!passes(tight_.load(relaxed)) && !passes(critical_.load(relaxed))) return;
+  short_.store(true, relaxed);
+  const std::lock_guard lock(watchers_mutex);
+  for (MemoryWatcher* watcher = first_watcher; watcher != nullptr; watcher = watcher->next_) {
+    watcher->memory_is_short();
+  }
+}
+
+bool MemoryBudget::end_shortage() noexcept {
+  if (held() > limit() / 8 || !short_.exchange(false, relaxed)) return false;
+  if (tight()) short_.store(true, relaxed);  // another thread has passed the mark meanwhile
+  return true;
+}
+
+// Chunks that were freed lie between others, so the heap as a whole does not shrink. Clients may
+// cause it, so it is done once in 10 s at most.
+void return_freed_memory() noexcept {
+  constexpr std::int64_t pause_ms = 10'000;
+  static constinit std::atomic<std::int64_t> from_ms{0};
+  const std::int64_t now_ms = monotonic_ms();
+  std::int64_t from = from_ms.load(std::memory_order_relaxed);
+  if (now_ms < from || !from_ms.compare_exchange_strong(from, now_ms + pause_ms)) return;
+  ::malloc_trim(0);
+}
+
+}  // namespace h2server::base

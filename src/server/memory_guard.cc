@@ -1,0 +1,92 @@
+#include "server/memory_guard.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/buffer_chain.h"
+#include "base/log.h"
+#include "base/memory_budget.h"
+
+namespace h2server::server {
+
+namespace {
+
+struct MemoryHolder {
+  std::vector<http::Drainable*> connections;
+  std::size_t bytes = 0;
+  std::size_t requests = 0;
+};
+
+// Returns the client whose connections hold most. A connection without a client's number stands for
+// itself: its address is the number.
+MemoryHolder find_largest(http::DrainList& connections) {
+  std::unordered_map<std::uint64_t, MemoryHolder> clients;
+  for (http::Drainable* const connection : connections.members()) {
+    const std::size_t bytes = connection->bytes_held();
+    if (bytes == 0 || connection->is_cut_off()) continue;
+    const std::uint64_t number = connection->client();
+    MemoryHolder& client =
+        clients[number != 0 ? number : reinterpret_cast<std::uintptr_t>(connection)];
+    client.connections.push_back(connection);
+    client.bytes += bytes;
+    connection->each_exchange([&](const http::ExchangeState&) { ++client.requests; });
+  }
+  const auto largest =
+      std::ranges::max_element(clients, {}, [](const auto& client) { return client.second.bytes; });
+  return largest != clients.end() ? std::move(largest->second) : MemoryHolder();
+}
+
+}  // namespace
+
+void MemoryGuard::relieve() {
+  base::MemoryBudget& budget = base::MemoryBudget::of_process();
+  if (budget.end_shortage()) {
+    free_reserve();
+    base::return_freed_memory();
+    return;
+  }
+  if (!budget.tight()) return;
+  if (engine_.now_ms() >= look_from_ms_) {
+    look_from_ms_ = engine_.now_ms() + limits_.look_ms;
+    free_reserve();
+    if (budget.tight()) cut_off_largest();
+  }
+  come_back();
+}
+
+// Those who hold memory may do nothing that leads to another turn.
+void MemoryGuard::come_back() noexcept {
+  if (again_.armed()) return;
+  again_.owner = this;
+  again_.fire = [](base::Timer&) {};  // relieve() runs at the end of the turn
+  engine_.arm_timer(again_, look_from_ms_);
+}
+
+void MemoryGuard::free_reserve() {
+  base::BufferChain::free_spare_blocks();
+  engine_.free_spare_buffers();
+}
+
+void MemoryGuard::cut_off_largest() {
+  base::MemoryBudget& budget = base::MemoryBudget::of_process();
+  const MemoryHolder largest = find_largest(connections_);
+  const std::uint64_t limit = budget.limit();
+  std::uint64_t allowed = limit / limits_.share_parts;
+  if (budget.critical()) allowed = limit / limits_.least_parts;
+  if (budget.full()) allowed = 0;
+  if (largest.bytes <= allowed || (!budget.critical() && largest.requests == 1)) return;
+  constexpr std::size_t kib = 1024;
+  const std::string address = largest.connections.front()->client_address();
+  for (http::Drainable* const connection : largest.connections) connection->cut_off();
+  budget.count_cut_off();
+  look_from_ms_ = engine_.now_ms() + limits_.settle_ms;
+  base::log_warning("memory is short, {} KiB of {} KiB: cut off {} with {} KiB in {} connection{}",
+                    budget.held() / kib, limit / kib,
+                    address.empty() ? "a client without an address" : address, largest.bytes / kib,
+                    largest.connections.size(), largest.connections.size() == 1 ? "" : "s");
+}
+
+}  // namespace h2server::server

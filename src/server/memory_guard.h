@@ -1,0 +1,54 @@
+// MemoryGuard: what a worker does while the process is short of memory (base/memory_budget.h): it
+// frees what it keeps in reserve, and cuts off the client whose connections hold most. A client is
+// an address, or an IPv6 network of 64 bits, as for Admission.
+//
+// One for each worker with an event loop, used on its thread. Each looks at its own connections.
+#pragma once
+
+#include <cstdint>
+
+#include "base/timer_wheel.h"
+#include "http/drain_list.h"
+#include "io/engine.h"
+
+namespace h2server::server {
+
+struct MemoryGuardLimits {
+  // Between two looks at all connections, which take a microsecond for some ten.
+  std::int64_t look_ms = 20;
+  // After a cut, whose memory is freed in the next turns.
+  std::int64_t settle_ms = 200;
+  // While memory is tight, no client with several requests may hold more than this part of the
+  // limit. One large response is nobody's fault.
+  unsigned share_parts = 4;
+  // Above the second mark, clients that hold less than this part of it are let be, and above the
+  // limit none is.
+  unsigned least_parts = 64;
+};
+
+class MemoryGuard {
+ public:
+  MemoryGuard(io::Engine& engine, http::DrainList& connections,
+              const MemoryGuardLimits& limits = {}) noexcept
+      : engine_(engine), connections_(connections), limits_(limits) {}
+  MemoryGuard(const MemoryGuard&) = delete;
+  MemoryGuard& operator=(const MemoryGuard&) = delete;
+  ~MemoryGuard() { engine_.disarm_timer(again_); }
+
+  // Call at the end of each turn while MemoryBudget::is_short(). Comes back by a timer while memory
+  // is tight.
+  void relieve();
+
+ private:
+  void free_reserve();
+  void come_back() noexcept;
+  void cut_off_largest();
+
+  io::Engine& engine_;
+  http::DrainList& connections_;
+  const MemoryGuardLimits limits_;
+  std::int64_t look_from_ms_ = 0;
+  base::Timer again_;
+};
+
+}  // namespace h2server::server

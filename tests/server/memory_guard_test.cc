@@ -1,0 +1,182 @@
+// What a server does while clients hold much of its memory.
+#include "server/memory_guard.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/memory_budget.h"
+#include "h2server/server.h"
+#include "h2server/timing.h"
+#include "server/client.h"
+#include "server/http2_client.h"
+
+namespace h2server {
+namespace memory_guard_test {
+
+using namespace std::chrono_literals;
+using base::MemoryBudget;
+using tests::Client;
+using tests::Http2Client;
+
+constexpr std::uint64_t mib = 1024 * 1024;
+constexpr unsigned attacker = 2;  // 127.0.0.2
+
+MemoryBudget& budget() { return MemoryBudget::of_process(); }
+
+class MemoryGuard : public testing::TestWithParam<IoEngine> {
+ protected:
+  MemoryGuard() : server_(options()) {
+    server_.get("/plain", [](Request&) { return Response::text("plain"); });
+    // More than the sockets' buffers take.
+    server_.get("/large", [](Request&) { return Response::text(std::string(12 * mib, 'x')); });
+    server_.get("/task", [](Request&) -> Task<Response> { co_return Response::text("task"); });
+    server_.get("/either",
+                Handler([](Request&) { return std::optional(Response::text("at once")); },
+                        [](Request&) -> Task<Response> { co_return Response(500); }));
+    server_.get("/wait", [this](Request& request) -> Task<Response> {
+      entered_.set();
+      static_cast<void>(co_await sleep_for(1h));
+      if (request.stop_token().stop_requested()) stopped_.set();
+      co_return Response(200);
+    });
+  }
+  ~MemoryGuard() override {
+    server_.stop();
+    budget().set_limit(MemoryBudget::no_limit);
+  }
+
+  static ServerOptions options() {
+    ServerOptions options = tests::cleartext();
+    options.io = GetParam();
+    options.memory_max = 16 * mib;
+    return options;
+  }
+  void SetUp() override {
+    const auto started = server_.start();
+    ASSERT_TRUE(started) << started.error();
+    port_ = tests::port_of(server_);
+  }
+  // Waits until what earlier tests held is free, and until a cut has had its effect.
+  static void wait_until_free() {
+    const auto until = std::chrono::steady_clock::now() + tests::patience;
+    while (budget().tight() && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(5ms);
+    }
+    EXPECT_FALSE(budget().tight());
+  }
+
+  tests::Signal entered_;
+  tests::Signal stopped_;
+  Server server_;
+  std::uint16_t port_ = 0;
+};
+
+TEST_P(MemoryGuard, RefusesWhatMayWaitWhileMemoryIsTight) {
+  wait_until_free();
+  base::MemoryCharge ballast(base::MemoryOwner::uploads);  // of no connection
+  ballast.set(9 * mib);
+  const std::uint64_t refused = budget().refused();
+  const tests::Reply reply = Client(port_).get("/task");
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_TRUE(reply.says("Retry-After: 1")) << reply.head;
+  EXPECT_EQ(budget().refused(), refused + 1);
+  EXPECT_EQ(Client(port_).get("/plain").body, "plain");
+  EXPECT_EQ(Client(port_).get("/either").body, "at once");
+  EXPECT_EQ(Http2Client(port_).get("/plain"), "plain");
+  ballast.set(0);
+  EXPECT_EQ(Client(port_).get("/task").body, "task");
+}
+
+TEST_P(MemoryGuard, RefusesAllThatMakesResponsesOnceThereIsNoneLeft) {
+  wait_until_free();
+  base::MemoryCharge ballast(base::MemoryOwner::uploads);
+  ballast.set(17 * mib);
+  EXPECT_EQ(Client(port_).get("/either").body, "at once");
+  ballast.set(0);
+  EXPECT_EQ(Client(port_).get("/plain").body, "plain");
+}
+
+TEST_P(MemoryGuard, ServesOperatorsWhileMemoryIsTight) {
+  wait_until_free();
+  ServerOptions options = tests::cleartext();
+  options.io = GetParam();
+  options.serve_when_tight = true;
+  Server admin(options);
+  admin.get("/", [](Request&) -> Task<Response> { co_return Response::text("status"); });
+  ASSERT_TRUE(admin.start());
+  EXPECT_EQ(budget().limit(), 16 * mib) << "one without a number leaves it as it is";
+  base::MemoryCharge ballast(base::MemoryOwner::uploads);
+  ballast.set(9 * mib);
+  EXPECT_EQ(Client(tests::port_of(admin)).get("/").body, "status");
+  ballast.set(0);
+  admin.stop();
+}
+
+// Two responses that are not read are more than the limit.
+TEST_P(MemoryGuard, CutsOffTheClientThatHoldsMost) {
+  wait_until_free();
+  const std::uint64_t cut_off = budget().cut_off();
+  Client innocent(port_);
+  EXPECT_EQ(innocent.get("/plain").body, "plain");
+  std::vector<std::unique_ptr<Client>> greedy;
+  for (int i = 0; i < 4; ++i) {
+    greedy.push_back(std::make_unique<Client>(port_, Client::Family::ipv4, attacker));
+    greedy.back()->send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
+  }
+  wait_until_free();
+  while (budget().cut_off() == cut_off) std::this_thread::sleep_for(5ms);
+  wait_until_free();
+  EXPECT_EQ(innocent.get("/plain").body, "plain") << "on the same connection";
+  int ended = 0;
+  for (const auto& client : greedy) {
+    if (client->receive().body.size() < 12 * mib) ++ended;
+  }
+  EXPECT_GE(ended, 1);
+}
+
+TEST_P(MemoryGuard, CutsOffConnectionsOfHttp2) {
+  wait_until_free();
+  const std::uint64_t cut_off = budget().cut_off();
+  Http2Client greedy(port_, attacker);
+  greedy.ask({"/large", "/large"});
+  while (budget().cut_off() == cut_off) std::this_thread::sleep_for(5ms);
+  wait_until_free();
+  EXPECT_FALSE(greedy.is_sent_away());
+  EXPECT_EQ(Http2Client(port_).get("/plain"), "plain");
+}
+
+// The memory may be passed by another thread, while the worker sleeps.
+TEST_P(MemoryGuard, StopsHandlersOfWhoIsCutOff) {
+  wait_until_free();
+  Client waiting(port_);
+  waiting.send("GET /wait HTTP/1.1\r\nHost: test\r\n\r\n");
+  ASSERT_TRUE(entered_.wait());
+  base::MemoryCharge ballast(base::MemoryOwner::uploads);
+  ballast.set(17 * mib);
+  EXPECT_TRUE(stopped_.wait());
+  EXPECT_TRUE(waiting.ends());
+  ballast.set(0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, MemoryGuard,
+                         testing::Values(IoEngine::epoll, IoEngine::automatic),
+                         [](const auto& engine) {
+                           return engine.param == IoEngine::epoll ? "epoll" : "automatic";
+                         });
+
+TEST(MemoryMax, TooLittleIsRefused) {
+  ServerOptions options = tests::cleartext();
+  options.memory_max = mib;
+  Server server(options);
+  const auto started = server.start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error(), "memory_max is 1048576, at least 16777216");
+}
+
+}  // namespace memory_guard_test
+}  // namespace h2server

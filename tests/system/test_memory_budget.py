@@ -1,0 +1,98 @@
+"""The budget for what clients make the server hold: who holds most is cut off, others are served."""
+
+import re
+import socket
+import struct
+import subprocess
+
+import pytest
+
+from support.environment import BINARY, LAST_RESORT_S
+from support.http1 import Connection
+from support.server import Server
+from support.waiting import wait_until
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+HEADERS, SETTINGS = 1, 4
+END_STREAM_AND_HEADERS = 5
+ATTACKER = "127.0.0.2"
+STREAMS = 100
+CONNECTIONS = 120
+
+
+def frame(kind, flags=0, stream=0, payload=b""):
+    return len(payload).to_bytes(3, "big") + struct.pack(
+        ">BBI", kind, flags, stream) + payload
+
+
+def bomb():
+    """A field of 3.9 kB in the dynamic table that each stream names seven times by a byte, and
+    windows of 0, so that no response ends."""
+    name_and_value = b"\x40\x03x-a\x7f" + bytes([(3900 - 127) % 128 | 128, (3900 - 127) // 128]) + (
+        b"z" * 3900)
+    start = bytes([0x82, 0x86, 0x84]) + b"\x01\x01a"  # GET http://a/
+    frames = PREFACE + frame(SETTINGS, payload=struct.pack(">HI", 4, 0))
+    frames += frame(HEADERS, END_STREAM_AND_HEADERS, 1, start + name_and_value)
+    for stream in range(3, 1 + 2 * STREAMS, 2):
+        frames += frame(HEADERS, END_STREAM_AND_HEADERS, stream, start + b"\xbe" * 7)
+    return frames
+
+
+def get(connection, path):
+    connection.request("GET", path)
+    return connection.answer()
+
+
+def run(*arguments):
+    return subprocess.run([BINARY, *arguments], capture_output=True, text=True,
+                          timeout=LAST_RESORT_S, check=False)
+
+
+@pytest.mark.parametrize("http2", ["native", "nghttp2"])
+def test_cuts_off_who_holds_most(http2):
+    with Server("--memory", "16MiB", "--h2", http2, "--connections-per-address", "10000",
+                quiet=False) as server:
+        (server.root / "page").write_bytes(b"the page")
+        other = Connection(server)
+        assert get(other, "/page").body == b"the page"
+        held = []
+        for _ in range(CONNECTIONS):
+            attacker = socket.create_connection(("127.0.0.1", server.port), LAST_RESORT_S,
+                                                source_address=(ATTACKER, 0))
+            held.append(attacker)
+            try:
+                attacker.sendall(bomb())
+            except OSError:  # cut off already
+                break
+            if ATTACKER in server.stderr:
+                break
+        server.wait_for_message(f"cut off {ATTACKER}")
+        assert get(other, "/page").body == b"the page", "on the same connection"
+        for attacker in held:
+            attacker.close()
+        wait_until(lambda: get(Connection(server), "/").status == 200, "it lists folders again")
+        assert "127.0.0.1" not in server.stderr
+
+
+def test_limits_are_printed_with_their_sum():
+    done = run("config", "--limits", "--memory", "64MiB", "--h2c")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    units = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+    parts = []
+    for line in lines:
+        found = re.match(r" *([0-9.]+) (KiB|MiB|GiB)  (.*)", line)
+        if found:
+            parts.append((float(found[1]) * units[found[2]], found[3]))
+    assert parts[0] == (64 * units["MiB"], "what clients make it hold (memory)")
+    assert parts[-1][1].startswith("in all")
+    total = sum(size for size, _ in parts[:-1])
+    assert abs(parts[-1][0] - total) < 0.06 * total  # rounded to a digit
+    assert "From 32 MiB for clients on" in done.stdout
+    assert "From 48 MiB on" in done.stdout
+
+
+def test_too_little_is_an_error():
+    done = run("check", "--memory", "1M", "--h2c")
+    assert done.returncode == 2
+    assert "--memory" in done.stderr and "at least 16MiB" in done.stderr
