@@ -74,9 +74,10 @@ void MemoryGuard::cut_off_largest() {
   base::MemoryBudget& budget = base::MemoryBudget::of_process();
   const MemoryHolder largest = find_largest(connections_);
   const std::uint64_t limit = budget.limit();
+  const std::uint64_t held = budget.held();
   std::uint64_t allowed = limit / limits_.share_parts;
   if (budget.critical()) allowed = limit / limits_.least_parts;
-  if (budget.full()) allowed = 0;
+  if (budget.full()) allowed = limits_.least_bytes;
   if (largest.bytes <= allowed || (!budget.critical() && largest.requests == 1)) return;
   constexpr std::size_t kib = 1024;
   const std::string address = largest.connections.front()->client_address();
@@ -84,7 +85,7 @@ void MemoryGuard::cut_off_largest() {
   budget.count_cut_off();
   look_from_ms_ = engine_.now_ms() + limits_.settle_ms;
   base::log_warning("memory is short, {} KiB of {} KiB: cut off {} with {} KiB in {} connection{}",
-                    budget.held() / kib, limit / kib,
+                    held / kib, limit / kib,
                     address.empty() ? "a client without an address" : address, largest.bytes / kib,
                     largest.connections.size(), largest.connections.size() == 1 ? "" : "s");
 }

@@ -5,6 +5,7 @@
 // One for each worker with an event loop, used on its thread. Each looks at its own connections.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/timer_wheel.h"
@@ -21,9 +22,10 @@ struct MemoryGuardLimits {
   // While memory is tight, no client with several requests may hold more than this part of the
   // limit. One large response is nobody's fault.
   unsigned share_parts = 4;
-  // Above the second mark, clients that hold less than this part of it are let be, and above the
-  // limit none is.
+  // Above the second mark, no client may hold more than this part of it, and above the limit no
+  // more than so many bytes: to cut off a client that holds less would free too little.
   unsigned least_parts = 64;
+  std::size_t least_bytes = 16 * 1024;
 };
 
 class MemoryGuard {

@@ -96,7 +96,8 @@ TEST_P(MemoryGuard, RefusesAllThatMakesResponsesOnceThereIsNoneLeft) {
   wait_until_free();
   base::MemoryCharge ballast(base::MemoryOwner::uploads);
   ballast.set(17 * mib);
-  EXPECT_EQ(Client(port_).get("/either").body, "at once");
+  EXPECT_EQ(Client(port_).get("/plain").status, 503);
+  EXPECT_EQ(Client(port_).get("/either").body, "at once") << "who holds little is not cut off";
   ballast.set(0);
   EXPECT_EQ(Client(port_).get("/plain").body, "plain");
 }
@@ -154,7 +155,7 @@ TEST_P(MemoryGuard, CutsOffConnectionsOfHttp2) {
 TEST_P(MemoryGuard, StopsHandlersOfWhoIsCutOff) {
   wait_until_free();
   Client waiting(port_);
-  waiting.send("GET /wait HTTP/1.1\r\nHost: test\r\n\r\n");
+  waiting.send("GET /wait HTTP/1.1\r\nHost: test\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n");
   ASSERT_TRUE(entered_.wait());
   base::MemoryCharge ballast(base::MemoryOwner::uploads);
   ballast.set(17 * mib);
