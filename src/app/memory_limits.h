@@ -14,8 +14,8 @@ struct MemoryLimit {
   std::uint64_t bytes = 0;
 };
 
-// Returns the bounds for that configuration on this machine, the largest user of each first. What
-// belongs to connections themselves, threads and code is not among them.
+// Returns the bounds for that configuration on this machine. The first is that of what clients make
+// the server hold. Memory of connections, threads and code is not among them.
 std::vector<MemoryLimit> memory_limits(const config::Configuration& configuration);
 
 // Returns them as lines, with their sum and the marks of the first.

@@ -128,12 +128,6 @@ std::size_t FolderEvents::streams() const noexcept {
 }
 
 Task<Result<int, int>> FolderEvents::add_watch(const file::Folder::Opened& folder) {
-  {
-    const std::lock_guard lock(mutex_);
-    ++adding_;
-    if (!inotify_.valid()) inotify_ = base::Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-    if (!inotify_.valid()) co_return std::unexpected(errno);
-  }
   const auto work = [&]() -> Result<int, int> {
     // A path would be looked up again, and might lead elsewhere by now.
     const std::string path = fmt::format("/proc/self/fd/{}", folder.descriptor.get());
@@ -142,7 +136,17 @@ Task<Result<int, int>> FolderEvents::add_watch(const file::Folder::Opened& folde
     if (watch < 0) return std::unexpected(errno);
     return watch;
   };
-  if (!folder.slow) co_return work();
+  {
+    const std::lock_guard lock(mutex_);
+    ++adding_;
+    if (!inotify_.valid()) inotify_ = base::Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+    if (!inotify_.valid()) co_return std::unexpected(errno);
+    if (!folder.slow) {
+      const Result<int, int> watch = work();
+      if (watch) watched_by(*watch);  // another stream may read its first changes
+      co_return watch;
+    }
+  }
   const file::WaitingOptions options = file::on_slow_file_system(folder.version.device);
   const std::optional<Result<int, int>> watch =
       co_await file::run_waiting(io::Engine::current(), work, options);

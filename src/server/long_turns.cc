@@ -17,8 +17,9 @@ std::optional<std::string> LongTurns::note(std::int64_t ms, std::int64_t now_ms)
   std::string line =
       fmt::format("a worker served nobody for {} ms; {}", ms, describe_last_route(counters_));
   if (untold_ > 0) {
-    line += fmt::format("; so it was {} more time{} since the last such line, for {} ms at most",
-                        untold_, untold_ == 1 ? "" : "s", untold_ms_max_);
+    line +=
+        fmt::format("; this happened {} more time{} since the last such line, for {} ms at most",
+                    untold_, untold_ == 1 ? "" : "s", untold_ms_max_);
   }
   said_ms_ = now_ms;
   untold_ = 0;

@@ -5,10 +5,8 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <filesystem>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,6 +15,7 @@
 #include "app/acme.h"
 #include "app/acme_authority.h"
 #include "app/acme_folder.h"
+#include "app/events.h"
 #include "base/clock.h"
 
 namespace h2server::app {
@@ -24,6 +23,7 @@ namespace acme_backoff_test {
 
 using tests::AcmeAuthority;
 using tests::AcmeFolder;
+using tests::Events;
 using Hosts = std::vector<std::string>;
 
 constexpr std::int64_t now_s = 1'764'000'000;
@@ -88,29 +88,6 @@ TEST(AcmeBackoff, IsAFileBesideTheCertificate) {
 }
 
 // --- with an authority ---------------------------------------------------------------------------
-
-// Counts events, and waits for them.
-class Events {
- public:
-  void add() {
-    const std::lock_guard lock(mutex_);
-    ++count_;
-    changed_.notify_all();
-  }
-  void wait_for(unsigned count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this, count] { return count_ >= count; });
-  }
-  unsigned count() {
-    const std::lock_guard lock(mutex_);
-    return count_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  unsigned count_ = 0;
-};
 
 class AcmeAfterFailures : public testing::Test {
  protected:

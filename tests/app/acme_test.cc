@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <ctime>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "app/acme_authority.h"
 #include "app/acme_backoff.h"
 #include "app/acme_folder.h"
+#include "app/events.h"
 #include "base/no_threads.h"
 
 namespace h2server::app {
@@ -20,31 +19,9 @@ namespace acme_test {
 
 using tests::AcmeAuthority;
 using tests::AcmeFolder;
+using tests::Events;
 using tests::IssuedPair;
 using Hosts = std::vector<std::string>;
-
-// Counts events, and waits for them.
-class Events {
- public:
-  void add() {
-    const std::lock_guard lock(mutex_);
-    ++count_;
-    changed_.notify_all();
-  }
-  void wait_for(unsigned count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this, count] { return count_ >= count; });
-  }
-  unsigned count() {
-    const std::lock_guard lock(mutex_);
-    return count_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  unsigned count_ = 0;
-};
 
 class AcmeThread : public testing::Test {
  protected:

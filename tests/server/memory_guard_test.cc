@@ -61,13 +61,17 @@ class MemoryGuard : public testing::TestWithParam<IoEngine> {
     ASSERT_TRUE(started) << started.error();
     port_ = tests::port_of(server_);
   }
-  // Waits until what earlier tests held is free, and until a cut has had its effect.
-  static void wait_until_free() {
+  template <class Condition>
+  static void wait_until(Condition condition) {
     const auto until = std::chrono::steady_clock::now() + tests::patience;
-    while (budget().tight() && std::chrono::steady_clock::now() < until) {
+    while (!condition() && std::chrono::steady_clock::now() < until) {
       std::this_thread::sleep_for(5ms);
     }
-    EXPECT_FALSE(budget().tight());
+    EXPECT_TRUE(condition());
+  }
+  // Waits until what earlier tests held is free, and until a cut has had its effect.
+  static void wait_until_free() {
+    wait_until([] { return !budget().tight(); });
   }
 
   tests::Signal entered_;
@@ -129,8 +133,7 @@ TEST_P(MemoryGuard, CutsOffTheClientThatHoldsMost) {
     greedy.push_back(std::make_unique<Client>(port_, Client::Family::ipv4, attacker));
     greedy.back()->send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
   }
-  wait_until_free();
-  while (budget().cut_off() == cut_off) std::this_thread::sleep_for(5ms);
+  wait_until([cut_off] { return budget().cut_off() > cut_off; });
   wait_until_free();
   EXPECT_EQ(innocent.get("/plain").body, "plain") << "on the same connection";
   int ended = 0;
@@ -145,7 +148,7 @@ TEST_P(MemoryGuard, CutsOffConnectionsOfHttp2) {
   const std::uint64_t cut_off = budget().cut_off();
   Http2Client greedy(port_, attacker);
   greedy.ask({"/large", "/large"});
-  while (budget().cut_off() == cut_off) std::this_thread::sleep_for(5ms);
+  wait_until([cut_off] { return budget().cut_off() > cut_off; });
   wait_until_free();
   EXPECT_FALSE(greedy.is_sent_away());
   EXPECT_EQ(Http2Client(port_).get("/plain"), "plain");

@@ -59,13 +59,15 @@ TEST_F(LongTurnsTest, ThereIsOneLineInTenSeconds) {
   EXPECT_TRUE(turns_.note(150, 5'000));
   EXPECT_FALSE(turns_.note(900, 5'900));
   EXPECT_FALSE(turns_.note(300, 14'999));
-  EXPECT_EQ(turns_.note(120, 15'000),
-            "a worker served nobody for 120 ms; its last request was for GET /slow/{n}; so it was "
-            "2 more times since the last such line, for 900 ms at most");
+  EXPECT_EQ(
+      turns_.note(120, 15'000),
+      "a worker served nobody for 120 ms; its last request was for GET /slow/{n}; this happened "
+      "2 more times since the last such line, for 900 ms at most");
   EXPECT_FALSE(turns_.note(500, 15'001));
-  EXPECT_EQ(turns_.note(110, 25'000),
-            "a worker served nobody for 110 ms; its last request was for GET /slow/{n}; so it was "
-            "1 more time since the last such line, for 500 ms at most");
+  EXPECT_EQ(
+      turns_.note(110, 25'000),
+      "a worker served nobody for 110 ms; its last request was for GET /slow/{n}; this happened "
+      "1 more time since the last such line, for 500 ms at most");
   EXPECT_EQ(turns_.note(110, 35'000),
             "a worker served nobody for 110 ms; its last request was for GET /slow/{n}");
 }
