@@ -1,8 +1,8 @@
 # Compiles files in batches (unity builds), since most of the time of a file goes into the headers
 # that it shares with its neighbours. A batch has files of one folder, so a new file moves the others
 # of its folder only. In a folder, no two files may define the same name in anonymous namespaces.
-# The presets `includes` and `package` build without batches and without precompiled headers, which
-# makes missing includes errors.
+# The preset `package` builds without batches and without precompiled headers, which makes missing
+# includes errors.
 
 # compile_in_batches(TARGET SIZE FILES…): batches of about SIZE files.
 function(compile_in_batches target size)
