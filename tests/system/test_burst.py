@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from support.http1 import get
-from support.pairs import PAIRS
+from support.pairs import of_kind
 from support.protocols import name_of
 from support.server import Server
 from support.sockets import connect
@@ -14,7 +14,7 @@ CONNECTIONS = 1500  # more than the 1024 entries of io_uring's submission queue
 PAGE = b"burst" * 20
 
 
-@pytest.fixture(params=[pair for pair in PAIRS if not pair.blocking], ids=name_of)
+@pytest.fixture(params=of_kind(lambda pair: not pair.blocking), ids=name_of)
 def server(request):
     # The acceptor spreads the connections over two workers.
     workers = 2 if request.param.scheme == "acceptor" else 1

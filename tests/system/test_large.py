@@ -135,7 +135,7 @@ def test_streams_share_a_download(protocol, pair, settings):
 
 
 # Not with a process for each connection, where nobody can tell what has been received.
-@pytest.mark.parametrize("pair", [pair for pair in pairs.USUAL if not pair.forks], ids=name_of)
+@pytest.mark.parametrize("pair", pairs.of_kind(lambda pair: not pair.forks, pairs.USUAL), ids=name_of)
 @pytest.mark.parametrize("protocol", PROTOCOLS[2:], ids=name_of)
 def test_streams_share_an_upload(protocol, pair, tmp_path):
     """The client sends one frame of each stream in turn, as the server opens the windows."""

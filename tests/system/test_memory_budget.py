@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from support.environment import BINARY, LAST_RESORT_S
+from support import pairs
 from support.http1 import Connection
 from support.server import Server
 from support.waiting import wait_until
@@ -48,6 +49,7 @@ def run(*arguments):
                           timeout=LAST_RESORT_S, check=False)
 
 
+@pytest.mark.skipif(pairs.CHOSEN in pairs.BLOCKING, reason="needs an event loop")
 @pytest.mark.parametrize("http2", ["native", "nghttp2"])
 def test_cuts_off_who_holds_most(http2):
     with Server("--memory", "16MiB", "--h2", http2, "--connections-per-address", "10000",
