@@ -26,6 +26,7 @@ std::string_view name_of(MemoryOwner owner) noexcept {
 
 void MemoryBudget::set_limit(std::uint64_t bytes) noexcept {
   limit_.store(bytes, relaxed);
+  first_mark_.store(at_most(growth_min, 32), relaxed);
   tight_.store(bytes == no_limit ? no_limit : bytes / 2, relaxed);
   critical_.store(bytes == no_limit ? no_limit : bytes - bytes / 4, relaxed);
   check_marks(0, held());
@@ -45,6 +46,8 @@ void MemoryBudget::remove(MemoryWatcher& watcher) noexcept {
 }
 
 void MemoryBudget::check_marks(std::uint64_t before, std::uint64_t after) noexcept {
+  if (after >= first_mark_.load(relaxed) && !has_grown_.load(relaxed))
+    has_grown_.store(true, relaxed);
   const auto passes = [&](std::uint64_t mark) { return before < mark && after >= mark; };
   if (!passes(tight_.load(relaxed)) && !passes(critical_.load(relaxed))) return;
   short_.store(true, relaxed);
@@ -60,15 +63,16 @@ bool MemoryBudget::end_shortage() noexcept {
   return true;
 }
 
-// Chunks that were freed lie between others, so the heap as a whole does not shrink. Clients may
-// cause it, so it is done once in 10 s at most.
-void return_freed_memory() noexcept {
+// Chunks that were freed lie between others, so the heap as a whole does not shrink.
+bool MemoryBudget::return_freed_memory() noexcept {
   constexpr std::int64_t pause_ms = 10'000;
-  static constinit std::atomic<std::int64_t> from_ms{0};
   const std::int64_t now_ms = monotonic_ms();
-  std::int64_t from = from_ms.load(std::memory_order_relaxed);
-  if (now_ms < from || !from_ms.compare_exchange_strong(from, now_ms + pause_ms)) return;
+  std::int64_t from_ms = return_from_ms_.load(relaxed);
+  if (now_ms < from_ms || !return_from_ms_.compare_exchange_strong(from_ms, now_ms + pause_ms))
+    return false;
+  has_grown_.store(false, relaxed);
   ::malloc_trim(0);
+  return true;
 }
 
 }  // namespace h2server::base

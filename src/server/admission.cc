@@ -77,12 +77,15 @@ void Admission::leave(Counts::value_type* count) noexcept {
   note_end(left);
 }
 
-// After a burst of connections, the heap keeps their memory: it lies between what is in use.
+// After a burst of connections, or after some that held much, the heap keeps their memory: it lies
+// between what is in use.
 void Admission::note_end(unsigned left) noexcept {
   constexpr unsigned burst_min = 1000;
-  unsigned peak = peak_.load(std::memory_order_relaxed);
-  if (peak < burst_min || left > peak / 8) return;
-  if (peak_.compare_exchange_strong(peak, left)) base::return_freed_memory();
+  base::MemoryBudget& budget = base::MemoryBudget::of_process();
+  const unsigned peak = peak_.load(std::memory_order_relaxed);
+  const bool ends_burst = peak >= burst_min && left <= peak / 8;
+  if (!ends_burst && !budget.has_fallen()) return;
+  if (budget.return_freed_memory()) peak_.store(left, std::memory_order_relaxed);
 }
 
 std::uint64_t Admission::Ticket::client() const noexcept {

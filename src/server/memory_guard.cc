@@ -45,7 +45,7 @@ void MemoryGuard::relieve() {
   base::MemoryBudget& budget = base::MemoryBudget::of_process();
   if (budget.end_shortage()) {
     free_reserve();
-    base::return_freed_memory();
+    budget.return_freed_memory();
     return;
   }
   if (!budget.tight()) return;
