@@ -155,7 +155,7 @@ def _configured(template, setting, **values):
     """Writes lab/peers/TEMPLATE with its $names substituted. Returns the path.
 
     Options that change it: "uploads" (nginx stores them, H2O and Caddy read them and throw them
-    away), "precompressed" (nginx and H2O serve FILE.gz in place of FILE), "store=URL" (nginx passes
+    away), "precompressed" (nginx and H2O serve FILE.gz in place of FILE), "listings" (of folders), "store=URL" (nginx passes
     all requests on to that).
     """
     text = (PEERS / template).read_text()
@@ -219,7 +219,8 @@ def _nginx(binary, setting):
                          user=_as_root("user root;"), **_nginx_sending(setting),
                          **_nginx_store(setting),
                          upload=upload if "uploads" in setting.options else "",
-                         precompressed="on" if "precompressed" in setting.options else "off")
+                         precompressed="on" if "precompressed" in setting.options else "off",
+                         autoindex="on" if "listings" in setting.options else "off")
     return [binary, "-p", setting.work, "-e", setting.work / "error.log", "-c", config]
 
 
@@ -240,7 +241,8 @@ def _h2o(binary, setting):
     config = _configured("h2o.conf", setting, tls=tls if setting.tls else "",
                          user=_as_root("user: root"),
                          upload=_H2O_UPLOAD if "uploads" in setting.options else "",
-                         precompressed="ON" if "precompressed" in setting.options else "OFF")
+                         precompressed="ON" if "precompressed" in setting.options else "OFF",
+                         listings="ON" if "listings" in setting.options else "OFF")
     return [binary, "--mode", "worker", "--conf", config]
 
 
@@ -274,6 +276,7 @@ def _caddy(binary, setting):
         address=f"{scheme}://127.0.0.1:{setting.port}",
         tls=f"tls {setting.certificate} {setting.key}" if setting.tls else "",
         upload=_CADDY_UPLOAD if "uploads" in setting.options else "",
+        listings="browse" if "listings" in setting.options else "",
     )
     return [binary, "run", "--adapter", "caddyfile", "--config", config]
 
