@@ -27,7 +27,8 @@ class ColdCache : public io::EngineFixture, public testing::WithParamInterface<i
   }
 
   const TemporaryDirectory directory_;
-  tests::FolderCache cache_{directory_.fd()};
+  // Lookups wait for each other however slow the disk is.
+  tests::FolderCache cache_{directory_.fd(), {.wait_ms_max = 600'000}};
 };
 
 std::string_view content(const Lookup& found) {
