@@ -66,7 +66,7 @@ Result<void, Response> RawReceiver::begin() {
   claim_.emplace(place_.directory->space(), options_);
   done = answer_verdict(claim_->expect(head_.body_bytes.value_or(0), 0));
   if (!done) return done;
-  names_.emplace(place_.directory->fd());
+  names_.emplace(place_.directory->fd(), 0644, TemporaryNames::Lock::in_first_file);
   const UploadFilePlan plan{.sha256 = options_.sha256 || head_.digests.sha256,
                             .durability = options_.durability,
                             .size = head_.body_bytes};

@@ -55,7 +55,7 @@ bool lock_abandoned(int directory, const std::string& name, base::Fd& lock) noex
 std::string TemporaryNames::next() { return fmt::format("{}_{}", request_, count_++); }
 
 Result<TemporaryNames::Created, int> TemporaryNames::create() {
-  if (!lock_.valid()) return create_first();
+  if (request_.empty()) return create_first();
   for (;;) {
     Created created;
     created.name = next();
@@ -74,17 +74,32 @@ Result<TemporaryNames::Created, int> TemporaryNames::create_first() {
     created.name = next();
     created.file = create_exclusively(directory_, created.name, mode_);
     if (!created.file.valid()) {
-      if (errno != EEXIST && errno != EINTR) return std::unexpected(errno);
-      continue;
+      if (errno == EEXIST || errno == EINTR) continue;
+      const int error = errno;
+      request_.clear();
+      return std::unexpected(error);
     }
     if (!lock_new_file(created)) continue;
+    if (place_ == Lock::in_first_file) return created;
     // The lock belongs to the open file description, so it outlives the descriptor written to.
     lock_ = base::Fd(::fcntl(created.file.get(), F_DUPFD_CLOEXEC, 0));
     if (lock_.valid()) return created;
     const int error = errno;
     ::unlinkat(directory_, created.name.c_str(), 0);
+    request_.clear();
     return std::unexpected(error);
   }
+}
+
+Result<void, int> TemporaryNames::close(base::Fd file, const std::string& name) {
+  const bool has_lock = place_ == Lock::in_first_file && name == request_ + "_0";
+  if (has_lock) lock_ = base::Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
+  if (has_lock && !lock_.valid()) {  // EMFILE: it stays open, and is asked for errors otherwise
+    lock_ = std::move(file);
+    return sync_file(lock_.get());
+  }
+  if (::close(file.release()) != 0 && errno != EINTR) return std::unexpected(errno);
+  return {};
 }
 
 Result<void, int> remove_abandoned(int directory) {
@@ -181,8 +196,7 @@ Result<void, int> UploadFile::close() {
     const Result<void, int> synced = sync_file(file_.get());
     if (!synced) return synced;
   }
-  if (::close(file_.release()) != 0 && errno != EINTR) return std::unexpected(errno);
-  return {};
+  return names_.close(std::move(file_), temporary_name_);
 }
 
 // Gives the file that is about to be replaced a second name.

@@ -18,23 +18,28 @@
 
 namespace h2server::content {
 
-// The temporary names of one request: h2_tmp_<process>_<request>_<number>. The object holds a lock
-// (flock) on the file with number 0. The system releases it however the process dies; see
-// remove_abandoned().
+// The temporary names of one request: h2_tmp_<process>_<request>_<number>. A lock (flock) is held on
+// the file with number 0. The system releases it however the process dies; see remove_abandoned().
 class TemporaryNames {
  public:
+  // Who holds the lock: the object, by a descriptor of its own, or the first file until close().
+  enum class Lock : bool { apart, in_first_file };
+
   struct Created {
     base::Fd file;
     std::string name;
   };
 
   // `directory` must outlive this. The files are made with `mode`.
-  explicit TemporaryNames(int directory, unsigned mode = 0644) noexcept
-      : directory_(directory), mode_(mode) {}
+  explicit TemporaryNames(int directory, unsigned mode = 0644, Lock lock = Lock::apart) noexcept
+      : directory_(directory), mode_(mode), place_(lock) {}
 
   [[nodiscard]] int directory() const noexcept { return directory_; }
   // Creates a file and opens it for writing. The error is an errno value.
   Result<Created, int> create();
+  // Closes what create() returned; if it has the lock, the object holds that from now on. Some file
+  // systems report only now that they can't store what was written.
+  Result<void, int> close(base::Fd file, const std::string& name);
   // Returns the next name, which may be in use.
   std::string next();
 
@@ -43,7 +48,8 @@ class TemporaryNames {
 
   int directory_;
   unsigned mode_;
-  std::string request_;
+  Lock place_;
+  std::string request_;  // empty: nothing was created
   unsigned count_ = 0;
   base::Fd lock_;
 };

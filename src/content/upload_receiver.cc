@@ -23,7 +23,7 @@ Result<void, Response> UploadReceiver::begin() {
   if (claim_) return {};
   Result<void, Response> opened = place_.open();
   if (!opened) return opened;
-  names_.emplace(place_.directory->fd());
+  names_.emplace(place_.directory->fd(), 0644, TemporaryNames::Lock::in_first_file);
   claim_.emplace(place_.directory->space(), options_);
   return answer_verdict(claim_->expect(head_.body_bytes.value_or(0)));
 }

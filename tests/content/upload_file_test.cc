@@ -319,6 +319,34 @@ TEST_F(UploadFileTest, AKilledProcessHoldsNothing) {
   ::close(ready[1]);
 }
 
+TEST_F(UploadFileTest, OneDescriptorIsEnough) {
+  const auto keeps_its_name = [this] {
+    const auto is_temporary = [](const auto& name) { return name.starts_with("h2_tmp_"); };
+    return remove_abandoned(directory_.fd()) &&
+           std::ranges::count_if(directory_.names(), is_temporary) == 1;
+  };
+  for (const rlim_t more_at_the_end : {0U, 1U}) {
+    const rlim_t used = tests::descriptors_in_use();
+    TemporaryNames names(directory_.fd(), 0644, TemporaryNames::Lock::in_first_file);
+    std::optional<UploadFile> file;
+    {
+      const tests::LoweredLimit limit(RLIMIT_NOFILE, used + 1);
+      Result<UploadFile, int> opened = UploadFile::open(names, "a");
+      ASSERT_TRUE(opened);
+      file.emplace(*std::move(opened));
+      EXPECT_TRUE(file->write("1"));
+    }
+    EXPECT_TRUE(keeps_its_name());
+    {
+      const tests::LoweredLimit limit(RLIMIT_NOFILE, used + 1 + more_at_the_end);
+      EXPECT_TRUE(file->close());
+    }
+    EXPECT_TRUE(keeps_its_name()) << "the lock is held";
+    EXPECT_EQ(commit(*file, true), 0);
+    EXPECT_EQ(directory_.read("a"), "1");
+  }
+}
+
 TEST_F(UploadFileTest, OpenErrors) {
   TemporaryNames without(-1);
   const Result<UploadFile, int> nowhere = UploadFile::open(without, "a");
