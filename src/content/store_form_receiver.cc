@@ -43,12 +43,13 @@ Task<Result<void, Response>> StoreFormReceiver::take(std::string_view bytes) {
 Task<Result<void, Response>> StoreFormReceiver::store(std::string_view bytes) {
   const bool hashed = co_await add_to_digests(bytes, digests_, nullptr);
   if (!hashed) co_return refused(503, "the server stops");
+  rest_ += bytes.size();
   parser_.feed(bytes);
   for (;;) {
     Result<void, Response> done = {};
     switch (parser_.next()) {
       case MultipartParser::Event::need_more:
-        co_return Result<void, Response>();
+        co_return check_form_rest(rest_, options_);
       case MultipartParser::Event::part_begin:
         done = co_await begin_part();
         break;
@@ -110,6 +111,7 @@ Task<Result<void, Response>> StoreFormReceiver::add_file(std::string path) {
 
 Task<Result<void, Response>> StoreFormReceiver::write(std::string_view bytes) {
   File& file = *files_.back();
+  rest_ -= bytes.size();
   ObjectWriter& writer = file.writer;
   const std::uint64_t most = ObjectWriter::bytes_max(uploads_.limits(), false);
   const std::uint64_t limit =

@@ -10,7 +10,11 @@
 
 namespace h2server::content {
 
-namespace {}  // namespace
+Result<void, Response> check_form_rest(std::uint64_t bytes, const UploadOptions& options) {
+  const std::uint64_t most = std::max(options.file_bytes_max, UploadLimits::form_rest_min);
+  if (options.file_bytes_max == 0 || bytes <= most) return {};
+  return refused(413, fmt::format("the form has more than {} bytes beside its files", most));
+}
 
 UploadReceiver::UploadReceiver(FormHead head, UploadPlace place, const UploadOptions& options)
     : head_(std::move(head)),
@@ -37,11 +41,12 @@ Result<void, Response> UploadReceiver::take(std::string_view bytes) {
 
 Result<void, Response> UploadReceiver::store(std::string_view bytes) {
   digests_.update(bytes);
+  rest_ += bytes.size();
   parser_.feed(bytes);
   for (;;) {
     switch (parser_.next()) {
       case MultipartParser::Event::need_more:
-        return {};
+        return check_form_rest(rest_, options_);
       case MultipartParser::Event::part_begin: {
         Result<void, Response> begun = begin_part();
         if (!begun) return begun;
@@ -86,6 +91,7 @@ Result<void, Response> UploadReceiver::begin_part() {
 
 Result<void, Response> UploadReceiver::write(std::string_view bytes) {
   UploadFile& file = files_.back();
+  rest_ -= bytes.size();
   if (options_.file_bytes_max != 0 && bytes.size() > options_.file_bytes_max - file.size()) {
     return refused(413, fmt::format("{} is larger than a file may be: {} bytes", file.name(),
                                     options_.file_bytes_max));

@@ -29,6 +29,8 @@ namespace h2server::content {
 struct UploadLimits {
   // Files per request; their names are kept until its end.
   static constexpr std::size_t files_max = 1000;
+  // What a form may have beside its files, in bytes, if file_bytes_max is less.
+  static constexpr std::uint64_t form_rest_min = 1 << 20;
 };
 
 // What the head of a request says about a form.
@@ -37,6 +39,10 @@ struct FormHead {
   std::optional<std::uint64_t> body_bytes = {};
   StatedDigests digests = {};
 };
+
+// Refuses a form with so many bytes beside its files that are thrown away: a preamble, other fields,
+// what follows its end (RFC 2046, 5.1.1). They may be as many as those of a file.
+Result<void, Response> check_form_rest(std::uint64_t bytes, const UploadOptions& options);
 
 class UploadReceiver final : public DiskReceiver {
  public:
@@ -66,7 +72,8 @@ class UploadReceiver final : public DiskReceiver {
   std::optional<TemporaryNames> names_;  // once begun
   std::vector<NameReservation> reservations_;
   std::vector<UploadFile> files_;
-  bool in_file_ = false;  // the current part is the last of files_
+  std::uint64_t rest_ = 0;  // bytes that were of no file
+  bool in_file_ = false;    // the current part is the last of files_
 };
 
 // Same as the public function of that name.

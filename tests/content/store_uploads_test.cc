@@ -6,6 +6,7 @@
 #include "content/raw_upload.h"
 #include "content/store_upload_routes.h"
 #include "content/support.h"
+#include "content/upload_receiver.h"
 #include "content/upload_routes.h"
 #include "http/digest_fields.h"
 
@@ -328,6 +329,9 @@ TEST_F(StoreUploadsTest, FormsRefused) {
       {form_of({}), 400},
       {form_of({{"a", large}}).substr(0, 90), 400},
       {form_of({{"a", "1"}, {"b", large}}), 413, {.file_bytes_max = 30}},
+      {std::string(UploadLimits::form_rest_min + 1, 'x') + "\r\n" + form_of({{"a", "1"}}),
+       413,
+       {.file_bytes_max = 30}},
   };
   for (const Row& row : rows) {
     EXPECT_EQ(post(row.form, row.options).status(), row.status) << row.form;

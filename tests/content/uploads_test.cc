@@ -10,6 +10,7 @@
 #include "content/commit_file.h"
 #include "content/file_digest.h"
 #include "content/support.h"
+#include "content/upload_receiver.h"
 #include "http/digest_fields.h"
 
 namespace h2server {
@@ -402,6 +403,28 @@ TEST(Uploads, TooManyFiles) {
 }
 
 // --- limits -------------------------------------------------------------------------------------
+
+TEST(Uploads, AFormMayHaveAsMuchBesideItsFilesAsAFileMayHave) {
+  const std::string rest(content::UploadLimits::form_rest_min - 1000, 'x');
+  const std::string too_much(content::UploadLimits::form_rest_min + 1, 'x');
+  struct Row {
+    std::string body;
+    std::uint64_t file_bytes_max;
+    int status;
+  };
+  for (const Row& row : {Row{rest + "\r\n" + part("a", "1") + end, 5, 201},
+                         Row{too_much + "\r\n" + part("a", "1") + end, 5, 413},
+                         Row{part("a", "1") + end + too_much, 5, 413},
+                         Row{part("", too_much) + part("a", "1") + end, 5, 413},
+                         Row{too_much + "\r\n" + part("a", "1") + end, 2 * too_much.size(), 201},
+                         Row{too_much + "\r\n" + part("a", too_much) + end, 2 * too_much.size(), 201},
+                         Row{too_much + "\r\n" + part("a", "1") + end, 0, 201}}) {
+    const TemporaryDirectory directory;
+    const Outcome outcome = store(directory, {row.body}, {.file_bytes_max = row.file_bytes_max});
+    EXPECT_EQ(outcome.status, row.status) << row.body.size() << ' ' << row.file_bytes_max;
+    EXPECT_EQ(contents(directory).size(), row.status == 201 ? 1U : 0U);
+  }
+}
 
 TEST(Uploads, Limits) {
   struct Row {
