@@ -45,6 +45,9 @@ class Remover {
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
+  static constexpr int rounds_max = 1000;  // while others go on storing
+
+  void remove_folder(int parent, const std::string& name, const std::string& path, unsigned depth);
   void empty(int parent, const std::string& name, const std::string& path, unsigned depth);
 
   const file::StopFlag* const stop_;
@@ -63,15 +66,32 @@ void Remover::remove(int parent, const std::string& name, const std::string& pat
     }
     return;
   }
-  const std::size_t before = failures_.size();
-  if (state->is_folder) empty(parent, name, path, depth);
-  if (failures_.size() != before) return;  // RFC 4918, 9.6.1: what holds something stays
-  if (::unlinkat(parent, name.c_str(), state->is_folder ? AT_REMOVEDIR : 0) != 0) {
+  if (state->is_folder) return remove_folder(parent, name, path, depth);
+  if (::unlinkat(parent, name.c_str(), 0) != 0) {
     if (errno == ENOENT) return;  // another request removed it
-    return add_failure(failures_, path, state->is_folder, status_of_error(errno));
+    return add_failure(failures_, path, false, status_of_error(errno));
   }
   ++removed_;
-  if (!state->is_folder && state->version.links <= 1) bytes_ += state->version.size;
+  if (state->version.links <= 1) bytes_ += state->version.size;
+}
+
+// A request that opened the folder before may store something in it after it was emptied: then it is
+// emptied again.
+void Remover::remove_folder(int parent, const std::string& name, const std::string& path,
+                            unsigned depth) {
+  const std::size_t before = failures_.size();
+  for (int round = 0;; ++round) {
+    const std::uint64_t removed = removed_;
+    empty(parent, name, path, depth);
+    if (failures_.size() != before) return;  // RFC 4918, 9.6.1: what holds something stays
+    if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0) break;
+    if (errno == ENOENT) return;  // another request removed it
+    const bool again = errno == ENOTEMPTY && (round == 0 || removed_ > removed);
+    if (!again || round == rounds_max) {
+      return add_failure(failures_, path, true, status_of_error(errno));
+    }
+  }
+  ++removed_;
 }
 
 void Remover::empty(int parent, const std::string& name, const std::string& path, unsigned depth) {

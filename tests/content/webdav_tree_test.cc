@@ -1,6 +1,8 @@
 #include "content/webdav_tree.h"
 
+#include <atomic>
 #include <set>
+#include <thread>
 
 #include "content/support.h"
 #include "content/upload_path.h"
@@ -154,6 +156,24 @@ TEST_F(WebdavTree, RemovalOfALargeFolder) {
   for (std::size_t i = 0; i < count; ++i)
     ::unlinkat(folder.get(), ("l" + std::to_string(i)).c_str(), 0);
   EXPECT_EQ(remove("d"), "");
+}
+
+// They have opened the folder before.
+TEST_F(WebdavTree, RemovalWhileOthersStore) {
+  fs::create_directory(directory_.path_of("d"));
+  const base::Fd folder(::open(directory_.path_of("d").c_str(), O_RDONLY | O_DIRECTORY));
+  std::atomic<int> stored{0};
+  std::thread storing([&] {
+    for (; stored.load() < 500; ++stored) {
+      const base::Fd file(::openat(folder.get(), std::to_string(stored.load()).c_str(),
+                                   O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+      if (!file.valid()) return;  // ENOENT: the folder is no more
+    }
+  });
+  while (stored.load() == 0) std::this_thread::yield();
+  EXPECT_EQ(remove("d"), "");
+  storing.join();
+  EXPECT_FALSE(exists("d"));
 }
 
 TEST_F(WebdavTree, TreesAreBounded) {
