@@ -160,7 +160,7 @@ void Cache::reset_in_child() noexcept {
 
 Cache::Stats Cache::stats() const {
   const std::lock_guard lock(mutex_);
-  Stats stats{.entries = entries_.size(),
+  Stats stats{.entries = count(),
               .bytes = bytes_,
               .bytes_max = limits_.bytes_max,
               .snapshot_bytes = Content::snapshot_bytes(),
@@ -178,7 +178,7 @@ std::size_t Cache::bytes() const {
 
 std::size_t Cache::entries() const {
   const std::lock_guard lock(mutex_);
-  return entries_.size();
+  return count();
 }
 
 // --- looking up -------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ Cache::Entry Cache::keep(Entry entry) {
 Cache::Entry Cache::find_entry(const CacheKey& key) {
   const auto found = places_.find(key);
   if (found == places_.end()) return nullptr;
-  entries_.splice(entries_.begin(), entries_, found->second);
+  move_to_front(found->second);
   return *found->second;
 }
 
@@ -288,10 +288,12 @@ void Cache::forget(const Folder& folder, std::string_view path) {
 void Cache::forget(const Folder& folder) {
   std::vector<Entry> dropped;
   const std::lock_guard lock(mutex_);
-  for (auto entry = entries_.begin(); entry != entries_.end();) {
-    const auto next = std::next(entry);
-    if (&(*entry)->folder == &folder) drop(entry);
-    entry = next;
+  for (Entries* const entries : {&plain_, &mapped_}) {
+    for (auto entry = entries->begin(); entry != entries->end();) {
+      const auto next = std::next(entry);
+      if (&(*entry)->folder == &folder) drop(entry);
+      entry = next;
+    }
   }
   dropped = take_dropped();
 }
@@ -513,44 +515,60 @@ Cache::Entry Cache::update(Entry entry) {
     return entry;
   }
   make_room(bytes, has_descriptor(*entry));
-  entries_.push_front(entry);
-  places_.emplace(CacheKey{&entry->folder, entry->path}, entries_.begin());
+  Entries& entries = list_of(*entry);
+  entries.push_front(entry);
+  entry->last_use = ++uses_;
+  places_.emplace(CacheKey{&entry->folder, entry->path}, entries.begin());
   bytes_ += bytes;
-  mapped_ += has_descriptor(*entry) ? 1 : 0;
   if (has_snapshot(*entry)) snapshots_.push_back(entry.get());
   return entry;
 }
 
 void Cache::make_room(std::size_t bytes, bool has_descriptor) {
-  while (!entries_.empty() &&
-         (entries_.size() >= limits_.entries_max || bytes_ + bytes > limits_.bytes_max)) {
+  while (count() > 0 && (count() >= limits_.entries_max || bytes_ + bytes > limits_.bytes_max)) {
     drop(victim(false));
   }
-  while (has_descriptor && mapped_ > 0 && mapped_ >= limits_.mapped_max) drop(victim(true));
+  while (has_descriptor && !mapped_.empty() && mapped_.size() >= limits_.mapped_max) {
+    drop(victim(true));
+  }
+}
+
+Cache::Entries& Cache::list_of(const CacheEntry& entry) noexcept {
+  return has_descriptor(entry) ? mapped_ : plain_;
+}
+
+void Cache::move_to_front(Entries::iterator entry) noexcept {
+  Entries& entries = list_of(**entry);
+  entries.splice(entries.begin(), entries, entry);
+  (*entry)->last_use = ++uses_;
+}
+
+Cache::Entries::iterator Cache::least_recently_used() noexcept {
+  if (plain_.empty()) return std::prev(mapped_.end());
+  if (mapped_.empty()) return std::prev(plain_.end());
+  const bool is_mapped = mapped_.back()->last_use < plain_.back()->last_use;
+  return std::prev(is_mapped ? mapped_.end() : plain_.end());
 }
 
 // The least recently used entry. One that an index has used since it was last looked at gets a
 // second chance: it moves to the front.
 Cache::Entries::iterator Cache::victim(bool has_descriptor) {
-  for (auto entry = std::prev(entries_.end());;) {
-    const bool suits = !has_descriptor || file::has_descriptor(**entry);
-    if (suits && !(*entry)->used.exchange(false, std::memory_order_relaxed)) return entry;
-    const bool at_front = entry == entries_.begin();
-    const auto previous = at_front ? std::prev(entries_.end()) : std::prev(entry);
-    if (suits) entries_.splice(entries_.begin(), entries_, entry);
-    entry = previous;
+  for (;;) {
+    const auto entry = has_descriptor ? std::prev(mapped_.end()) : least_recently_used();
+    if (!(*entry)->used.exchange(false, std::memory_order_relaxed)) return entry;
+    move_to_front(entry);
   }
 }
 
 void Cache::drop(Entries::iterator entry) {
   const CacheEntry& one = **entry;
-  mapped_ -= has_descriptor(one) ? 1 : 0;
   if (has_snapshot(one)) std::erase(snapshots_, &one);
   bytes_ -= cost(one);
   one.dropped.store(true, std::memory_order_release);
   places_.erase({&one.folder, one.path});
+  Entries& entries = list_of(one);
   dropped_.push_back(std::move(*entry));
-  entries_.erase(entry);
+  entries.erase(entry);
 }
 
 // An idle worker would otherwise keep the memory of dropped entries.

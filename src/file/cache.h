@@ -154,7 +154,11 @@ class Cache {
   [[nodiscard]] bool make_room_for_snapshot(std::uint64_t bytes, std::int64_t now_ms);
   Entry update(Entry entry);
   void make_room(std::size_t bytes, bool has_descriptor);
-  // Returns the entry to evict next, which is the end if there is none that may be.
+  [[nodiscard]] std::size_t count() const noexcept { return plain_.size() + mapped_.size(); }
+  Entries& list_of(const CacheEntry& entry) noexcept;
+  void move_to_front(Entries::iterator entry) noexcept;
+  [[nodiscard]] Entries::iterator least_recently_used() noexcept;
+  // Returns the entry to evict next, of all or of those with a descriptor. There is one.
   Entries::iterator victim(bool has_descriptor);
   void drop(Entries::iterator entry);
   // Tells the indexes which entries were dropped. The caller destroys them without the lock.
@@ -162,12 +166,13 @@ class Cache {
 
   CacheLimits limits_;
   mutable std::mutex mutex_;  // for limits_.snapshots_bytes_max and all below
-  Entries entries_;
+  Entries plain_;   // what is wholly in memory, and what is not there
+  Entries mapped_;  // with a mapped file or a snapshot
+  std::uint64_t uses_ = 0;
   std::unordered_map<CacheKey, Entries::iterator, CacheKeyHash> places_;
   // Files that are being loaded; the keys' paths belong to the loading coroutines.
   std::unordered_map<CacheKey, std::vector<Waiter*>, CacheKeyHash> loading_;
   std::size_t bytes_ = 0;
-  std::size_t mapped_ = 0;                    // entries with a mapped file or a snapshot
   std::vector<const CacheEntry*> snapshots_;  // entries with one
   std::int64_t copying_since_ms_ = 0;         // the present second of copies
   std::uint64_t copied_bytes_ = 0;            // in it

@@ -56,6 +56,7 @@ struct CacheEntry {
   mutable std::atomic<std::int64_t> checked_ms;
   mutable std::atomic<bool> dropped{false};  // by the cache; then an index must not use it
   mutable std::atomic<bool> used{false};     // again, since the cache last looked
+  mutable std::uint64_t last_use = 0;        // the cache's, with its lock: the number of that use
 };
 
 // Names an entry. The path belongs to the entry.
