@@ -13,10 +13,17 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_budget.h"
 #include "file/cache.h"
 #include "server/blocking_worker.h"
 
 namespace h2server::server {
+
+namespace {
+
+constexpr std::uint64_t child_memory_least = 2 * 1024 * 1024;  // an upload's buffers
+
+}  // namespace
 
 Result<ProcessCounters> ProcessCounters::make(std::size_t connections_max) {
   auto places = base::SharedArray<WorkerCounters>::make(connections_max);
@@ -97,11 +104,20 @@ bool ListeningProcess::try_fork(Accepted& connection, Admission::Ticket& ticket)
   return true;
 }
 
+// Runs in the child. Each process counts for itself, so it gets a part of what all may hold: a half if
+// it is the second, a third if it is the third. That is all for the first, and at most seven times
+// as much for 500.
+void ListeningProcess::take_share(std::size_t processes) noexcept {
+  base::MemoryBudget& memory = base::MemoryBudget::of_process();
+  memory.set_limit(std::max(memory.limit() / processes, child_memory_least));
+  shared_.windows.reset(shared_.windows.left() / static_cast<std::int64_t>(processes));
+  file::Cache::of_process().limit_snapshots(0);  // of no use to others
+}
+
 // Runs in the child.
 void ListeningProcess::serve(Accepted connection, std::size_t place) noexcept {
   listeners_.close();
-  file::Cache::of_process().limit_snapshots(
-      0);  // of no use to others, and each process has a budget
+  take_share(children_.size() + 1);
   ::signal(SIGCHLD, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &waiting_mask_, nullptr);
   BlockingWorker worker(shared_, stop_, counters_.places()[place]);

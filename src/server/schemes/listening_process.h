@@ -49,6 +49,7 @@ class ListeningProcess {
   void take_signals();
   void accept();
   bool try_fork(Accepted& connection, Admission::Ticket& ticket);
+  void take_share(std::size_t processes) noexcept;
   [[noreturn]] void serve(Accepted connection, std::size_t place) noexcept;
   void wait_for_children();
   void reap();
