@@ -165,11 +165,14 @@ void Server::State::print_report() const {
 
 // Called by a program that has renamed them.
 void Server::State::reopen_logs() const {
+  {
+    const std::lock_guard lock(mutex);  // the server may be at its end
+    if (shared == nullptr) return;
+    if (shared->observation != nullptr) shared->observation->reopen_logs();
+  }
   if (const int error = base::reopen_log(); error != 0) {
     base::log_error("can't open the error log anew: {}", std::strerror(error));
   }
-  const std::lock_guard lock(mutex);
-  if (shared->observation != nullptr) shared->observation->reopen_logs();
 }
 
 // Waits until a signal asks to stop. Returns false if the scheme has failed instead.
@@ -342,7 +345,11 @@ void Server::resume_sessions_of(const Server& other) {
 
 Result<void, std::string> Server::reload_certificates() {
   const std::lock_guard turn(state_->certificates_mutex);
-  const Tls previous = state_->shared != nullptr ? state_->shared->tls.get() : nullptr;
+  Tls previous;
+  {
+    const std::lock_guard lock(state_->mutex);  // the server may be at its end
+    if (state_->shared != nullptr) previous = state_->shared->tls.get();
+  }
   if (previous == nullptr) return {};
   const ServerOptions& options = state_->options;
   if (options.scheme == ServerScheme::process_per_connection) {
@@ -352,7 +359,8 @@ Result<void, std::string> Server::reload_certificates() {
   if (!listeners) return std::unexpected(listeners.error());
   Result<Tls, std::string> tls = open_tls(options, *listeners, previous.get());
   if (!tls) return std::unexpected(std::move(tls.error()));
-  state_->shared->tls.set(*std::move(tls));
+  const std::lock_guard lock(state_->mutex);
+  if (state_->shared != nullptr) state_->shared->tls.set(*std::move(tls));
   return {};
 }
 

@@ -345,8 +345,6 @@ std::string Server::metrics() const {
   return writer.finish();
 }
 
-void Server::reopen_logs() noexcept {
-  if (state_->shared != nullptr) state_->reopen_logs();
-}
+void Server::reopen_logs() noexcept { state_->reopen_logs(); }
 
 }  // namespace h2server

@@ -173,5 +173,31 @@ TEST(LeftBehindOnce, AtTheSecondStop) {
             std::string::npos);
 }
 
+// Another thread may ask for it at any time.
+TEST(LeftBehindOnce, WhileLogsAndCertificatesAreReloaded) {
+  ServerOptions options = tests::cleartext();
+  options.drain_limit = std::chrono::hours(1);
+  Server server(options);
+  server.add_handler(GET, "/never", never);
+  ASSERT_TRUE(server.start());
+  Client client(tests::port_of(server));
+  client.send("GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
+  ASSERT_TRUE(entered().wait());
+  std::atomic<bool> over{false};
+  std::thread reloading([&] {
+    while (!over.load()) {
+      server.reopen_logs();
+      EXPECT_TRUE(server.reload_certificates());
+    }
+  });
+  server.stop();
+  server.stop();
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(server.wait());
+  over.store(true);
+  reloading.join();
+  testing::internal::GetCapturedStderr();
+}
+
 }  // namespace left_behind_test
 }  // namespace h2server
