@@ -107,6 +107,7 @@ class Nghttp2Session final : public Session {
   bool acknowledged_ = false;
   std::uint32_t frames_ = 1;  // begun so far, without CONTINUATIONs; never 0
   bool in_block_ = false;     // a field block is incomplete
+  std::size_t queued_before_settings_ = 0;  // frames, when the SETTINGS being read began
   bool failed_ = false;
   ErrorCode error_ = ErrorCode::no_error;  // of terminate()
 };
@@ -124,6 +125,9 @@ struct Nghttp2Session::Callbacks {
     const bool continues = head->type == NGHTTP2_CONTINUATION;
     me.in_block_ = continues || head->type == NGHTTP2_HEADERS;
     if (!continues) me.frames_ = std::max(me.frames_ + 1, 1U);
+    if (head->type == NGHTTP2_SETTINGS) {
+      me.queued_before_settings_ = nghttp2_session_get_outbound_queue_size(session);
+    }
     if (head->type == NGHTTP2_HEADERS && me.skipped_.contain(head->stream_id)) {
       me.check(nghttp2_session_terminate_session(session, NGHTTP2_PROTOCOL_ERROR));
     }
@@ -190,6 +194,13 @@ struct Nghttp2Session::Callbacks {
     }
     if (frame->hd.type == NGHTTP2_SETTINGS && is_ack) {
       me.acknowledged_ = true;
+      return 0;
+    }
+    // RFC 9113, 6.9.2: a change that makes a stream's window too large is an error of the connection.
+    // The library resets the stream; nothing else than that and the acknowledgement is queued here.
+    if (frame->hd.type == NGHTTP2_SETTINGS &&
+        nghttp2_session_get_outbound_queue_size(session) > me.queued_before_settings_ + 1) {
+      me.check(nghttp2_session_terminate_session(session, NGHTTP2_FLOW_CONTROL_ERROR));
       return 0;
     }
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
