@@ -154,6 +154,20 @@ TEST_P(MemoryGuard, CutsOffConnectionsOfHttp2) {
   EXPECT_EQ(Http2Client(port_).get("/plain"), "plain");
 }
 
+TEST_P(MemoryGuard, CountsHeadsThatHaveNotEnded) {
+  wait_until_free();
+  const auto counted = [] { return budget().held(base::MemoryOwner::requests); };
+  const std::uint64_t before = counted();
+  {
+    std::vector<Client> slow;
+    for (int i = 0; i < 20; ++i) {
+      slow.emplace_back(port_).send("GET /plain HTTP/1.1\r\nX: " + std::string(20'000, 'x'));
+    }
+    wait_until([&] { return counted() >= before + 20 * 20'000; });
+  }
+  wait_until([&] { return counted() < before + 20 * 20'000; });
+}
+
 // The memory may be passed by another thread, while the worker sleeps.
 TEST_P(MemoryGuard, StopsHandlersOfWhoIsCutOff) {
   wait_until_free();

@@ -38,7 +38,7 @@ Connection::Connection(net::Transport& transport, ServerContext& context,
     : transport_(transport), context_(context), traits_(traits), exchange_(nullptr, {&exchanges}) {
   context.connections.add(*this);
   take_exchange();
-  exchange_->head_buffer = std::move(early);
+  exchange_->head_buffer.take(std::move(early));
   exchange_->take(std::move(first));
 }
 
@@ -77,7 +77,7 @@ std::size_t Connection::bytes_held() const noexcept {
   if (exchange_ == nullptr) return 0;
   const std::size_t read = exchange_->decoder.finished() ? 0 : bytes_read(*exchange_);
   return read + sizeof(H1Exchange) + exchange_->arena.bytes_held() +
-         exchange_->head_buffer.capacity() + exchange_->output.bytes_held() +
+         exchange_->head_buffer.bytes_held() + exchange_->output.bytes_held() +
          exchange_->writing.bytes_held() + exchange_->lease.room().size() +
          exchange_->ahead.room().size() + exchange_->outgoing.bytes_held();
 }
@@ -154,7 +154,7 @@ Parser::Verdict Connection::parse() {
           exchange_->head);
       exchange_->input.remove_prefix(exchange_->parser->head_size());
     } else if (verdict == Parser::Verdict::need_more) {
-      exchange_->head_buffer = exchange_->input;
+      exchange_->head_buffer.append(exchange_->input);
       exchange_->input = {};
     }
     return verdict;
@@ -163,11 +163,11 @@ Parser::Verdict Connection::parse() {
   const std::size_t before = exchange_->head_buffer.size();
   exchange_->head_buffer.append(
       exchange_->input.substr(0, context_.limits.head_bytes_max + 1 - before));
-  const Parser::Verdict verdict = exchange_->parser->parse(exchange_->head_buffer);
+  const Parser::Verdict verdict = exchange_->parser->parse(exchange_->head_buffer.view());
   if (verdict == Parser::Verdict::complete) {
     const std::size_t size = exchange_->parser->head_size();
     begin_exchange();
-    exchange_->parser->fill(exchange_->arena.copy({exchange_->head_buffer.data(), size}),
+    exchange_->parser->fill(exchange_->arena.copy(exchange_->head_buffer.view().substr(0, size)),
                             exchange_->head);
     exchange_->input.remove_prefix(size - before);
   } else {

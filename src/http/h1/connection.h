@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/buffer_chain.h"
+#include "base/gathered_bytes.h"
 #include "base/timer_wheel.h"
 #include "coro/event.h"
 #include "h2server/task_group.h"
@@ -27,7 +28,7 @@ namespace h2server::http::h1 {
 struct H1Exchange : ExchangeState {
   io::Lease lease;
   std::string_view input;   // the part of lease not parsed yet
-  std::string head_buffer;  // a head that arrives in several leases
+  base::GatheredBytes head_buffer;  // a head that arrives in several leases
   std::int64_t head_due_ms = 0;
   std::optional<Parser> parser;
   base::BufferChain output{base::BufferChain::Begin::small};

@@ -40,7 +40,8 @@ void Connection::begin_cut_off() noexcept {
 }
 
 std::size_t Connection::bytes_held() const noexcept {
-  std::size_t bytes = writing_.bytes_held() + session_->output().bytes_held() + kept_.room().size();
+  std::size_t bytes = writing_.bytes_held() + session_->output().bytes_held() +
+                      session_->bytes_gathered() + kept_.room().size();
   for (const H2Exchange* exchange = first_; exchange != nullptr;
        exchange = exchange->handling.next) {
     bytes += sizeof(H2Exchange) + exchange->arena.bytes_held() +

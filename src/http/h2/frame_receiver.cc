@@ -6,17 +6,6 @@
 
 namespace h2server::http::h2 {
 
-namespace {
-
-constexpr std::size_t kept_bytes_max = 256;  // capacity that a rarely used buffer may keep
-
-void release(std::string& buffer) {
-  buffer.clear();
-  if (buffer.capacity() > kept_bytes_max) std::string().swap(buffer);
-}
-
-}  // namespace
-
 FrameReceiver::FrameReceiver(const Limits& limits, Streams& streams, FrameSender& sender,
                              WindowBudget* windows)
     : limits_(limits),
@@ -77,7 +66,7 @@ bool FrameReceiver::next(SessionEvent& event) {
 
 // Returns `size` contiguous bytes, valid until the next call, or null if they have not all arrived.
 const char* FrameReceiver::take(std::size_t size) {
-  if (std::exchange(partial_taken_, false)) release(partial_);
+  if (std::exchange(partial_taken_, false)) partial_.clear();
   if (partial_.empty() && input_.size() >= size) {
     const char* const first = input_.data();
     input_.remove_prefix(size);
@@ -88,7 +77,7 @@ const char* FrameReceiver::take(std::size_t size) {
   input_.remove_prefix(part.size());
   if (partial_.size() < size) return nullptr;
   partial_taken_ = true;
-  return partial_.data();
+  return partial_.view().data();
 }
 
 bool FrameReceiver::skip() {
@@ -112,7 +101,7 @@ bool FrameReceiver::take_preface() {
 
 bool FrameReceiver::take_head() {
   if (input_.empty()) {
-    if (std::exchange(partial_taken_, false)) release(partial_);
+    if (std::exchange(partial_taken_, false)) partial_.clear();
     return false;
   }
   const char* const bytes = take(frame_head_bytes);
@@ -296,7 +285,7 @@ bool FrameReceiver::on_headers(std::string_view payload, SessionEvent& event) {
   block_ends_stream_ = frame_.has(flag::end_stream);
   block_stream_ = frame_.stream;
   if (frame_.has(flag::end_headers)) return on_block(payload, event);
-  block_.assign(payload);
+  block_.append(payload);
   continuations_ = 0;
   return false;
 }
@@ -308,8 +297,8 @@ bool FrameReceiver::on_continuation(std::string_view payload, SessionEvent& even
   }
   block_.append(payload);
   if (!frame_.has(flag::end_headers)) return false;
-  const bool has_event = on_block(block_, event);
-  release(block_);
+  const bool has_event = on_block(block_.view(), event);
+  block_.clear();
   return has_event;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/gathered_bytes.h"
 #include "http/h2/flood_guard.h"
 #include "http/h2/flow.h"
 #include "http/h2/frame.h"
@@ -57,6 +58,10 @@ class FrameReceiver {
   [[nodiscard]] std::uint32_t unfinished_block() const noexcept {
     const bool in_frame = state_ == State::payload || !(partial_.empty() || partial_taken_);
     return block_stream_ != 0 || in_frame ? frames_ : 0;
+  }
+  // What frames and blocks hold that are not whole.
+  [[nodiscard]] std::size_t bytes_gathered() const noexcept {
+    return partial_.bytes_held() + block_.bytes_held();
   }
   // Returns true, once, if the peer has answered the PING of ping_for_drain().
   [[nodiscard]] bool take_pong() noexcept { return std::exchange(ponged_, false); }
@@ -126,8 +131,8 @@ class FrameReceiver {
   WindowGrowth growth_;
   FloodGuard guard_;
   std::string_view input_;
-  std::string partial_;  // start of a preface, frame head or payload
-  std::string block_;    // of HEADERS that CONTINUATIONs follow
+  base::GatheredBytes partial_;  // start of a preface, frame head or payload
+  base::GatheredBytes block_;    // of HEADERS that CONTINUATIONs follow
   std::vector<std::pair<std::uint32_t, Priority>> priorities_;  // of streams not yet opened
   FrameHead frame_;
   std::uint32_t left_ = 0;     // bytes left of the frame's content

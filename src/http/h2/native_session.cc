@@ -42,6 +42,7 @@ class NativeSession final : public Session {
   }
   bool acknowledged() const noexcept override { return receiver_.acknowledged(); }
   std::uint32_t unfinished_block() const noexcept override { return receiver_.unfinished_block(); }
+  std::size_t bytes_gathered() const noexcept override { return receiver_.bytes_gathered(); }
   bool awaits_window(const H2Exchange& exchange) const noexcept override {
     return sender_.awaits_window(exchange);
   }

@@ -85,6 +85,9 @@ class Session {
   // Returns 0, or, if a field block has arrived in part, a number that differs from that of the
   // previous block.
   [[nodiscard]] virtual std::uint32_t unfinished_block() const noexcept = 0;
+  // Returns how many bytes frames and field blocks hold that have arrived in part; 0 if a library
+  // holds them.
+  [[nodiscard]] virtual std::size_t bytes_gathered() const noexcept { return 0; }
   // Returns true if the stream's window for the response's body is closed.
   [[nodiscard]] virtual bool awaits_window(const H2Exchange& exchange) const noexcept = 0;
   // Returns true if the connection's window, for all bodies, is closed.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "http/h2/flood_guard.h"
 #include "http/h2/frame_heads.h"
 #include "http/h2/frames.h"
@@ -153,6 +154,19 @@ TEST_P(H2Floods, OfResets) {
   }
 }
 
+// RFC 9113, 6.9.2.
+TEST_P(H2Floods, SettingsThatMakeAWindowTooLargeEndTheConnection) {
+  for (const std::size_t step : {SIZE_MAX, std::size_t{1}}) {
+    begin();
+    EXPECT_TRUE(receive(post(1) + post(3) + settings_frame({{4, 65535}}), step));
+    EXPECT_TRUE(receive(window_update(1, 0x7fff'ffff - 65535), step)) << "the largest window";
+    EXPECT_TRUE(receive(settings_frame({{4, 100}}) + settings_frame({{4, 65535}}), step));
+    EXPECT_FALSE(receive(settings_frame({{4, 65536}}), step));
+    EXPECT_TRUE(said_.ends_with(u32(static_cast<std::uint32_t>(ErrorCode::flow_control_error))))
+        << describe(said_);
+  }
+}
+
 // Streams beyond the limit are refused, up to the limit of resets. libnghttp2 treats them as a
 // connection error once the client has acknowledged the limit.
 TEST_P(H2Floods, OfStreamsThatAreRefused) {
@@ -180,6 +194,27 @@ TEST_P(H2Floods, AreNotOurOwnResets) {
 }
 
 // --- http/h2/frame_heads.h ----------------------------------------------------------------------
+
+// libnghttp2 decodes blocks as they arrive, and holds what its own limits allow.
+TEST(H2Memory, OfBlocksAndFramesThatAreNotWholeCounts) {
+  const auto counted = [] {
+    return base::MemoryBudget::of_process().held(base::MemoryOwner::requests);
+  };
+  SessionHost host(Http2Implementation::native);
+  host.open();
+  host.receive(opening());
+  EXPECT_LE(host.session->bytes_gathered(), 1000U);
+  const std::uint64_t before = counted();
+  const std::string half = block({{"x", std::string(10'000, '\x7f')}});
+  host.receive(headers(1, half, flag::end_stream));
+  EXPECT_GE(host.session->bytes_gathered(), half.size());
+  EXPECT_GE(counted(), before + half.size());
+  const std::string more = continuation(1, half, false);
+  host.receive(more.substr(0, more.size() - 1));
+  EXPECT_GE(counted(), before + 2 * half.size()) << "the frame is not whole";
+  host.close();
+  EXPECT_LT(counted(), before + half.size());
+}
 
 TEST(FrameHeads, AreFoundHoweverTheyArrive) {
   const std::string bytes = opening() + get(1) + data(1, "") + data(1, "content") + ping();
