@@ -26,7 +26,7 @@ std::string_view name_of(MemoryOwner owner) noexcept {
 
 void MemoryBudget::set_limit(std::uint64_t bytes) noexcept {
   limit_.store(bytes, relaxed);
-  first_mark_.store(at_most(growth_min, 32), relaxed);
+  much_.store(at_most(much_usually, 32), relaxed);
   tight_.store(bytes == no_limit ? no_limit : bytes / 2, relaxed);
   critical_.store(bytes == no_limit ? no_limit : bytes - bytes / 4, relaxed);
   check_marks(0, held());
@@ -46,8 +46,7 @@ void MemoryBudget::remove(MemoryWatcher& watcher) noexcept {
 }
 
 void MemoryBudget::check_marks(std::uint64_t before, std::uint64_t after) noexcept {
-  if (after >= first_mark_.load(relaxed) && !has_grown_.load(relaxed))
-    has_grown_.store(true, relaxed);
+  if (after >= much_.load(relaxed) && after > peak_.load(relaxed)) peak_.store(after, relaxed);
   const auto passes = [&](std::uint64_t mark) { return before < mark && after >= mark; };
   if (!passes(tight_.load(relaxed)) && !passes(critical_.load(relaxed))) return;
   short_.store(true, relaxed);
@@ -70,7 +69,7 @@ bool MemoryBudget::return_freed_memory() noexcept {
   std::int64_t from_ms = return_from_ms_.load(relaxed);
   if (now_ms < from_ms || !return_from_ms_.compare_exchange_strong(from_ms, now_ms + pause_ms))
     return false;
-  has_grown_.store(false, relaxed);
+  peak_.store(held() >= much_.load(relaxed) ? held() : 0, relaxed);
   ::malloc_trim(0);
   return true;
 }

@@ -72,8 +72,7 @@ class MemoryBudget {
   void charge(MemoryOwner owner, std::size_t bytes) noexcept {
     owners_[static_cast<std::size_t>(owner)].fetch_add(bytes, relaxed);
     const std::uint64_t before = held_.fetch_add(bytes, relaxed);
-    if (before + bytes >= first_mark_.load(relaxed)) [[unlikely]]
-      check_marks(before, before + bytes);
+    if (before + bytes >= much_.load(relaxed)) check_marks(before, before + bytes);
   }
   void discharge(MemoryOwner owner, std::size_t bytes) noexcept {
     owners_[static_cast<std::size_t>(owner)].fetch_sub(bytes, relaxed);
@@ -92,10 +91,11 @@ class MemoryBudget {
   // Returns true, once for each shortage, when an eighth of the limit is held or less.
   [[nodiscard]] bool end_shortage() noexcept;
 
-  // Returns true if much was held and half of that is not any more, so that return_freed_memory()
-  // is worth its time.
+  // Returns true if much was held, and now at most half of the most that it was since memory was
+  // last returned: then return_freed_memory() is worth its time.
   [[nodiscard]] bool has_fallen() const noexcept {
-    return has_grown_.load(relaxed) && held() <= first_mark_.load(relaxed) / 2;
+    const std::uint64_t peak = peak_.load(relaxed);
+    return peak != 0 && held() <= peak / 2;
   }
   // Returns to the kernel what the process has freed. Takes milliseconds where there is much of it,
   // and clients may cause it: does nothing and returns false within 10 s of the last time.
@@ -114,8 +114,8 @@ class MemoryBudget {
 
  private:
   static constexpr auto relaxed = std::memory_order_relaxed;
-  // Less than this is not worth returning to the kernel, in bytes; or a 32nd of the limit.
-  static constexpr std::uint64_t growth_min = 16 * 1024 * 1024;
+  // This is worth returning to the kernel, in bytes; or a 32nd of the limit.
+  static constexpr std::uint64_t much_usually = 16 * 1024 * 1024;
 
   void check_marks(std::uint64_t before, std::uint64_t after) noexcept;
 
@@ -124,11 +124,13 @@ class MemoryBudget {
   std::array<std::atomic<std::uint64_t>, memory_owners> owners_{};
   std::atomic<std::uint64_t> held_{0};  // the sum
   std::atomic<std::uint64_t> limit_{no_limit};
-  std::atomic<std::uint64_t> first_mark_{growth_min};
+  std::atomic<std::uint64_t> much_{much_usually};  // below both marks
   std::atomic<std::uint64_t> tight_{no_limit};
   std::atomic<std::uint64_t> critical_{no_limit};
   std::atomic<bool> short_{false};
-  std::atomic<bool> has_grown_{false};  // beyond first_mark_, since memory was last returned
+  // The most that was held since memory was last returned, if that was much; about so, as threads
+  // write it beside each other.
+  std::atomic<std::uint64_t> peak_{0};
   std::atomic<std::int64_t> return_from_ms_{0};
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<std::uint64_t> cut_off_{0};

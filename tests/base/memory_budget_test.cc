@@ -105,6 +105,19 @@ TEST(MemoryBudget, MemoryIsReturnedAfterMuchOfItWasFreed) {
   }
 }
 
+TEST(MemoryBudget, MemoryIsReturnedAlsoIfMuchIsStillHeld) {
+  MemoryBudget budget;
+  budget.charge(MemoryOwner::buffers, 100 * mib);
+  budget.discharge(MemoryOwner::buffers, 50 * mib - 1);
+  EXPECT_FALSE(budget.has_fallen());
+  budget.discharge(MemoryOwner::buffers, 1);
+  EXPECT_TRUE(budget.has_fallen());
+  EXPECT_TRUE(budget.return_freed_memory());
+  EXPECT_FALSE(budget.has_fallen()) << "the rest is in use";
+  budget.discharge(MemoryOwner::buffers, 25 * mib);
+  EXPECT_TRUE(budget.has_fallen()) << "half of the rest has gone";
+}
+
 TEST(MemoryBudget, CachesHaveAPartOfIt) {
   MemoryBudget budget;
   EXPECT_EQ(budget.at_most(64 * mib, 2), 64 * mib) << "without a limit";

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/memory_budget.h"
 
 namespace h2server::server {
 namespace admission_test {
@@ -102,6 +105,27 @@ TEST(Admission, UnixSocketsCountInTotalOnly) {
     EXPECT_EQ(fourth.error(), Refusal::full);
   }
   EXPECT_EQ(admission.connections(), 0U);
+}
+
+TEST(Admission, MemoryIsReturnedWhenWhatHeldMuchOfItEnds) {
+  auto& budget = base::MemoryBudget::of_process();
+  Admission admission;
+  const Connected connection("127.0.0.1");
+  {
+    const auto held_much = admission.admit(connection.get());
+    base::MemoryCharge charge(base::MemoryOwner::buffers);
+    charge.set(budget.held() + (64 << 20));
+    EXPECT_FALSE(budget.has_fallen());
+    charge.set(0);
+    EXPECT_TRUE(budget.has_fallen());
+  }
+  // Earlier tests may have returned memory, which is done once in 10 s.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (budget.has_fallen() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const auto next = admission.admit(connection.get());
+  }
+  EXPECT_FALSE(budget.has_fallen());
 }
 
 TEST(Admission, SaysSoNowAndThen) {
