@@ -48,60 +48,67 @@ class Remover {
   static constexpr int rounds_max = 1000;  // while others go on storing
 
   void remove_folder(int parent, const std::string& name, const std::string& path, unsigned depth);
+  void fail(const std::string& path, bool is_folder, int status);
   void empty(int parent, const std::string& name, const std::string& path, unsigned depth);
 
   const file::StopFlag* const stop_;
-  TreeFailures failures_;
+  TreeFailures failures_;      // the first of them
+  std::uint64_t failed_ = 0;   // entries
   std::uint64_t removed_ = 0;  // entries
   std::uint64_t bytes_ = 0;    // of removed files
 };
 
+void Remover::fail(const std::string& path, bool is_folder, int status) {
+  ++failed_;
+  add_failure(failures_, path, is_folder, status);
+}
+
 void Remover::remove(int parent, const std::string& name, const std::string& path, unsigned depth) {
-  if (file::is_set(stop_)) return add_failure(failures_, path, false, 503);
+  if (file::is_set(stop_)) return fail(path, false, 503);
   const Result<FileState, int> state = look_at(parent, name);
   if (!state) {
     // Gone meanwhile, or a link, which keeps its folder.
     if (state.error() != ENOENT || depth == 0) {
-      add_failure(failures_, path, false, status_of_error(state.error()));
+      fail(path, false, status_of_error(state.error()));
     }
     return;
   }
   if (state->is_folder) return remove_folder(parent, name, path, depth);
   if (::unlinkat(parent, name.c_str(), 0) != 0) {
     if (errno == ENOENT) return;  // another request removed it
-    return add_failure(failures_, path, false, status_of_error(errno));
+    return fail(path, false, status_of_error(errno));
   }
   ++removed_;
   if (state->version.links <= 1) bytes_ += state->version.size;
 }
 
-// A request that opened the folder before may store something in it after it was emptied: then it is
-// emptied again.
+// A request that opened the folder before may store something in it after it was emptied: then it
+// is emptied again.
 void Remover::remove_folder(int parent, const std::string& name, const std::string& path,
                             unsigned depth) {
-  const std::size_t before = failures_.size();
+  const std::uint64_t before = failed_;
   for (int round = 0;; ++round) {
     const std::uint64_t removed = removed_;
     empty(parent, name, path, depth);
-    if (failures_.size() != before) return;  // RFC 4918, 9.6.1: what holds something stays
+    if (failed_ != before) return;  // RFC 4918, 9.6.1: what holds something stays
     if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0) break;
     if (errno == ENOENT) return;  // another request removed it
     const bool again = errno == ENOTEMPTY && (round == 0 || removed_ > removed);
     if (!again || round == rounds_max) {
-      return add_failure(failures_, path, true, status_of_error(errno));
+      return fail(path, true, status_of_error(errno));
     }
   }
   ++removed_;
 }
 
 void Remover::empty(int parent, const std::string& name, const std::string& path, unsigned depth) {
-  if (depth == TreeLimits::depth_max) return add_failure(failures_, path, true, 403);
+  if (depth == TreeLimits::depth_max) return fail(path, true, 403);
   const base::Fd folder = open_subfolder(parent, name);
-  if (!folder.valid()) return add_failure(failures_, path, true, status_of_error(errno));
+  if (!folder.valid()) return fail(path, true, status_of_error(errno));
   for (bool again = true; again;) {
     const std::uint64_t before = removed_;
     const Result<std::vector<std::string>, int> names = visible_names(folder.get());
-    if (!names) return add_failure(failures_, path, true, status_of_error(names.error()));
+    if (!names) return fail(path, true, status_of_error(names.error()));
     for (const std::string& entry : *names) {
       remove(folder.get(), entry, join_path(path, entry), depth + 1);
     }

@@ -1,6 +1,7 @@
 #include "content/webdav_tree.h"
 
 #include <atomic>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -174,6 +175,23 @@ TEST_F(WebdavTree, RemovalWhileOthersStore) {
   EXPECT_EQ(remove("d"), "");
   storing.join();
   EXPECT_FALSE(exists("d"));
+}
+
+// More failures than are listed: what holds something is still not emptied again at each level,
+// which would take 2^40 rounds.
+TEST_F(WebdavTree, ManyFailuresAndADeepFolderThatStays) {
+  const auto hide = [this](const std::string& path) {
+    fs::create_directories(directory_.path_of(path));
+    std::ofstream(directory_.path_of(path + "/.hidden"));
+  };
+  for (std::size_t i = 0; i < 3 * TreeLimits::failures_max; ++i) hide("d/f" + std::to_string(i));
+  for (int i = 0; i < 10; ++i) {
+    std::string deep = "d/" + std::to_string(i);
+    for (int depth = 0; depth < 40; ++depth) deep += "/d";
+    hide(deep);
+  }
+  EXPECT_EQ(remove_tree(*uploads_, "d").size(), TreeLimits::failures_max);
+  EXPECT_TRUE(exists("d"));
 }
 
 TEST_F(WebdavTree, TreesAreBounded) {
