@@ -324,9 +324,14 @@ Result<void, std::string> Server::start() {
       kind.make(shared, scheme_options(kind, options, *std::move(listeners)));
   // The new threads leave the operator's signals to the program's own threads.
   const BlockedSignals blocked(set_of({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD}), set_of({}));
+  base::MemoryBudget& memory = base::MemoryBudget::of_process();
+  const std::uint64_t limit_before = memory.limit();
+  memory.set_limit(memory_limit(options));  // processes that the scheme starts inherit it
   Result<void, std::string> started = scheme->start();
-  if (!started) return started;
-  base::MemoryBudget::of_process().set_limit(memory_limit(options));
+  if (!started) {
+    memory.set_limit(limit_before);
+    return started;
+  }
   state_->addresses = scheme->addresses();
   state_->engine = {std::move(engine->name), std::move(engine->reason)};
   const std::lock_guard lock(state_->mutex);

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "content/support.h"
 #include "h2server/server.h"
 #include "h2server/timing.h"
@@ -54,6 +55,9 @@ class ProcessPerConnection : public testing::Test {
                          [](Request&) { return Response(200, std::to_string(::getpid())); });
     server_->add_handler(GET, "/parent",
                          [](Request&) { return Response(200, std::to_string(::getppid())); });
+    server_->add_handler(GET, "/memory", [](Request&) {
+      return Response(200, std::to_string(base::MemoryBudget::of_process().limit()));
+    });
     server_->add_handler(GET, "/crash", [](Request&) -> Response {
       ::raise(SIGKILL);
       return Response(200);
@@ -95,6 +99,22 @@ TEST_F(ProcessPerConnection, EachConnectionHasAProcess) {
   EXPECT_NE(parent, ::getpid());
   EXPECT_EQ(number_of(second.get("/parent").body), parent);
   EXPECT_TRUE(reports("children: 3 running, 3 accepted, 0 streams, 0 crashed"));
+}
+
+TEST_F(ProcessPerConnection, ChildrenShareTheMemoryOfAll) {
+  ServerOptions limited = options(32);
+  limited.memory_max = 64 << 20;
+  start(limited);
+  std::vector<Client> clients;
+  for (const int parts : {1, 2, 3, 4}) {
+    EXPECT_EQ(number_of(clients.emplace_back(port_).get("/memory").body), (64 << 20) / parts);
+  }
+  for (int more = 0; more < 16; ++more) {
+    const int least = number_of(clients.emplace_back(port_).get("/memory").body);
+    EXPECT_GE(least, 4 << 20);
+  }
+  server_.reset();
+  base::MemoryBudget::of_process().set_limit(base::MemoryBudget::no_limit);
 }
 
 TEST_F(ProcessPerConnection, ChildrenEndWithTheirConnections) {

@@ -21,7 +21,7 @@ namespace h2server::server {
 
 namespace {
 
-constexpr std::uint64_t child_memory_least = 2 * 1024 * 1024;  // an upload's buffers
+constexpr std::uint64_t child_memory_least = 4 * 1024 * 1024;  // an upload has 1 MiB on the way
 
 }  // namespace
 
@@ -104,9 +104,9 @@ bool ListeningProcess::try_fork(Accepted& connection, Admission::Ticket& ticket)
   return true;
 }
 
-// Runs in the child. Each process counts for itself, so it gets a part of what all may hold: a half if
-// it is the second, a third if it is the third. That is all for the first, and at most seven times
-// as much for 500.
+// Runs in the child. Each process counts for itself, so it gets a part of what all may hold: all if
+// it is the first, a half if it is the second, a third if it is the third. Together, 500 have seven
+// times the limit at most, or child_memory_least each if that is more.
 void ListeningProcess::take_share(std::size_t processes) noexcept {
   base::MemoryBudget& memory = base::MemoryBudget::of_process();
   memory.set_limit(std::max(memory.limit() / processes, child_memory_least));
