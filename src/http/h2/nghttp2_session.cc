@@ -81,6 +81,9 @@ class Nghttp2Session final : public Session {
   void resize_window(std::int32_t id, std::int32_t bytes) {
     check(nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, id, bytes));
   }
+  std::size_t frames_queued() const noexcept {
+    return nghttp2_session_get_outbound_queue_size(session_.get());
+  }
   void check(ssize_t verdict) noexcept;
   bool allow(const FrameHead& head) noexcept;
   bool is_gone(std::uint32_t id) const noexcept;
@@ -105,9 +108,9 @@ class Nghttp2Session final : public Session {
   bool pinged_ = false;
   bool awaits_ack_ = false;  // of the PING after the first GOAWAY
   bool acknowledged_ = false;
-  std::uint32_t frames_ = 1;  // begun so far, without CONTINUATIONs; never 0
-  bool in_block_ = false;     // a field block is incomplete
-  std::size_t queued_before_settings_ = 0;  // frames, when the SETTINGS being read began
+  std::uint32_t frames_ = 1;       // begun so far, without CONTINUATIONs; never 0
+  bool in_block_ = false;          // a field block is incomplete
+  std::size_t queued_before_ = 0;  // frames, when SETTINGS began, or the bytes now being read
   bool failed_ = false;
   ErrorCode error_ = ErrorCode::no_error;  // of terminate()
 };
@@ -125,9 +128,7 @@ struct Nghttp2Session::Callbacks {
     const bool continues = head->type == NGHTTP2_CONTINUATION;
     me.in_block_ = continues || head->type == NGHTTP2_HEADERS;
     if (!continues) me.frames_ = std::max(me.frames_ + 1, 1U);
-    if (head->type == NGHTTP2_SETTINGS) {
-      me.queued_before_settings_ = nghttp2_session_get_outbound_queue_size(session);
-    }
+    if (head->type == NGHTTP2_SETTINGS) me.queued_before_ = me.frames_queued();
     if (head->type == NGHTTP2_HEADERS && me.skipped_.contain(head->stream_id)) {
       me.check(nghttp2_session_terminate_session(session, NGHTTP2_PROTOCOL_ERROR));
     }
@@ -196,13 +197,10 @@ struct Nghttp2Session::Callbacks {
       me.acknowledged_ = true;
       return 0;
     }
-    // RFC 9113, 6.9.2: a change that makes a stream's window too large is an error of the connection.
-    // The library resets the stream; nothing else than that and the acknowledgement is queued here.
-    if (frame->hd.type == NGHTTP2_SETTINGS &&
-        nghttp2_session_get_outbound_queue_size(session) > me.queued_before_settings_ + 1) {
-      me.check(nghttp2_session_terminate_session(session, NGHTTP2_FLOW_CONTROL_ERROR));
-      return 0;
-    }
+    // RFC 9113, 6.9.2: a window that becomes too large is an error of the connection. The library
+    // resets the stream; nothing but that and the acknowledgement is queued here.
+    if (frame->hd.type == NGHTTP2_SETTINGS && me.frames_queued() > me.queued_before_ + 1)
+      me.terminate(ErrorCode::flow_control_error);
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
     H2Exchange* const exchange = me.exchange_of(frame->hd.stream_id);
     if (exchange == nullptr) return 0;
@@ -413,12 +411,12 @@ void Nghttp2Session::receive(std::string_view bytes, std::int64_t now_ms) {
     flooded = !allow(head);
     return !flooded;
   });
+  queued_before_ = frames_queued();
   // The library queues GOAWAY itself for errors of the peer, except for too many answers to PING
   // and SETTINGS that the peer has not read.
   const ssize_t taken = nghttp2_session_mem_recv(
       session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), allowed);
-  flooded |= taken == NGHTTP2_ERR_FLOODED ||
-             nghttp2_session_get_outbound_queue_size(session_.get()) > limits_.frames_queued_max;
+  flooded |= taken == NGHTTP2_ERR_FLOODED || frames_queued() > limits_.frames_queued_max;
   if (flooded) {
     terminate(ErrorCode::enhance_your_calm);
     return;
