@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/memory_budget.h"
 
@@ -16,12 +15,16 @@ class GatheredBytes {
   // What stays after clear(), and does not count.
   static constexpr std::size_t kept_bytes_max = 256;
 
+  GatheredBytes() = default;
+  GatheredBytes(const GatheredBytes&) = delete;
+  GatheredBytes& operator=(const GatheredBytes&) = delete;
+
   void append(std::string_view bytes) {
     bytes_.append(bytes);
     count();
   }
   void take(std::string bytes) {
-    bytes_ = std::move(bytes);
+    bytes_.swap(bytes);
     count();
   }
   void clear() noexcept {
@@ -34,12 +37,11 @@ class GatheredBytes {
   [[nodiscard]] std::string_view view() const noexcept { return bytes_; }
   [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
   [[nodiscard]] bool empty() const noexcept { return bytes_.empty(); }
-  [[nodiscard]] std::size_t bytes_held() const noexcept { return bytes_.capacity(); }
+  // What counts.
+  [[nodiscard]] std::size_t bytes_held() const noexcept { return charge_.bytes(); }
 
  private:
-  void count() noexcept {
-    charge_.set(bytes_.capacity() > kept_bytes_max ? bytes_.capacity() : 0);
-  }
+  void count() noexcept { charge_.set(bytes_.capacity() > kept_bytes_max ? bytes_.capacity() : 0); }
 
   std::string bytes_;
   MemoryCharge charge_{MemoryOwner::requests};

@@ -169,6 +169,7 @@ Parser::Verdict Connection::parse() {
     begin_exchange();
     exchange_->parser->fill(exchange_->arena.copy(exchange_->head_buffer.view().substr(0, size)),
                             exchange_->head);
+    exchange_->head_buffer.clear();
     exchange_->input.remove_prefix(size - before);
   } else {
     exchange_->input.remove_prefix(exchange_->head_buffer.size() - before);

@@ -27,8 +27,8 @@ namespace h2server::http::h1 {
 // connection has none.
 struct H1Exchange : ExchangeState {
   io::Lease lease;
-  std::string_view input;   // the part of lease not parsed yet
-  base::GatheredBytes head_buffer;  // a head that arrives in several leases
+  std::string_view input;           // the part of lease not parsed yet
+  base::GatheredBytes head_buffer;  // a head that arrives in several leases, until it is whole
   std::int64_t head_due_ms = 0;
   std::optional<Parser> parser;
   base::BufferChain output{base::BufferChain::Begin::small};
