@@ -119,8 +119,8 @@ bool asks_for_password(const config::Site& site) {
 }
 
 // For the uploads of all sites, each of which takes a descriptor, and perhaps that of a folder and
-// that of a connection: half of the descriptors, and an eighth for one client, so that what is left serves
-// others. The server raises its limit to the hard one.
+// that of a connection: half of the descriptors, and an eighth for one client, so that what is left
+// serves others. The server raises its limit to the hard one.
 std::shared_ptr<content::ClientPlaces> places_of_uploads() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);  // fails only for an invalid argument

@@ -204,7 +204,7 @@ Result<base::Fd, int> LocalObjects::lock() const {
 StoreResult<ObjectInfo> LocalObjects::put(const std::string& key, const PutOptions& options,
                                           const Write& write) const {
   if (!is_local_key(key)) return refused(Kind::absent);
-  TemporaryNames names(received_.get());
+  TemporaryNames names(received_.get(), 0644, TemporaryNames::Lock::in_first_file);
   const auto created = names.create();
   if (!created) return std::unexpected(write_failure(created.error()));
   const StoreResult<void> written = write(created->file.get());

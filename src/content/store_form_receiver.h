@@ -53,7 +53,7 @@ class StoreFormReceiver final : public StoreReceiver {
   const UploadOptions options_;
   DigestCheck digests_;
   std::vector<std::unique_ptr<File>> files_;
-  std::size_t kept_ = 0;  // bytes of small files that wait in memory
+  std::size_t kept_ = 0;    // bytes of small files that wait in memory
   std::uint64_t rest_ = 0;  // bytes that were of no file
   bool in_file_ = false;    // the current part is the last of files_
 };

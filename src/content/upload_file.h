@@ -18,11 +18,13 @@
 
 namespace h2server::content {
 
-// The temporary names of one request: h2_tmp_<process>_<request>_<number>. A lock (flock) is held on
-// the file with number 0. The system releases it however the process dies; see remove_abandoned().
+// The temporary names of one request: h2_tmp_<process>_<request>_<number>. A lock (flock) is held
+// on the file with number 0. The system releases it however the process dies; see
+// remove_abandoned().
 class TemporaryNames {
  public:
-  // Who holds the lock: the object, by a descriptor of its own, or the first file until close().
+  // Who holds the lock: the object, by a descriptor of its own, or the first file, which its owner
+  // keeps open or passes to close().
   enum class Lock : bool { apart, in_first_file };
 
   struct Created {

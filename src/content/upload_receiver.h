@@ -40,8 +40,9 @@ struct FormHead {
   StatedDigests digests = {};
 };
 
-// Refuses a form with so many bytes beside its files that are thrown away: a preamble, other fields,
-// what follows its end (RFC 2046, 5.1.1). They may be as many as those of a file.
+// Refuses a form with so many bytes beside the content of its files: heads of parts, and what is
+// thrown away, a preamble, other fields, what follows its end (RFC 2046, 5.1.1). They may be as
+// many as those of a file.
 Result<void, Response> check_form_rest(std::uint64_t bytes, const UploadOptions& options);
 
 class UploadReceiver final : public DiskReceiver {

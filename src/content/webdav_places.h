@@ -39,7 +39,8 @@ void sync_names(int folder, const UploadOptions& options);
 class SparePlaces {
  public:
   // `root` must outlive this.
-  explicit SparePlaces(int root) noexcept : names_(root) {}
+  explicit SparePlaces(int root) noexcept
+      : names_(root, 0644, TemporaryNames::Lock::in_first_file) {}
   SparePlaces(const SparePlaces&) = delete;
   SparePlaces& operator=(const SparePlaces&) = delete;
   ~SparePlaces();

@@ -166,8 +166,8 @@ class Cache {
 
   CacheLimits limits_;
   mutable std::mutex mutex_;  // for limits_.snapshots_bytes_max and all below
-  Entries plain_;   // what is wholly in memory, and what is not there
-  Entries mapped_;  // with a mapped file or a snapshot
+  Entries plain_;             // what is wholly in memory, and what is not there
+  Entries mapped_;            // with an open file: mapped, a snapshot, or on a slow file system
   std::uint64_t uses_ = 0;
   std::unordered_map<CacheKey, Entries::iterator, CacheKeyHash> places_;
   // Files that are being loaded; the keys' paths belong to the loading coroutines.

@@ -1,5 +1,5 @@
-// Lookup and CacheEntry: what the file cache has of a path. Immutable but for the entry's atomics,
-// so any thread may read them.
+// Lookup and CacheEntry: what the file cache has of a path. Immutable but for the entry's atomics
+// and what the cache alone uses, so any thread may read them.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ struct Lookup {
 // Returns what a failure to open a path means; `error` is an errno value.
 [[nodiscard]] Lookup::Kind kind_of_error(int error) noexcept;
 
-// A lookup that workers share. Only the atomics change.
+// A lookup that workers share.
 struct CacheEntry {
   // Returns true if the entry may still be used at `now_ms`. Never true if finding that out may
   // wait, see Content::may_wait(): such an entry is checked by a load.

@@ -412,13 +412,14 @@ TEST(Uploads, AFormMayHaveAsMuchBesideItsFilesAsAFileMayHave) {
     std::uint64_t file_bytes_max;
     int status;
   };
-  for (const Row& row : {Row{rest + "\r\n" + part("a", "1") + end, 5, 201},
-                         Row{too_much + "\r\n" + part("a", "1") + end, 5, 413},
-                         Row{part("a", "1") + end + too_much, 5, 413},
-                         Row{part("", too_much) + part("a", "1") + end, 5, 413},
-                         Row{too_much + "\r\n" + part("a", "1") + end, 2 * too_much.size(), 201},
-                         Row{too_much + "\r\n" + part("a", too_much) + end, 2 * too_much.size(), 201},
-                         Row{too_much + "\r\n" + part("a", "1") + end, 0, 201}}) {
+  for (const Row& row :
+       {Row{rest + "\r\n" + part("a", "1") + end, 5, 201},
+        Row{too_much + "\r\n" + part("a", "1") + end, 5, 413},
+        Row{part("a", "1") + end + too_much, 5, 413},
+        Row{part("", too_much) + part("a", "1") + end, 5, 413},
+        Row{too_much + "\r\n" + part("a", "1") + end, 2 * too_much.size(), 201},
+        Row{too_much + "\r\n" + part("a", too_much) + end, 2 * too_much.size(), 201},
+        Row{too_much + "\r\n" + part("a", "1") + end, 0, 201}}) {
     const TemporaryDirectory directory;
     const Outcome outcome = store(directory, {row.body}, {.file_bytes_max = row.file_bytes_max});
     EXPECT_EQ(outcome.status, row.status) << row.body.size() << ' ' << row.file_bytes_max;
