@@ -188,6 +188,7 @@ TEST(LeftBehindOnce, WhileLogsAndCertificatesAreReloaded) {
     while (!over.load()) {
       server.reopen_logs();
       EXPECT_TRUE(server.reload_certificates());
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
   server.stop();
