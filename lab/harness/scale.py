@@ -7,9 +7,11 @@ it, their rows say so.
 
 import json
 import pathlib
-import re
 import statistics
 import sys
+
+from harness import pages
+from harness.pages import number
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = _ROOT / "docs/scale.md"
@@ -53,12 +55,6 @@ COSTS = {
     "N": ("byte of an upload of 1 GB into a store, HTTP/1.1", "ns", "stores",
           "server h2server, what PUT 1 GB", "cpu_ns_byte", 1),
 }
-
-
-def number(value):
-    """Returns a number with three digits that count."""
-    value = float(f"{value:.3g}")
-    return f"{value:,.0f}".replace(",", " ") if value >= 1000 else f"{value:.3g}"
 
 
 def measured(results):
@@ -150,19 +146,8 @@ def tables():
             "targets": targets_table(costs, handshakes)}
 
 
-def rewritten(text, made):
-    """Returns the page with these tables."""
-    for name, lines in made.items():
-        pattern = rf"(<!-- lab/scale {name} -->\n)(?:(?!<!--).)*(<!-- end -->)"
-        if len(re.findall(pattern, text, re.DOTALL)) != 1:
-            raise ValueError(f"one place for {name} is wanted")
-        text = re.sub(pattern, lambda match, new="\n".join(lines): f"{match[1]}\n{new}\n\n{match[2]}", text,
-                      flags=re.DOTALL)
-    return text
-
-
 def main():
-    PAGE.write_text(rewritten(PAGE.read_text(), tables()))
+    PAGE.write_text(pages.rewritten(PAGE.read_text(), "lab/scale", tables()))
     return 0
 
 

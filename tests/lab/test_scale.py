@@ -7,20 +7,20 @@ import re
 import pytest
 
 import canned  # noqa: F401  (finds the lab)
-from harness import scale
+from harness import pages, scale
 
 PAGE = scale.PAGE.read_text()
 RESULTS = json.loads(scale.RESULTS.read_text())
 
 
 def test_page_is_that_of_the_results():
-    assert scale.rewritten(PAGE, scale.tables()) == PAGE, "lab/scale writes it again"
+    assert pages.rewritten(PAGE, "lab/scale", scale.tables()) == PAGE, "lab/scale writes it again"
 
 
 def test_a_changed_figure_is_found():
     changed = re.sub(r"(\d)( GiB \| K)", lambda match: f"{(int(match[1]) + 1) % 10}{match[2]}", PAGE)
     assert changed != PAGE
-    assert scale.rewritten(changed, scale.tables()) != changed
+    assert pages.rewritten(changed, "lab/scale", scale.tables()) != changed
 
 
 def test_a_changed_result_changes_the_page():
