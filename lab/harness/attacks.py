@@ -1,11 +1,13 @@
 """lab/attacks: what hostile clients make servers hold, in a control group of 128 MiB.
 
-    lab/attacks FILE.json                    # each attack on each server; prints the tables
-    lab/attacks FILE.json --only h2server    # one server; --attack NAME: one attack
+    lab/attacks                    # each attack on each server, into docs/lab/attacks.json
+    lab/attacks --only h2server    # one server; --attack NAME: one attack; the other measures stay
+    lab/attacks --page             # measures nothing, writes the tables of docs/security.md
 
 For each server and attack: the server starts in the group, another client asks for a small file again
-and again, each time on a new connection; the attack is made and stays for some seconds; then its connections close. The
-memory is the anonymous memory of the server's processes. Needs root, for the control group.
+and again, each time on a new connection; the attack is made and stays for some seconds; then its
+connections close. The memory is the anonymous memory of the server's processes. Needs root, for the
+control group.
 """
 
 import argparse
@@ -15,48 +17,71 @@ import json
 import multiprocessing
 import os
 import pathlib
-import socket
+import re
 import statistics
-import struct
 import sys
 import tempfile
 import threading
 import time
 
-from harness import attackers, lab, machine, meter, processes, scale, servers
+from harness import attackers, frames, lab, machine, meter, pages, processes, servers
 from harness.procedures import Subject, setting_of
 
-_ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = servers.ROOT / "docs/security.md"
+RESULTS = servers.ROOT / "docs/lab/attacks.json"
 
 MEMORY_BYTES_MAX = 128 << 20
-STAY_S = 6
-RECOVER_S_MAX = 15  # h2server gives memory back once in 10 s, as a connection ends
+STAY_S = 4
+RECOVER_S_MAX = 12  # h2server gives memory back once in 10 s, as a connection ends
+RECOVERED_KIB = 1024  # no more than so much is left
 PROBE_PAUSE_S = 0.02
 PROBE_S_MAX = 5
 SAMPLE_S = 0.05
 OWN = "127.0.0.1"
 
-# Name in the tables: (scheme, engine, further options).
+# Name in the tables: (scheme, engine, threads, further options).
 OURS = {
-    "h2server": ("acceptor", "auto", ()),
-    "reuseport, epoll": ("reuseport", "epoll", ()),
-    "reuseport, io_uring": ("reuseport", "io_uring", ()),
-    "libnghttp2": ("acceptor", "auto", ("--h2", "nghttp2")),
-    "thread-pool": ("thread-pool", "blocking", ()),
-    "thread-per-connection": ("thread-per-connection", "blocking", ()),
+    "h2server": ("acceptor", "auto", 1, ()),
+    "reuseport, epoll": ("reuseport", "epoll", 1, ()),
+    "reuseport, io_uring": ("reuseport", "io_uring", 1, ()),
+    "libnghttp2": ("acceptor", "auto", 1, ("--h2", "nghttp2")),
+    "thread-pool": ("thread-pool", "blocking", 64, ()),
+    "buffered-pool": ("buffered-pool", "blocking", 64, ()),
+    "thread-per-connection": ("thread-per-connection", "blocking", 1, ()),
+    "process-per-connection": ("process-per-connection", "blocking", 1, ()),
 }
 PEERS = {server.name: server for server in (servers.NGINX, servers.H2O, servers.CADDY)}
+MAIN = ("h2server", *PEERS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """A control group."""
+
+    folder: pathlib.Path
+    events: str  # the file that counts what the kernel killed
+
+    @property
+    def procs(self):
+        """The file that takes the pids of its processes."""
+        return self.folder / "cgroup.procs"
+
+    def killed(self):
+        """Returns how many of its processes the kernel has killed for want of memory."""
+        found = re.search(r"^oom_kill (\d+)", (self.folder / self.events).read_text(), re.MULTILINE)
+        return int(found[1])
 
 
 @contextlib.contextmanager
 def memory_group(bytes_max):
-    """Yields the file that takes the pids of a control group with that much memory."""
+    """Yields a Group with that much memory."""
     second = pathlib.Path("/sys/fs/cgroup/cgroup.controllers").exists()
-    group = pathlib.Path("/sys/fs/cgroup" if second else "/sys/fs/cgroup/memory") / f"h2lab-{os.getpid()}"
+    root = pathlib.Path("/sys/fs/cgroup" if second else "/sys/fs/cgroup/memory")
+    group = root / f"h2lab-{os.getpid()}"
     group.mkdir()
     try:
         (group / ("memory.max" if second else "memory.limit_in_bytes")).write_text(str(bytes_max))
-        yield group / "cgroup.procs"
+        yield Group(group, "memory.events" if second else "memory.oom_control")
     finally:
         for _ in range(100):  # the kernel may still be at the end of the last process
             with contextlib.suppress(OSError):
@@ -73,43 +98,15 @@ def in_group(server, procs):
 
 
 def asked(port, tls, protocol):
-    """Asks for the small file on a new connection. Returns the seconds; raises OSError."""
-    begun = time.monotonic()
-    with attackers.connect(port, tls, protocol, OWN, PROBE_S_MAX) as connection:
-        if protocol == "h2":
-            connection.sendall(attackers.opening(65535) + attackers.frame(
-                1, 5, 1, attackers.head(attackers.SMALL, tls)))
-            _await_stream(connection.makefile("rb"))
-        else:
-            connection.sendall(f"GET {attackers.SMALL} HTTP/1.1\r\nHost: localhost\r\n"
-                               "Connection: close\r\n\r\n".encode())
-            received = b""
-            while piece := connection.recv(65536):
-                received += piece
-            if not received.startswith(b"HTTP/1.1 200"):
-                raise ConnectionError("no 200")
-    return time.monotonic() - begun
-
-
-def _await_stream(reader):
-    """Reads frames until stream 1 has ended with a status of 200."""
-    good = False
-    while start := reader.read(9):
-        length = int.from_bytes(start[:3], "big")
-        kind, flags, stream = start[3], start[4], struct.unpack(">I", start[5:])[0]
-        payload = reader.read(length)
-        if stream == 1 and kind == 1:
-            good = b"\x88" in payload[:4]  # :status 200, at most behind a change of the table's size
-        if stream == 1 and kind in (0, 1) and flags & 1:
-            if good:
-                return
-            break
-    raise ConnectionError("no 200")
+    """Asks for the small file. Returns the seconds; raises OSError."""
+    return frames.answered(port, tls, protocol, OWN, attackers.SMALL, PROBE_S_MAX)
 
 
 class Watch:
-    """Context manager: samples memory and asks for the small file until the end. What the probes met is in
-    .latencies_s and .failed, what the server held in .peak_kib."""
+    """Context manager: samples memory and asks for the small file until the end.
+
+    What the probes met is in .latencies_s and .failed, what the server held in .peak_kib.
+    """
 
     def __init__(self, pid, port, tls, protocol):
         self.latencies_s, self.failed, self.peak_kib = [], 0, 0
@@ -157,7 +154,7 @@ def attacked(attack, pid, port, tls, uploads):
     before_kib = meter.anonymous_kib(pid)
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("fork").Process(
-        target=_attacker, args=(attack, port, tls, uploads, there))
+        target=_attacker, args=(attack, port, tls, uploads, there), daemon=True)
     with Watch(pid, port, tls, attack.protocol) as watch:
         process.start()
         connections, sent = here.recv()
@@ -166,37 +163,63 @@ def attacked(attack, pid, port, tls, uploads):
     here.recv()
     process.join()
     deadline = time.monotonic() + RECOVER_S_MAX
-    while (left := meter.anonymous_kib(pid) - before_kib) > 1024 and time.monotonic() < deadline:
+    while True:
+        left_kib = meter.anonymous_kib(pid) - before_kib
+        if left_kib <= RECOVERED_KIB or time.monotonic() > deadline:
+            break
         time.sleep(0.5)
-        asked(port, tls, attack.protocol)
+        with contextlib.suppress(OSError):
+            asked(port, tls, attack.protocol)
     latencies = sorted(watch.latencies_s) or [PROBE_S_MAX]
     return {"connections": connections, "sent_bytes": sent,
-            "held_kib": max(0, watch.peak_kib - before_kib), "left_kib": max(0, left),
+            "held_kib": max(0, watch.peak_kib - before_kib), "left_kib": max(0, left_kib),
             "probes": len(watch.latencies_s), "failed": watch.failed,
             "median_ms": statistics.median(latencies) * 1e3, "worst_ms": latencies[-1] * 1e3}
 
 
-def measure(place, name, attack, tls, procs):
-    """Starts a server, makes an attack. Returns the measures, with `ended` if the server did."""
-    work = pathlib.Path(tempfile.mkdtemp(dir=place.scratch))
-    if name in OURS:
-        scheme, engine, options = OURS[name]
-        server = servers.ours(place.build, scheme, engine)
-        (work / "up").mkdir()
-        options = (*options, "--upload-dir", work / "up")
-        uploads = "/files/"
-    else:
-        server, options, uploads = PEERS[name], ("uploads", "listings"), "/upload/"
-    subject = Subject(in_group(server, procs), attack.protocol, tls, 1, attackers.SMALL, options)
-    port = processes.free_port()
-    found = {"server": name, "attack": attack.name, "tls": tls}
+def measure(place, name, attack, tls):
+    """Starts a server in a group, makes an attack. Returns the measures, with `ended` if the server
+    did, or if the kernel killed a process of it."""
+    # Uploads go to the disk: what lies in memory would count for the group.
+    with memory_group(MEMORY_BYTES_MAX) as group, \
+            tempfile.TemporaryDirectory(dir=place.build, prefix="attacks-") as folder:
+        work = pathlib.Path(folder)
+        work.chmod(0o755)
+        if name in OURS:
+            scheme, engine, threads, options = OURS[name]
+            server = servers.ours(place.build, scheme, engine)
+            (work / "up").mkdir()
+            options, uploads = (*options, "--upload-dir", work / "up"), "/files/"
+        else:
+            server, threads = PEERS[name], 1
+            options, uploads = ("uploads", "listings"), "/upload/"
+        subject = Subject(in_group(server, group.procs), attack.protocol, tls, threads,
+                          attackers.SMALL, options)
+        port = processes.free_port()
+        found = {"server": name, "attack": attack.name, "tls": tls}
+        try:
+            with server_of(place, subject, work, port) as pid:
+                found |= attacked(attack, pid, port, tls, uploads)
+                found["serves_after"] = serves(port, tls, attack.protocol)
+        except processes.Failure as error:
+            found["ended"] = str(error)[-200:]
+        if group.killed():
+            found["ended"] = "the kernel killed a process of it for want of memory"
+        return found
+
+
+def server_of(place, subject, work, port):
+    """Returns a context manager with the pid of the started server."""
+    return subject.server.run(setting_of(place, subject, work, port), place.server_cpus)
+
+
+def serves(port, tls, protocol):
+    """Returns whether the small file comes."""
     try:
-        with subject.server.run(setting_of(place, subject, work, port), place.server_cpus) as pid:
-            found |= attacked(attack, pid, port, tls, uploads)
-            asked(port, tls, attack.protocol)
-    except (processes.Failure, OSError) as error:
-        found["ended"] = str(error)[-200:]
-    return found
+        asked(port, tls, protocol)
+    except OSError:
+        return False
+    return True
 
 
 def make_files(place):
@@ -211,17 +234,16 @@ def make_files(place):
 
 
 def measure_all(names, attacks):
-    """Yields the measures of each server and attack."""
+    """Yields the measures of each server and attack: in cleartext and over TLS, of variants over TLS."""
     server_cpus, load_cpus = machine.default_cpus()
     machine.stay_on(load_cpus)
     machine.raise_limits()
-    with lab.Lab(_ROOT / "build/release", lab.MODES["quick"], server_cpus, load_cpus, (), ()) as place:
+    with lab.Lab(servers.ROOT / "build/release", lab.MODES["quick"], server_cpus, load_cpus, (), ()) as place:
         make_files(place)
         for name in names:
             for attack in attacks:
-                for tls in (False, True):
-                    with memory_group(MEMORY_BYTES_MAX) as procs:
-                        yield measure(place, name, attack, tls, procs)
+                for tls in (False, True) if name in MAIN else (True,):
+                    yield measure(place, name, attack, tls)
 
 
 def shown(runs):
@@ -232,10 +254,10 @@ def shown(runs):
         return "**ended**"
     held = max(run["held_kib"] for run in runs) / 1024
     text = f"{held:.0f} MiB" if held >= 1 else "< 1 MiB"
-    if all(run["probes"] == 0 for run in runs):
+    if any(run["probes"] == 0 for run in runs):
         return f"{text}, **no answer**"
     worst = max(PROBE_S_MAX * 1e3 if run["failed"] else run["worst_ms"] for run in runs)
-    return f"{text}, {scale.number(worst)} ms" + (" (lost)" if any(run["failed"] for run in runs) else "")
+    return f"{text}, {pages.number(worst)} ms" + (" (lost)" if any(run["failed"] for run in runs) else "")
 
 
 def table(results, names):
@@ -251,30 +273,47 @@ def table(results, names):
 
 
 def tables(results):
-    """Returns {name: lines}: ours beside other servers, and our other schemes, engines and HTTP/2."""
-    return {"peers": table(results, ["h2server", *PEERS]), "variants": table(results, list(OURS)[1:])}
+    """Returns {name: lines} for the page."""
+    return {"peers": table(results, MAIN)}
+
+
+def versions(names):
+    """Returns {name: version} of the programs."""
+    programs = [PEERS.get(name) or servers.ours(servers.ROOT / "build/release") for name in names]
+    return {program.name: servers.version_of(program) for program in programs}
+
+
+def merged(results, run):
+    """Returns the results with a run in place of the same one of before."""
+    def key(one):
+        return one["server"], one["attack"], one["tls"]
+    return results | {"runs": [one for one in results["runs"] if key(one) != key(run)] + [run]}
+
+
+def write_page():
+    results = json.loads(RESULTS.read_text())
+    PAGE.write_text(pages.rewritten(PAGE.read_text(), "lab/attacks", tables(results)))
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="lab/attacks", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=pathlib.Path, help="where the measures go, as JSON")
     parser.add_argument("--only", action="append", choices=[*OURS, *PEERS], help="this server")
     parser.add_argument("--attack", action="append", choices=[attack.name for attack in attackers.ATTACKS],
                         help="this attack")
+    parser.add_argument("--page", action="store_true", help="measures nothing")
     given = parser.parse_args(arguments)
-    attacks = [attack for attack in attackers.ATTACKS if not given.attack or attack.name in given.attack]
-    found = []
-    for run in measure_all(given.only or [*OURS, *PEERS], attacks):
-        print(run, file=sys.stderr, flush=True)
-        found.append(run)
-    versions = {server.name: servers.version_of(server)
-                for server in (servers.ours(_ROOT / "build/release"), *PEERS.values()) if server.path()}
-    results = {"command": "lab/attacks", "memory_bytes_max": MEMORY_BYTES_MAX, "versions": versions,
-               "finished": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), "runs": found}
-    given.file.write_text(json.dumps(results, indent=1) + "\n")
-    for lines in tables(results).values():
-        print("\n".join(lines), end="\n\n")
+    if not given.page:
+        results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"versions": {}, "runs": []}
+        names = given.only or [*OURS, *PEERS]
+        attacks = [attack for attack in attackers.ATTACKS if not given.attack or attack.name in given.attack]
+        results["versions"] |= versions(names)
+        for run in measure_all(names, attacks):
+            print(run, file=sys.stderr, flush=True)
+            results = merged(results, run)
+            results["finished"] = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    write_page()
     return 0
 
 
