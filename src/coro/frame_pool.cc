@@ -13,8 +13,11 @@ namespace {
 
 constexpr bool pooled = !H2SERVER_SANITIZED;
 constexpr std::size_t step_bytes = 32;
-constexpr std::size_t classes = 64;       // frames up to 2 KiB; larger ones are rare
-constexpr std::size_t frames_max = 1024;  // per class; the rest of a burst is freed
+constexpr std::size_t classes = 64;  // frames up to 2 KiB; larger ones are rare
+// Of a thread; the rest of a burst is freed. Each class may have a few frames however many the
+// others have.
+constexpr std::size_t bytes_max = 2 * 1024 * 1024;
+constexpr std::size_t class_bytes_least = 16 * 1024;
 
 struct FreeFrame {
   FreeFrame* next;
@@ -33,30 +36,35 @@ class FramePool {
   }
 
   void* take(std::size_t index) {
+    const std::size_t size = (index + 1) * step_bytes;
     List& list = lists_[index];
-    if (list.first == nullptr) return ::operator new((index + 1) * step_bytes);
+    if (list.first == nullptr) return ::operator new(size);
     FreeFrame* const frame = list.first;
     list.first = frame->next;
-    --list.count;
+    list.bytes -= size;
+    bytes_ -= size;
     return frame;
   }
 
   void give(std::size_t index, void* memory) noexcept {
+    const std::size_t size = (index + 1) * step_bytes;
     List& list = lists_[index];
-    if (list.count == frames_max) {
+    if (bytes_ + size > bytes_max && list.bytes + size > class_bytes_least) {
       ::operator delete(memory);
       return;
     }
-    ++list.count;
+    list.bytes += size;
+    bytes_ += size;
     list.first = ::new (memory) FreeFrame{list.first};
   }
 
  private:
   struct List {
     FreeFrame* first = nullptr;
-    std::size_t count = 0;
+    std::size_t bytes = 0;
   };
   std::array<List, classes> lists_;
+  std::size_t bytes_ = 0;  // in all lists
 };
 
 thread_local FramePool pool;
