@@ -1,6 +1,7 @@
 #include "base/memory_budget.h"
 
 #include <malloc.h>
+#include <pthread.h>
 
 #include <mutex>
 
@@ -18,7 +19,17 @@ constexpr std::array<std::string_view, memory_owners> owner_names{
 constinit std::mutex watchers_mutex;
 constinit MemoryWatcher* first_watcher = nullptr;
 
+void lock_for_fork() noexcept { watchers_mutex.lock(); }
+void unlock_after_fork() noexcept { watchers_mutex.unlock(); }
+
 }  // namespace
+
+// A child process must not inherit the lock from a thread that it does not have, nor wake engines
+// of its parent, whose event descriptors it shares.
+void MemoryBudget::reset_in_child() noexcept {
+  first_watcher = nullptr;
+  watchers_mutex.unlock();
+}
 
 std::string_view name_of(MemoryOwner owner) noexcept {
   return owner_names[static_cast<std::size_t>(owner)];
@@ -33,6 +44,9 @@ void MemoryBudget::set_limit(std::uint64_t bytes) noexcept {
 }
 
 void MemoryBudget::add(MemoryWatcher& watcher) noexcept {
+  static const int registered =
+      ::pthread_atfork(lock_for_fork, unlock_after_fork, reset_in_child);  // or ENOMEM
+  static_cast<void>(registered);
   const std::lock_guard lock(watchers_mutex);
   watcher.next_ = first_watcher;
   first_watcher = &watcher;

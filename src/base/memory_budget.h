@@ -118,6 +118,7 @@ class MemoryBudget {
   static constexpr std::uint64_t much_usually = 16 * 1024 * 1024;
 
   void check_marks(std::uint64_t before, std::uint64_t after) noexcept;
+  static void reset_in_child() noexcept;
 
   static MemoryBudget of_process_;
 

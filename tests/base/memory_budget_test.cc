@@ -1,6 +1,7 @@
 #include "base/memory_budget.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -116,6 +117,17 @@ TEST(MemoryBudget, MemoryIsReturnedAlsoIfMuchIsStillHeld) {
   EXPECT_FALSE(budget.has_fallen()) << "the rest is in use";
   budget.discharge(MemoryOwner::buffers, 25 * mib);
   EXPECT_TRUE(budget.has_fallen()) << "half of the rest has gone";
+}
+
+TEST(MemoryBudget, ChildrenWakeNobodyOfTheirParent) {
+  Watcher watcher;
+  const auto pass_a_mark = [&watcher] {
+    MemoryBudget budget;
+    budget.set_limit(16 * mib);
+    budget.charge(MemoryOwner::buffers, 9 * mib);
+    ::_exit(budget.is_short() ? watcher.calls : -1);
+  };
+  EXPECT_EXIT(pass_a_mark(), testing::ExitedWithCode(0), "");
 }
 
 TEST(MemoryBudget, CachesHaveAPartOfIt) {

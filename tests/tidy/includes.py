@@ -36,7 +36,7 @@ SYSTEM_HEADERS = {
     "io": r"fcntl|linux/openat2|poll|pthread|sched"
           r"|sys/(epoll|eventfd|ioctl|mman|sendfile|socket|syscall|timerfd|uio)|unistd",
     "coro": r"$^",
-    "base": r"arpa/inet|fcntl|malloc|sys/(mman|uio)|unistd",
+    "base": r"arpa/inet|fcntl|malloc|pthread|sys/(mman|uio)|unistd",
 }
 
 # The public headers that observe may include: they declare values only.
