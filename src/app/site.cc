@@ -219,7 +219,7 @@ Stop unusable(std::string_view what, const std::string& directory, int error,
 
 UploadParts upload_parts(Adding& adding) {
   const SiteParts& parts = adding.parts;
-  return {parts.console, parts.hooks, parts.run_tokens, adding.tokens};
+  return {adding.server, parts.console, parts.hooks, parts.run_tokens, adding.tokens};
 }
 
 Result<void, Stop> add_uploads_of(const config::Site& site, const file::Folder* root,

@@ -25,6 +25,7 @@
 #include "content/resumable_routes.h"
 #include "content/store_upload_routes.h"
 #include "content/store_uploads.h"
+#include "content/upkeep.h"
 #include "content/upload_access.h"
 #include "content/upload_directory.h"
 #include "content/upload_event.h"
@@ -161,6 +162,13 @@ class AreaRoutes {
   const bool checks_names_;  // neither credentials nor the site's names keep strangers out
 };
 
+content::PendingLimits limits_of(const config::Site& site) {
+  content::PendingLimits limits;
+  limits.expire_s = site.upload_expiry_ms / 1000;
+  limits.sweep_ms_min = std::clamp<std::int64_t>(site.upload_expiry_ms, 1000, limits.sweep_ms_min);
+  return limits;
+}
+
 // Only who may manage files replaces them.
 template <class Make>
 [[nodiscard]] Handler by_overwriting(const UploadOptions& options, Make make) {
@@ -184,7 +192,8 @@ class Area {
  public:
   Area(const config::Site& site, Opened opened, http::MediaTypesRef types, const UploadParts& parts,
        const Routes& routes, content::UploadAccessRef access)
-      : site_(site),
+      : server_(parts.server),
+        site_(site),
         options_(site.uploads),
         opened_(std::move(opened)),
         types_(std::move(types)),
@@ -199,6 +208,7 @@ class Area {
   void add_managing();
 
  private:
+  Server& server_;
   const config::Site& site_;
   UploadOptions options_;
   const Opened opened_;
@@ -238,12 +248,13 @@ void Area::add_uploads() {
 }
 
 void Area::add_resumable() {
-  content::PendingLimits limits;
-  limits.expire_s = site_.upload_expiry_ms / 1000;
-  auto store = std::make_shared<content::PendingUploads>(opened_.directory, options_, limits);
+  auto store =
+      std::make_shared<content::PendingUploads>(opened_.directory, options_, limits_of(site_));
+  auto uploads = content::local_uploads(std::move(store));
+  server_.spawn(content::keep_up(uploads));
   Routes routes = routes_.changing(upload);
   service_ = content::add_resumable_routes(
-      routes, content::local_uploads(std::move(store)),
+      routes, std::move(uploads),
       {.base = "/uploads", .files = "/files", .stored = content::report_stored});
 }
 
@@ -307,6 +318,7 @@ Result<void, Stop> add_store_uploads(const config::Site& site, OpenedStore opene
   const auto uploads = std::make_shared<content::StoreUploads>(
       opened.store, content::part_budget_of_process(),
       content::StoreUploadsOptions{.expire_s = site.upload_expiry_ms / 1000, .types = types});
+  parts.server.spawn(content::keep_up(uploads));
   const Handler pages = content::store_upload_pages(uploads,
                                                     {.base = "/files",
                                                      .resumable_at = "/uploads",
@@ -321,12 +333,11 @@ Result<void, Stop> add_store_uploads(const config::Site& site, OpenedStore opene
   writing.post("/files", by_overwriting(options, [&uploads](const UploadOptions& chosen) {
                  return content::upload_receiver(uploads, "/files", chosen);
                }));
-  content::PendingLimits limits;
-  limits.expire_s = site.upload_expiry_ms / 1000;
+  auto resumable = content::resumable_in_store(
+      std::move(opened.store), {.types = types, .uploads = options, .limits = limits_of(site)});
+  parts.server.spawn(content::keep_up(resumable));
   const content::ResumableServiceRef service = content::add_resumable_routes(
-      writing,
-      content::resumable_in_store(std::move(opened.store),
-                                  {.types = types, .uploads = options, .limits = limits}),
+      writing, std::move(resumable),
       {.base = "/uploads", .files = "/files", .stored = content::report_stored});
   writing.put("/files/{path...}",
               content::resumable_put(

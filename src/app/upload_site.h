@@ -14,12 +14,14 @@
 #include "file/folder.h"
 #include "h2server/result.h"
 #include "h2server/routes.h"
+#include "h2server/server.h"
 #include "http/media_type.h"
 
 namespace h2server::app {
 
 // What the areas of all sites share.
 struct UploadParts {
+  Server& server;    // runs what no request should wait for
   Console* console;  // may be null; otherwise it must outlive the server, as must `hooks`
   UploadHooks& hooks;
   const std::vector<ShownToken>& run_tokens;  // made before

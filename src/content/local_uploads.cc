@@ -188,6 +188,18 @@ class LocalUploads final : public ResumableUploads {
     co_return done;
   }
 
+  Task<void> upkeep() override {
+    if (!uploads_->may_expire()) co_return;
+    coro::StopState* const state = co_await coro::OwnStop();
+    const file::StopFlag stop(state);
+    const auto work = [this, &stop]() -> Result<void, Response> {
+      uploads_->sweep(&stop);
+      return {};
+    };
+    const file::WaitingOptions options{.ends_with_task = true, .takes_long = true};
+    co_await run_upload_work(work, options);
+  }
+
  private:
   const std::shared_ptr<PendingUploads> uploads_;
 };

@@ -57,6 +57,10 @@ void ObjectWriter::give_back(std::uint64_t bytes) {
 // --- bytes in memory --------------------------------------------------------------------------
 
 Task<StoreResult<void>> ObjectWriter::write(std::string_view bytes) {
+  if (id_) {  // also of a client that takes long for a part
+    StoreResult<void> noted = co_await note_progress();
+    if (!noted) co_return noted;
+  }
   while (!bytes.empty()) {
     StoreResult<void> room = co_await make_room(bytes.size());
     if (!room) co_return room;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "content/store_objects.h"
 
 namespace h2server::content {
 
@@ -42,7 +43,7 @@ Task<StoreResult<Note>> read_note(Store& store, std::string key) {
   Note note{.text = {}, .etag = opened->info.etag};
   for (;;) {
     const Result<std::string_view> piece = co_await opened->body->read();
-    if (!piece) co_return std::unexpected(StoreError{.reason = "a note breaks off"});
+    if (!piece) co_return std::unexpected(breaking_off(piece.error(), "a note"));
     if (piece->empty()) co_return note;
     note.text += *piece;
     if (note.text.size() > note_bytes_max) {
@@ -133,8 +134,13 @@ Task<StoreResult<unsigned>> PartsJournal::sweep(std::int64_t now_s) const {
 Task<void> PartsJournal::sweep_if_due() {
   const std::int64_t now_ms = base::monotonic_ms();
   std::int64_t before = swept_ms_;
-  if (now_ms - before < pause_s() * 1000) co_return;
+  if (now_ms - before < 2 * pause_s() * 1000) co_return;
   if (!swept_ms_.compare_exchange_strong(before, now_ms)) co_return;  // another request does it
+  co_await sweep_leased();
+}
+
+Task<void> PartsJournal::sweep_leased() {
+  swept_ms_ = base::monotonic_ms();
   const std::int64_t now_s = base::unix_seconds();
   StoreResult<bool> leased = co_await take_lease(now_s);
   StoreResult<unsigned> swept = 0U;

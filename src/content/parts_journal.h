@@ -29,14 +29,16 @@ class PartsJournal {
   Task<StoreResult<void>> note(std::string key, PartsId parts) const;
   [[nodiscard]] std::int64_t renew_s() const noexcept { return expire_s_ / 4; }
 
-  // Sweeps, but at most once a minute, and only if no other server does. What fails is logged.
+  // Sweeps, but only if no other server did that lately. What fails is logged.
+  Task<void> sweep_leased();
+  // The same in schemes without event loops, which have no upkeep.
   Task<void> sweep_if_due();
+  [[nodiscard]] std::int64_t pause_s() const noexcept;
   // Abandons the parts whose notes are older than `expire_s`, and removes these. The number of
   // notes that were removed.
   Task<StoreResult<unsigned>> sweep(std::int64_t now_s) const;
 
  private:
-  [[nodiscard]] std::int64_t pause_s() const noexcept;
   Task<StoreResult<bool>> take_lease(std::int64_t now_s) const;
   Task<StoreResult<bool>> remove_old(std::string key) const;
 

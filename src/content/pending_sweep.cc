@@ -27,13 +27,13 @@ struct Found {
 void PendingUploads::sweep_if_due() {
   const std::int64_t now = base::monotonic_ms();
   std::int64_t before = swept_ms_;
-  if (now - before < limits_.sweep_ms_min) return;
-  if (pending_ == 0 && stored_ == 0) return;
+  if (now - before < 2 * limits_.sweep_ms_min) return;
+  if (!may_expire()) return;
   if (!swept_ms_.compare_exchange_strong(before, now)) return;  // another thread does it
   sweep();
 }
 
-void PendingUploads::sweep() {
+void PendingUploads::sweep(const file::StopFlag* stop) {
   swept_ms_ = base::monotonic_ms();
   std::map<std::string, Found> found;
   const Result<void, int> walked = for_each_entry(fd(), [&](const char* name) {
@@ -61,6 +61,7 @@ void PendingUploads::sweep() {
   std::size_t pending = 0;
   std::multimap<std::int64_t, std::string> stored;  // by the time
   for (const auto& [id, files] : found) {
+    if (file::is_set(stop)) return;
     if (files.bytes) {
       if (!remove_if_expired(id)) ++pending;
       continue;

@@ -60,12 +60,16 @@ class PendingUploads {
   // Forgets a stored upload. The file stays.
   void forget(std::string_view id) noexcept;
 
-  // Removes what has expired, unless that was done within the last minute.
-  void sweep_if_due();
-  void sweep();
+  // Returns true if there is something that will expire, as far as this process knows.
+  [[nodiscard]] bool may_expire() const noexcept { return pending_ != 0 || stored_ != 0; }
+  // Removes what has expired. Leaves the rest once `stop` is set.
+  void sweep(const file::StopFlag* stop = nullptr);
 
  private:
   friend class PendingUpload;
+
+  // In schemes without event loops, which have no upkeep.
+  void sweep_if_due();
 
   [[nodiscard]] int fd() const noexcept { return directory_->fd(); }
   Result<void, Response> check_new(const NewUpload& upload, bool overwrite);

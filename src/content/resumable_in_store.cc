@@ -59,6 +59,7 @@ class ResumableInStore final : public ResumableUploads {
                                                          std::vector<std::string> ids,
                                                          bool overwrite) override;
   Task<Result<void, Response>> forget(std::string id) override;
+  Task<void> upkeep() override { return sweep_.run(); }
 
  private:
   struct Known {

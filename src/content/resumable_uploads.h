@@ -6,6 +6,7 @@
 // are the responses to send. What is awaited must outlive its task: arguments by reference do.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,7 +31,8 @@ struct PendingLimits {
   // A request that has stored nothing for this long may have lost its client, so that another
   // request for the upload ends it.
   std::int64_t stalled_s = 10;
-  // A sweep looks at every file of the directory.
+  // Between sweeps by keep_up(). A sweep looks at every file of the directory. Where nobody does
+  // that, requests sweep after twice as long.
   std::int64_t sweep_ms_min = 60 * 1000;
   // Uploads that are not stored. Each takes two files.
   std::size_t uploads_max = 10'000;
@@ -153,6 +155,12 @@ class ResumableUploads {
                                                                  bool overwrite) = 0;
   // Forgets a stored upload. The file stays.
   virtual Task<Result<void, Response>> forget(std::string id) = 0;
+
+  // Removes what has expired, for keep_up().
+  virtual Task<void> upkeep() = 0;
+  [[nodiscard]] std::chrono::milliseconds sweep_pause() const noexcept {
+    return std::chrono::milliseconds(limits().sweep_ms_min);
+  }
 };
 
 }  // namespace h2server::content

@@ -1,11 +1,20 @@
 #include "content/store_objects.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
 namespace h2server::content {
+
+StoreError breaking_off(const Error& error, std::string_view what) {
+  StoreError broken{.reason = fmt::format("{}: {}", what, error.message())};
+  if (error.code == ECANCELED) broken.kind = StoreError::Kind::stopped;
+  return broken;
+}
 
 Task<StoreResult<SmallObject>> read_small_object(Store& store, std::string key,
                                                  std::size_t bytes_max, bool expected) {
@@ -19,8 +28,7 @@ Task<StoreResult<SmallObject>> read_small_object(Store& store, std::string key,
   }
   for (;;) {
     const Result<std::string_view> piece = co_await opened->body->read();
-    if (!piece)
-      co_return std::unexpected(StoreError{.reason = key + ": " + piece.error().message()});
+    if (!piece) co_return std::unexpected(breaking_off(piece.error(), key));
     if (piece->empty()) co_return object;
     object.bytes += *piece;
   }

@@ -28,20 +28,27 @@ constexpr std::size_t due_max = 100'000;  // ids that are remembered
 Task<void> StoreUploadSweep::run_if_due() {
   const std::int64_t now = base::monotonic_ms();
   std::int64_t before = swept_ms_;
-  if (before != 0 && now - before < limits_.sweep_ms_min) co_return;
+  if (before != 0 && now - before < 2 * limits_.sweep_ms_min) co_return;
   if (!swept_ms_.compare_exchange_strong(before, now)) co_return;  // another thread does it
+  co_await run();
+}
+
+Task<void> StoreUploadSweep::run() {
+  swept_ms_ = base::monotonic_ms();
   if (running_.exchange(true)) co_return;
   try {
-    co_await run();
+    co_await run_leased();
   } catch (const std::exception& error) {  // a request does not fail for what its sweep lacks
     base::log_warning("can't look for expired uploads in the store: {}", error.what());
   }
   running_ = false;
 }
 
-Task<void> StoreUploadSweep::run() {
-  // It is not given back: the other replicas need not sweep within its time either.
-  StoreLease lease(store_, std::string(sweep_key), std::chrono::milliseconds(limits_.sweep_ms_min));
+Task<void> StoreUploadSweep::run_leased() {
+  // It is not given back: the other replicas need not sweep within its time either. It ends before
+  // this one sweeps again.
+  const std::chrono::milliseconds time(limits_.sweep_ms_min * 3 / 4);
+  StoreLease lease(store_, std::string(sweep_key), time);
   const StoreResult<void> taken = co_await lease.take();
   if (!taken) co_return;  // another replica has it, or the store can't be asked now
   ListOptions options{

@@ -18,19 +18,20 @@ namespace h2server::content {
 
 class StoreUploadSweep {
  public:
-  // Uploads that one sweep looks at, since a request waits for it. The next goes on behind them.
+  // Uploads that one sweep looks at, since a request may wait for it. The next goes on behind them.
   static constexpr std::size_t looks_max = 100;
 
   // `store` and `limits` must outlive it. `part_bytes`: of all parts but the last.
   StoreUploadSweep(Store& store, const PendingLimits& limits, std::size_t part_bytes)
       : store_(store), limits_(limits), part_bytes_(part_bytes) {}
 
-  // Sweeps unless that was done within the last minute, here or by another replica. What fails is
-  // tried again later.
+  // Sweeps, unless another replica did that lately. What fails is tried again later.
+  Task<void> run();
+  // The same in schemes without event loops, which have no upkeep.
   Task<void> run_if_due();
 
  private:
-  Task<void> run();
+  Task<void> run_leased();
   Task<StoreResult<void>> look_at(std::string id);
   Task<StoreResult<void>> remove_expired(std::string id);
   Task<StoreResult<void>> remove_leased(std::string id);

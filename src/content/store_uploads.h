@@ -1,6 +1,7 @@
 // StoreUploads: what the uploads into one store share. Any thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -40,6 +41,12 @@ class StoreUploads {
 
   // Receives the body, and meanwhile looks for parts that others have left, if it is time.
   Task<Stored> receive(Request& request, StoreReceiver& receiver);
+
+  // Looks for them, for keep_up().
+  Task<void> upkeep() { return journal_.sweep_leased(); }
+  [[nodiscard]] std::chrono::milliseconds sweep_pause() const noexcept {
+    return std::chrono::seconds(journal_.pause_s());
+  }
 
  private:
   const std::shared_ptr<Store> store_;

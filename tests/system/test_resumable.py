@@ -187,3 +187,11 @@ def test_sigkill():
         assert complete == "?0"
         assert client.draft_append(url, offset, "?1", content[offset:]).status == 201
         assert (server.uploads / "killed").read_bytes() == content
+
+
+@pytest.mark.skipif(pairs.CHOSEN in pairs.BLOCKING, reason="needs an event loop")
+def test_expired_uploads_are_removed_without_a_request():
+    with UploadServer("--upload-expiry", "1s") as server:
+        client = Client(server, PROTOCOLS[0])
+        client.tus_create("abandoned", ("upload-length", "10"))
+        wait_until(lambda: server.pending() == [], "it is removed")
