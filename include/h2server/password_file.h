@@ -44,8 +44,9 @@ struct PasswordFileOptions {
   // How long credentials that were right pass without a check, after their last use. 0: not at all.
   // At most a day.
   std::chrono::seconds remembered{600};
-  // Checks at the same time. Up to 128 more wait for their turn, and others get 503. At least 1.
-  // Should be less than ServerOptions::blocking_threads_max.
+  // Checks at the same time. Up to 128 more wait for their turn, and others get 503. Clients that
+  // have been right at that user within a day have as many to themselves. At least 1. Twice as many
+  // should be less than ServerOptions::blocking_threads_max.
   std::uint32_t checks_max = 4;
 };
 

@@ -81,7 +81,8 @@ struct PasswordFile::State {
         table(read_table(path)),
         guesses(guesses_of(path, options.failures_max)),
         passed(digests_max, options.remembered.count() * ns_per_s),
-        slots(options.checks_max, checks_waiting_max) {}
+        slots(options.checks_max, checks_waiting_max),
+        slots_of_known(options.checks_max, checks_waiting_max) {}
 
   // A name contains no colon, and no credentials contain NUL: so the texts are unambiguous.
   [[nodiscard]] server::RememberedDigests::Digest digest_of(const BasicCredentials& given) const {
@@ -101,6 +102,7 @@ struct PasswordFile::State {
   const std::shared_ptr<Guesses> guesses;
   server::RememberedDigests passed;  // digests of credentials that were right
   server::CheckSlots slots;
+  server::CheckSlots slots_of_known;  // so that a flood of strangers keeps no known client out
 };
 
 namespace {
@@ -140,7 +142,8 @@ Task<Verdict> check(std::shared_ptr<State> state, BasicCredentials given, std::s
   const std::int64_t wait_ns = state->guesses->limits.wait_ns(guess, base::monotonic_ns());
   if (wait_ns > 0) co_return Verdict{Outcome::too_many, wait_ns};  // without waiting for a slot
 
-  const Result<server::CheckSlots::Slot> slot = co_await state->slots.take();
+  server::CheckSlots& slots = guess.client_is_known ? state->slots_of_known : state->slots;
+  const Result<server::CheckSlots::Slot> slot = co_await slots.take();
   if (!slot) co_return Verdict{Outcome::busy};
   // A browser sends many requests at once. The first of them has been checked meanwhile.
   const auto digest = state->digest_of(given);

@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -323,6 +326,29 @@ TEST_F(Passwords, AFloodIsBounded) {
   EXPECT_GE(busy, 100);
   EXPECT_EQ(wrong + busy + std::ranges::count(statuses, 429), 300);
   EXPECT_EQ(ask("ada:engine", "second").status, 200);
+}
+
+// It does not wait for those who came before it and were never right.
+TEST_F(Passwords, AFloodOfStrangersDoesNotHoldUpAKnownClient) {
+  std::mutex mutex;
+  std::vector<std::string> passed;
+  const PasswordFile file(
+      files_.path_of("users"),
+      {.client = client_field, .remembered = std::chrono::seconds(0), .checks_max = 1});
+  server_.with(basic_authentication("engines", file)).get("/", [&](Request& request) {
+    const std::lock_guard lock(mutex);
+    passed.push_back(client_field(request));
+    return Response(204);
+  });
+  client_.emplace(server_);
+  EXPECT_EQ(ask("ada:engine", "known").status, 204);
+  std::vector<TestExchange> exchanges;
+  for (int i = 0; i < 120; ++i) {
+    exchanges.push_back(client_->open(request("ada:engine", std::to_string(i))));
+  }
+  exchanges.push_back(client_->open(request("ada:engine", "known")));
+  EXPECT_EQ(statuses_of(exchanges), std::vector<int>(121, 204));
+  EXPECT_NE(passed.back(), "known");
 }
 
 TEST_F(Passwords, ClientsThatLeaveLoseNoPlace) {
