@@ -98,11 +98,30 @@ unsigned workers_of(const server::SchemeKind& kind, const ServerOptions& options
   return options.threads == 0 ? kind.workers : options.threads;
 }
 
+// Of the process, once these options are in force.
+std::uint64_t memory_limit(const ServerOptions& options) {
+  const std::uint64_t present = base::MemoryBudget::of_process().limit();
+  if (options.memory_max != 0) return options.memory_max;
+  return present != base::MemoryBudget::no_limit ? present : server::usual_memory_max();
+}
+
+// With a thread or a process for each.
+unsigned connections_at_once(const server::SchemeKind& kind, const ServerOptions& options) {
+  if (options.connections_max != 0) return options.connections_max;
+  constexpr std::uint64_t usual = 512;
+  if (kind.scheme != ServerScheme::process_per_connection) return usual;
+  // A process takes up to 1 MiB of its own. The limit is a quarter of the memory that there is, so
+  // that all take half of it.
+  constexpr std::uint64_t process_bytes = 512 * 1024;
+  const std::uint64_t most = memory_limit(options) / process_bytes;
+  return static_cast<unsigned>(std::clamp<std::uint64_t>(most, 1, usual));
+}
+
 server::SchemeOptions scheme_options(const server::SchemeKind& kind, const ServerOptions& options,
                                      std::vector<ListenerOptions> listeners) {
   return {.listeners = std::move(listeners),
           .workers = workers_of(kind, options),
-          .connections_max = options.connections_max == 0 ? 512 : options.connections_max,
+          .connections_max = connections_at_once(kind, options),
           .queue_size = std::max(options.queue_size, 1U),
           .refuse_when_full = options.refuse_when_full};
 }
@@ -116,13 +135,6 @@ unsigned connections_of_descriptors(unsigned workers) {
   // Mapped files, and per worker an engine, listeners and files that are being opened.
   const rlim_t files = file::Cache::of_process().mapped_max() + 32 * (rlim_t{workers} + 1);
   return static_cast<unsigned>(descriptors - std::min(descriptors / 4, files));
-}
-
-// Of the process, once these options are in force.
-std::uint64_t memory_limit(const ServerOptions& options) {
-  const std::uint64_t present = base::MemoryBudget::of_process().limit();
-  if (options.memory_max != 0) return options.memory_max;
-  return present != base::MemoryBudget::no_limit ? present : server::usual_memory_max();
 }
 
 server::AdmissionLimits admission_limits(const server::SchemeKind& kind,

@@ -101,6 +101,26 @@ TEST_F(ProcessPerConnection, EachConnectionHasAProcess) {
   EXPECT_TRUE(reports("children: 3 running, 3 accepted, 0 streams, 0 crashed"));
 }
 
+// Each takes memory of its own, so in little memory there are few. Other connections wait.
+TEST_F(ProcessPerConnection, LittleMemoryHasFewProcesses) {
+  ServerOptions limited = options(0);
+  limited.memory_max = 16 << 20;
+  start(limited);
+  std::vector<Client> clients;
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(clients.emplace_back(port_).get("/later").body, "later");
+  Client last(port_);
+  last.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(reports("32 running, 32 accepted"));
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(server_->report().find("33 accepted"), std::string::npos);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  clients.pop_back();
+  EXPECT_EQ(last.receive().body, "later");
+  server_.reset();
+  base::MemoryBudget::of_process().set_limit(base::MemoryBudget::no_limit);
+}
+
 TEST_F(ProcessPerConnection, ChildrenShareTheMemoryOfAll) {
   ServerOptions limited = options(32);
   limited.memory_max = 64 << 20;

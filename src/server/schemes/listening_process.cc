@@ -105,8 +105,9 @@ bool ListeningProcess::try_fork(Accepted& connection, Admission::Ticket& ticket)
 }
 
 // Runs in the child. Each process counts for itself, so it gets a part of what all may hold: all if
-// it is the first, a half if it is the second, a third if it is the third. Together, 500 have seven
-// times the limit at most, or child_memory_least each if that is more.
+// it is the first, a half if it is the second, a third if it is the third. It keeps that part when
+// others have ended. Together, 500 have seven times the limit at most, or, if that is more,
+// child_memory_least each, which is 2 GiB.
 void ListeningProcess::take_share(std::size_t processes) noexcept {
   base::MemoryBudget& memory = base::MemoryBudget::of_process();
   memory.set_limit(std::max(memory.limit() / processes, child_memory_least));
