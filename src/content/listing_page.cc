@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -370,17 +372,13 @@ std::string security_policy(std::string_view nonce) {
 }  // namespace
 
 const FolderEntry* find_readme(const FolderEntries& entries) {
-  constexpr std::array<std::string_view, 3> names = {"readme.md", "readme.txt", "readme"};
-  const FolderEntry* found = nullptr;
-  std::size_t best = names.size();
-  for (std::size_t i = entries.folders; i < entries.entries.size(); ++i) {
-    for (std::size_t rank = 0; rank < best; ++rank) {
-      if (!base::equals_ignoring_case(entries.entries[i].name, names[rank])) continue;
-      found = &entries.entries[i];
-      best = rank;
-    }
+  const std::span files = std::span(entries.entries).subspan(entries.folders);
+  // By name_before(), names in capitals come before the same in small letters.
+  for (const std::string_view name : {"README.MD", "README.TXT", "README"}) {
+    const auto found = std::ranges::lower_bound(files, name, name_before, &FolderEntry::name);
+    if (found != files.end() && base::equals_ignoring_case(found->name, name)) return &*found;
   }
-  return found;
+  return nullptr;
 }
 
 Response listing_response(const Request& request, FolderEntriesRef entries, ListingPage page) {

@@ -1,5 +1,7 @@
 #include "content/listing_page.h"
 
+#include <filesystem>
+
 #include "content/support.h"
 #include "h2server/files.h"
 #include "h2server/test_client.h"
@@ -153,6 +155,11 @@ TEST_F(ListingPageTest, HasNoScriptOfUploads) {
 }
 
 TEST_F(ListingPageTest, Readmes) {
+  for (const char* const other : {"README.m", "README.md5", "README-a.md", "reading", "a", "z"}) {
+    directory_.write(other, "other");
+  }
+  std::filesystem::create_directory(directory_.path_of("readme"));
+  EXPECT_EQ(page().find("id=\"readme\""), std::string::npos);
   directory_.write("readme.TXT", "text");
   EXPECT_NE(page().find("<h2 id=\"readme\">readme.TXT</h2>\n<pre>text</pre>"), std::string::npos);
   directory_.write("README.md", "# better");
