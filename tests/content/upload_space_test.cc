@@ -3,6 +3,8 @@
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 
+#include <filesystem>
+
 #include "content/support.h"
 
 namespace h2server::content {
@@ -59,6 +61,17 @@ TEST_F(UploadSpaceTest, FilesInFoldersCountIfUploadsMayHaveThem) {
   EXPECT_EQ(claim.cover(401), Verdict::directory_full);
   EXPECT_EQ(claim.cover(400), Verdict::granted);
   EXPECT_EQ(space_.stored(), 600U);
+}
+
+// Otherwise a directory that seems full is counted again after a while only.
+TEST_F(UploadSpaceTest, AForgottenCountIsMadeAgainAtOnce) {
+  directory_.write("a", std::string(600, 'x'));
+  const UploadOptions options = total(1000);
+  UploadClaim claim(space_, options);
+  EXPECT_EQ(claim.cover(500), Verdict::directory_full);
+  std::filesystem::remove(directory_.path_of("a"));
+  space_.forget_count();
+  EXPECT_EQ(claim.cover(500), Verdict::granted);
 }
 
 // What is allocated is missing from the free space already, and must not count twice.

@@ -163,15 +163,20 @@ TEST_F(WebdavTree, RemovalOfALargeFolder) {
 TEST_F(WebdavTree, RemovalWhileOthersStore) {
   fs::create_directory(directory_.path_of("d"));
   const base::Fd folder(::open(directory_.path_of("d").c_str(), O_RDONLY | O_DIRECTORY));
-  std::atomic<int> stored{0};
+  const auto store = [&folder](int number) {
+    return base::Fd(::openat(folder.get(), std::to_string(number).c_str(),
+                             O_WRONLY | O_CREAT | O_CLOEXEC, 0644))
+        .valid();
+  };
+  std::atomic<bool> begun{false};
   std::thread storing([&] {
-    for (; stored.load() < 500; ++stored) {
-      const base::Fd file(::openat(folder.get(), std::to_string(stored.load()).c_str(),
-                                   O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-      if (!file.valid()) return;  // ENOENT: the folder is no more
+    for (int number = 0; number < 500; ++number) {
+      const bool stored = store(number);
+      begun.store(true);
+      if (!stored) return;  // ENOENT: the folder is no more
     }
   });
-  while (stored.load() == 0) std::this_thread::yield();
+  while (!begun.load()) std::this_thread::yield();
   EXPECT_EQ(remove("d"), "");
   storing.join();
   EXPECT_FALSE(exists("d"));

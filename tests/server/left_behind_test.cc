@@ -10,6 +10,7 @@
 
 #include "content/support.h"
 #include "h2server/server.h"
+#include "net/tls_handshake.h"
 #include "server/client.h"
 
 namespace h2server {
@@ -155,16 +156,27 @@ TEST_P(LeftBehind, AHandlerIsNotObservedAnyMore) {
   EXPECT_EQ(noted, 1);
 }
 
-// The drain limit is an hour, so only the second stop ends the server.
-TEST(LeftBehindOnce, AtTheSecondStop) {
-  ServerOptions options = tests::cleartext();
-  options.drain_limit = std::chrono::hours(1);
-  Server server(options);
-  server.add_handler(GET, "/never", never);
-  ASSERT_TRUE(server.start());
-  Client client(tests::port_of(server));
-  client.send("GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
-  ASSERT_TRUE(entered().wait());
+// A server in cleartext with a handler that nobody resumes. The drain limit is an hour, so only the
+// second stop ends it.
+class LeftBehindOnce : public testing::Test {
+ protected:
+  void begin(ServerOptions options) {
+    options.drain_limit = std::chrono::hours(1);
+    server_.emplace(std::move(options));
+    server_->add_handler(GET, "/never", never);
+    ASSERT_TRUE(server_->start());
+    client_.emplace(tests::port_of(*server_));
+    client_->send("GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
+    ASSERT_TRUE(entered().wait());
+  }
+
+  std::optional<Server> server_;
+  std::optional<Client> client_;
+};
+
+TEST_F(LeftBehindOnce, AtTheSecondStop) {
+  begin(tests::cleartext());
+  Server& server = *server_;
   server.stop();
   server.stop();
   testing::internal::CaptureStderr();
@@ -174,15 +186,18 @@ TEST(LeftBehindOnce, AtTheSecondStop) {
 }
 
 // Another thread may ask for it at any time.
-TEST(LeftBehindOnce, WhileLogsAndCertificatesAreReloaded) {
-  ServerOptions options = tests::cleartext();
-  options.drain_limit = std::chrono::hours(1);
-  Server server(options);
-  server.add_handler(GET, "/never", never);
-  ASSERT_TRUE(server.start());
-  Client client(tests::port_of(server));
-  client.send("GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
-  ASSERT_TRUE(entered().wait());
+TEST_F(LeftBehindOnce, WhileLogsAndCertificatesAreReloaded) {
+  ServerOptions options;
+  options.threads = 1;
+  net::Files files;
+  const CertificateFiles pair =
+      files.write_pair("pair", net::make_identity("name", net::ec_key(), nullptr));
+  options.certificate_file = pair.certificate_file;
+  options.key_file = pair.key_file;
+  options.listeners = {{.host = "127.0.0.1", .port = 0, .cleartext = true},
+                       {.host = "127.0.0.1", .port = 0}};
+  begin(std::move(options));
+  Server& server = *server_;
   std::atomic<bool> over{false};
   std::thread reloading([&] {
     while (!over.load()) {
