@@ -7,16 +7,16 @@ import contextlib
 import dataclasses
 import time
 
-from harness.frames import (CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_BYTES_MAX, HEADERS, HOST,
-                            PING, RST_STREAM, WINDOW_MAX, WINDOW_USUAL, connect, field, frame, head,
-                            opening)
+from harness.frames import (CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_BYTES_MAX, HEADERS,
+                            HOST, PING, RST_STREAM, WINDOW_MAX, WINDOW_USUAL, connect, field, frame,
+                            head, opening)
 
 ADDRESS = "127.0.0.2"  # where hostile clients come from; others come from 127.0.0.1
 LARGE, TEXT, SMALL, FOLDER = "/large.bin", "/large.txt", "/small.txt", "/many/"
 STREAMS = 100
 
-_SEND_S_MAX = 15  # for all connections of an attack
-_PAUSE_S_MAX = 0.5  # without a byte that a server takes, a connection sends no more
+SEND_S_MAX = 15  # for all connections of an attack
+PAUSE_S_MAX = 0.5  # without a byte that a server takes, a connection sends no more
 
 
 def _gets(window, path, tls, fields=b""):
@@ -46,7 +46,8 @@ def _trailers(tls, _):
 
 
 def _heads(tls, _):
-    return _gets(0, LARGE, tls, b"".join(field(b"x-%d" % number, b"y" * 200) for number in range(15)))
+    fields = b"".join(field(b"x-%d" % number, b"y" * 200) for number in range(15))
+    return _gets(0, LARGE, tls, fields)
 
 
 def _continuation(tls, _):
@@ -124,7 +125,7 @@ ATTACKS = (
 def _send(connection, octets):
     """Returns how many bytes the server took."""
     sent, view = 0, memoryview(octets)
-    connection.settimeout(_PAUSE_S_MAX)
+    connection.settimeout(PAUSE_S_MAX)
     with contextlib.suppress(OSError):
         while sent < len(view):
             sent += connection.send(view[sent:sent + 65536])
@@ -135,10 +136,10 @@ def hold(attack, port, tls, uploads, connections):
     """Makes an attack. Returns (connections to be closed, bytes sent). Ends early if the server
     takes no more connections."""
     held, sent = [], 0
-    deadline = time.monotonic() + _SEND_S_MAX
+    deadline = time.monotonic() + SEND_S_MAX
     for _ in range(connections):
         try:
-            connection = connect(port, tls, attack.protocol, ADDRESS, _PAUSE_S_MAX)
+            connection = connect(port, tls, attack.protocol, ADDRESS, PAUSE_S_MAX)
         except OSError:
             break
         held.append(connection)

@@ -4,10 +4,10 @@
     lab/attacks --only h2server    # one server; --attack NAME: one attack; the other measures stay
     lab/attacks --page             # measures nothing, writes the tables of docs/security.md
 
-For each server and attack: the server starts in the group, another client asks for a small file again
-and again, each time on a new connection; the attack is made and stays for some seconds; then its
-connections close. The memory is the anonymous memory of the server's processes. Needs root, for the
-control group.
+For each server and attack: the server starts in the group, another client asks for a small file
+again and again, each time on a new connection; the attack is made and stays for some seconds; then
+its connections close. The memory is the anonymous memory of the server's processes. Needs root, for
+the control group.
 """
 
 import argparse
@@ -41,10 +41,10 @@ OWN = "127.0.0.1"
 
 # Name in the tables: (scheme, engine, threads, further options).
 OURS = {
-    "h2server": ("acceptor", "auto", 1, ()),
+    "h2server": ("reuseport", "auto", 1, ()),  # its defaults: io_uring, where it can
+    "acceptor": ("acceptor", "auto", 1, ()),
     "reuseport, epoll": ("reuseport", "epoll", 1, ()),
-    "reuseport, io_uring": ("reuseport", "io_uring", 1, ()),
-    "libnghttp2": ("acceptor", "auto", 1, ("--h2", "nghttp2")),
+    "libnghttp2": ("reuseport", "auto", 1, ("--h2", "nghttp2")),
     "thread-pool": ("thread-pool", "blocking", 64, ()),
     "buffered-pool": ("buffered-pool", "blocking", 64, ()),
     "thread-per-connection": ("thread-per-connection", "blocking", 1, ()),
@@ -52,6 +52,7 @@ OURS = {
 }
 PEERS = {server.name: server for server in (servers.NGINX, servers.H2O, servers.CADDY)}
 MAIN = ("h2server", *PEERS)
+VARIANTS = tuple(name for name in OURS if name not in MAIN)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,6 +140,7 @@ class Watch:
 def _attacker(attack, port, tls, uploads, pipe):
     """A process of its own, so that the probes wait for the server only."""
     machine.raise_limits()
+    pipe.recv()
     held, sent = attackers.hold(attack, port, tls, uploads, attack.connections)
     pipe.send((len(held), sent))
     pipe.recv()
@@ -155,8 +157,9 @@ def attacked(attack, pid, port, tls, uploads):
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("fork").Process(
         target=_attacker, args=(attack, port, tls, uploads, there), daemon=True)
+    process.start()  # before there are threads, whose locks it would get as they are
     with Watch(pid, port, tls, attack.protocol) as watch:
-        process.start()
+        here.send(None)
         connections, sent = here.recv()
         time.sleep(STAY_S)
     here.send(None)
@@ -234,16 +237,22 @@ def make_files(place):
 
 
 def measure_all(names, attacks):
-    """Yields the measures of each server and attack: in cleartext and over TLS, of variants over TLS."""
+    """Yields the measures of each server and attack, as transports_of() says."""
     server_cpus, load_cpus = machine.default_cpus()
     machine.stay_on(load_cpus)
     machine.raise_limits()
-    with lab.Lab(servers.ROOT / "build/release", lab.MODES["quick"], server_cpus, load_cpus, (), ()) as place:
+    build = servers.ROOT / "build/release"
+    with lab.Lab(build, lab.MODES["quick"], server_cpus, load_cpus, (), ()) as place:
         make_files(place)
         for name in names:
             for attack in attacks:
-                for tls in (False, True) if name in MAIN else (True,):
+                for tls in transports_of(name):
                     yield measure(place, name, attack, tls)
+
+
+def transports_of(name):
+    """Returns whether it is measured over TLS, for each transport."""
+    return (True,) if name in VARIANTS else (False, True)
 
 
 def shown(runs):
@@ -257,7 +266,8 @@ def shown(runs):
     if any(run["probes"] == 0 for run in runs):
         return f"{text}, **no answer**"
     worst = max(PROBE_S_MAX * 1e3 if run["failed"] else run["worst_ms"] for run in runs)
-    return f"{text}, {pages.number(worst)} ms" + (" (lost)" if any(run["failed"] for run in runs) else "")
+    lost = " (lost)" if any(run["failed"] for run in runs) else ""
+    return f"{text}, {pages.number(worst)} ms{lost}"
 
 
 def table(results, names):
@@ -274,13 +284,18 @@ def table(results, names):
 
 def tables(results):
     """Returns {name: lines} for the page."""
-    return {"peers": table(results, MAIN)}
+    return {"peers": table(results, MAIN), "variants": table(results, VARIANTS)}
 
 
 def versions(names):
     """Returns {name: version} of the programs."""
-    programs = [PEERS.get(name) or servers.ours(servers.ROOT / "build/release") for name in names]
+    programs = [program_of(name) for name in names]
     return {program.name: servers.version_of(program) for program in programs}
+
+
+def program_of(name):
+    """Returns the Server."""
+    return PEERS.get(name) or servers.ours(servers.ROOT / "build/release")
 
 
 def merged(results, run):
@@ -299,14 +314,20 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="lab/attacks", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=[*OURS, *PEERS], help="this server")
-    parser.add_argument("--attack", action="append", choices=[attack.name for attack in attackers.ATTACKS],
-                        help="this attack")
+    parser.add_argument("--attack", action="append", help="this attack",
+                        choices=[attack.name for attack in attackers.ATTACKS])
     parser.add_argument("--page", action="store_true", help="measures nothing")
     given = parser.parse_args(arguments)
     if not given.page:
-        results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"versions": {}, "runs": []}
+        results = {"versions": {}, "runs": []}
+        if RESULTS.exists():
+            results = json.loads(RESULTS.read_text())
         names = given.only or [*OURS, *PEERS]
-        attacks = [attack for attack in attackers.ATTACKS if not given.attack or attack.name in given.attack]
+        for name in names:
+            if program_of(name).path() is None:
+                parser.exit(1, f"lab/attacks: {name} is missing: scripts/setup lab && make build\n")
+        attacks = [attack for attack in attackers.ATTACKS
+                   if not given.attack or attack.name in given.attack]
         results["versions"] |= versions(names)
         for run in measure_all(names, attacks):
             print(run, file=sys.stderr, flush=True)

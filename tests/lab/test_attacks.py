@@ -81,8 +81,9 @@ def test_page_is_that_of_the_results():
 def test_results_are_of_every_attack_on_every_server():
     runs = json.loads(attacks.RESULTS.read_text())["runs"]
     found = [(run["server"], run["attack"], run["tls"]) for run in runs]
-    assert sorted(found) == sorted((name, attack.name, tls) for name in attacks.MAIN
-                                   for attack in attackers.ATTACKS for tls in (False, True))
+    assert sorted(found) == sorted(
+        (name, attack.name, tls) for name in (*attacks.OURS, *attacks.PEERS)
+        for attack in attackers.ATTACKS for tls in attacks.transports_of(name))
 
 
 def test_a_measure_takes_the_place_of_an_earlier_one():
@@ -105,8 +106,8 @@ def test_an_attack_on_a_server(tmp_path, monkeypatch, name):
     monkeypatch.setattr(attacks, "PROBE_S_MAX", 60)
     monkeypatch.setattr(attacks, "STAY_S", 1)
     monkeypatch.setattr(attacks, "RECOVER_S_MAX", 0)
-    monkeypatch.setattr(attackers, "_PAUSE_S_MAX", 60)
-    monkeypatch.setattr(attackers, "_SEND_S_MAX", 60)
+    monkeypatch.setattr(attackers, "PAUSE_S_MAX", 60)
+    monkeypatch.setattr(attackers, "SEND_S_MAX", 60)
     attack = dataclasses.replace(BY_NAME[name], connections=8)
     root, work = tmp_path / "root", tmp_path / "work"
     for folder in (root, work, tmp_path / "up"):
