@@ -7,6 +7,7 @@
 
 #include "content/gather_buffer.h"
 #include "content/upload_refusals.h"
+#include "h2server/stop.h"
 #include "io/engine.h"
 
 namespace h2server::content {
@@ -21,13 +22,21 @@ struct Body {
   std::optional<Response> refusal = {};  // of a body that was cut off
 };
 
+Response refuse_cut_body(const Request& request, const Error& error) {
+  // By ActiveUploads. The client is right, and learns by HEAD what has become of the upload.
+  if (request.stop_token().reason() == StopReason::aborted) {
+    return refuse_upload(409, "another request goes on with the upload, or has removed it");
+  }
+  return refuse_body(error);
+}
+
 // Stores what arrives, but for the last bytes, which are left in the buffer.
 Task<Result<void, Response>> receive_pieces(Request& request, Body& body) {
   io::Engine* const engine = io::Engine::current();
   const std::optional<std::uint64_t> announced = request.head().content_length;
   for (;;) {
     const Result<std::string_view> read = co_await request.read();
-    if (!read) body.refusal = refuse_body(read.error());
+    if (!read) body.refusal = refuse_cut_body(request, read.error());
     if (!read) break;
     body.whole = read->empty();
     if (body.whole) break;

@@ -140,7 +140,7 @@ def test_a_later_request_ends_an_earlier_one(client, method):
         assert client.ask("HEAD", url).status == 404
     # Whoever still listens is told so.
     ended = connection.answer(stream) if client.protocol.http2 else connection.answer()
-    assert ended.status == 400, ended
+    assert ended.status == 409, ended
     connection.close()
     if method == "DELETE":
         return

@@ -102,7 +102,9 @@ def test_refusals(client):
 
 
 def stalled_append(client, url, body, announced):
-    """Sends `body` of a PATCH that announces more bytes. Returns the connection."""
+    """Sends `body` of a PATCH that announces more bytes. Returns the connection and, with HTTP/2,
+    the stream."""
+    stream = None
     fields = [TUS, TUS_TYPE, ("upload-offset", "0"), ("content-length", str(announced))]
     connection = client.protocol.connect(client.server)
     if client.protocol.http2:
@@ -113,14 +115,18 @@ def stalled_append(client, url, body, announced):
         lines += [f"{name}: {value}" for name, value in fields]
         connection.send("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
     wait_until(lambda: client.tus_offset(url) >= 16_384, "a part is stored")
-    return connection
+    return connection, stream
+
+
+def status_of(connection, stream):
+    return (connection.answer(stream) if stream else connection.answer()).status
 
 
 def test_one_request_at_a_time_and_cuts(client):
     content = noise(200_000)
     name = f"cut-{client.protocol.name}"
     url = client.tus_create(name, ("upload-length", str(len(content))))
-    connection = stalled_append(client, url, content[:100_000], len(content))
+    connection, _ = stalled_append(client, url, content[:100_000], len(content))
     assert client.tus_append(url, 16_384, b"x").status == 423
     connection.close()
     wait_until(lambda: client.tus_append(url, 0, b"").status != 423, "the request has ended")
@@ -136,7 +142,7 @@ def test_a_stalled_request_is_ended(client):
     content = noise(200_000)
     name = f"stalled-{client.protocol.name}"
     url = client.tus_create(name, ("upload-length", str(len(content))))
-    connection = stalled_append(client, url, content[:100_000], len(content))
+    connection, stream = stalled_append(client, url, content[:100_000], len(content))
     assert client.tus_append(url, 16_384, b"x").status == 423
     bytes_file = client.server.uploads / f"{PREFIX}{url.rsplit('/', 1)[1]}"
 
@@ -146,9 +152,21 @@ def test_a_stalled_request_is_ended(client):
         return client.tus_append(url, 0, b"x").status == 409  # the offset is another one
 
     wait_until(ended, "the earlier request is ended")
+    assert status_of(connection, stream) == 409
     offset = client.tus_offset(url)
     assert client.tus_append(url, offset, content[offset:]).status == 204
     assert (client.server.uploads / name).read_bytes() == content
+    connection.close()
+
+
+@pytest.mark.skipif(pairs.CHOSEN in pairs.BLOCKING, reason="needs an event loop")
+def test_removing_ends_the_request_that_sends(client):
+    """As a browser does that aborts a PATCH and sends DELETE: the client has made no mistake."""
+    url = client.tus_create("removed", ("upload-length", "200000"))
+    connection, stream = stalled_append(client, url, noise(100_000), 200_000)
+    assert client.ask("DELETE", url, TUS).status == 204
+    assert status_of(connection, stream) == 409
+    assert client.ask("HEAD", url, TUS).status == 404
     connection.close()
 
 
