@@ -36,6 +36,9 @@ class CheckedBody final : public BodySource {
   ~CheckedBody() override;
 
   Task<Result<std::string_view>> read() override;
+  [[nodiscard]] std::size_t bytes_held() const noexcept override {
+    return rest_ != nullptr ? rest_->bytes_held() : 0;  // the room has a budget of its own
+  }
   void interrupt() noexcept override {
     if (rest_ != nullptr) rest_->interrupt();
   }

@@ -81,6 +81,7 @@ class FillingBody final : public BodySource {
 
   Task<Result<std::string_view>> read() override;
   void interrupt() noexcept override { body_->interrupt(); }
+  [[nodiscard]] std::size_t bytes_held() const noexcept override { return body_->bytes_held(); }
   [[nodiscard]] std::span<const Field> trailers() const noexcept override {
     return body_->trailers();
   }

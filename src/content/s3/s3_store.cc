@@ -66,6 +66,9 @@ class S3Store::Body final : public BodySource {
   }
 
   Task<Result<std::string_view>> read() override;
+  [[nodiscard]] std::size_t bytes_held() const noexcept override {
+    return transfer_ != nullptr ? transfer_->bytes_held() : piece_.capacity();
+  }
 
  private:
   Task<StoreResult<void>> go_on();

@@ -164,6 +164,8 @@ bool TransferState::take_body(std::string_view bytes) {
         expected, bytes.size(), std::max(limits.piece_bytes, bytes.size()))));
   }
   filling.append(bytes);
+  take(filling.capacity() - filling_held);
+  filling_held = filling.capacity();
   expected -= std::min<std::uint64_t>(expected, bytes.size());
   return true;
 }
@@ -171,7 +173,8 @@ bool TransferState::take_body(std::string_view bytes) {
 void TransferState::abandon() {
   abandoned = true;
   destination.arrivals.reset();
-  filling = std::string();
+  std::string().swap(filling);
+  give_back(std::exchange(filling_held, 0));
 }
 
 // Hands `filling` to the reader. Returns false if there is no room; then the reader will say when
@@ -184,8 +187,10 @@ bool TransferState::flush() {
     // Room that the reader made before it could see that: it says nothing about this.
     sent = pieces.try_send(std::move(filling));
   }
-  if (sent) filling = std::string();
-  return sent;
+  if (!sent) return false;
+  filling = std::string();
+  filling_held = 0;  // the reader has it
+  return true;
 }
 
 }  // namespace h2server::content::s3

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/memory_budget.h"
 #include "content/s3/answers.h"
 #include "content/s3/credentials.h"
 #include "content/s3/transfers.h"
@@ -48,6 +49,9 @@ struct TransferState {
         pieces(pauses ? limits.pieces_max
                       : AnswerLimits::list_bytes_max / limits.piece_bytes + limits.pieces_max),
         destination(std::move(goal)) {}
+  TransferState(const TransferState&) = delete;
+  TransferState& operator=(const TransferState&) = delete;
+  ~TransferState() { give_back(held); }
 
   // For the thread.
   // Sets the handle up, but for its callbacks.
@@ -61,6 +65,16 @@ struct TransferState {
   bool flush();
   // The reader has left. The transfer comes to its end without it.
   void abandon();
+  void take(std::size_t bytes) noexcept {
+    held += bytes;
+    base::MemoryBudget::of_process().charge(base::MemoryOwner::bodies, bytes);
+  }
+
+  // For both.
+  void give_back(std::size_t bytes) noexcept {
+    held -= bytes;
+    base::MemoryBudget::of_process().discharge(base::MemoryOwner::bodies, bytes);
+  }
 
   TransferLoop& loop;
   const TransferRequest request;
@@ -68,6 +82,7 @@ struct TransferState {
   const bool pauses;                 // while there is no room for a piece; otherwise it overflows
   Channel<std::string> pieces;       // closed at the body's end, also at an early one
   std::atomic<bool> starved{false};  // the reader has to say when there is room for a piece
+  std::atomic<std::size_t> held{0};  // bytes of all pieces, counted as memory of bodies
   std::optional<StoreError> broken;  // set before `pieces` are closed, and read afterwards
 
   // The thread's.
@@ -78,8 +93,9 @@ struct TransferState {
   std::size_t head_bytes = 0;
   bool head_finished = false;
   bool head_too_long = false;
-  std::uint64_t expected = 0;  // bytes of the body that are still to come, if that is known
-  std::string filling;         // the next piece
+  std::uint64_t expected = 0;    // bytes of the body that are still to come, if that is known
+  std::string filling;           // the next piece
+  std::size_t filling_held = 0;  // what of `held` it is
   std::string error_body;
   bool paused = false;
   bool abandoned = false;

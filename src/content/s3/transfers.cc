@@ -393,14 +393,18 @@ Task<Result<TransferArrival>> Transfer::receive() {
 
 Task<StoreResult<std::string>> Transfer::read() {
   Result<std::string> piece = co_await state_->pieces.receive();
+  state_->give_back(std::exchange(lent_, 0));
   if (!piece && piece.error().code == ECANCELED) co_return std::unexpected(stopped());
   if (piece) {
+    lent_ = piece->capacity();
     if (state_->starved.exchange(false)) loop_.post(TransferLoop::Order::resume, state_);
     co_return *std::move(piece);
   }
   if (state_->broken) co_return std::unexpected(*state_->broken);
   co_return std::string();
 }
+
+std::size_t Transfer::bytes_held() const noexcept { return state_->held; }
 
 bool Transfers::available() noexcept { return true; }
 

@@ -107,6 +107,8 @@ class Transfer {
   // Returns the next piece of a body with a status below 300; empty at its end. Called after
   // an answer of this transfer, and not again after an error, which has one of these kinds.
   Task<StoreResult<std::string>> read();
+  // Of all pieces, with the one that was read last.
+  [[nodiscard]] std::size_t bytes_held() const noexcept;
 
  private:
   friend class Transfers;
@@ -115,6 +117,7 @@ class Transfer {
   TransferLoop& loop_;
   const std::shared_ptr<TransferArrivals> arrivals_;
   std::shared_ptr<TransferState> state_;  // shared with the thread
+  std::size_t lent_ = 0;                  // bytes of the piece that the reader has
 };
 
 // Any thread.

@@ -22,6 +22,7 @@ Task<std::optional<TransferArrival>> Transfer::answer_within(std::chrono::millis
 }
 
 Task<StoreResult<std::string>> Transfer::read() { co_return std::unexpected(StoreError()); }
+std::size_t Transfer::bytes_held() const noexcept { return 0; }
 
 bool Transfers::available() noexcept { return false; }
 

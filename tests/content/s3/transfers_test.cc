@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "content/s3/s3_store.h"
 #include "content/s3/store_stub.h"
 #include "h2server/server.h"
@@ -366,6 +367,28 @@ TEST(Transfers, BothRequestsEndWithTheirReader) {
     while (asked() < 2) site.get("/b");  // a request lets timers pass
   }
   stub.wait_for([](const auto& counts) { return counts.left >= 2; });
+}
+
+// Pieces that wait for their reader are memory of bodies.
+TEST(Transfers, WhatNobodyReadsCounts) {
+  const std::string bytes = bytes_of(5'000'000);
+  StoreStub stub([&](const std::string& head, std::size_t) {
+    return head.contains("/pre/a ") ? object(head, bytes) : Answer{.status = 404};
+  });
+  const auto held = [] { return base::MemoryBudget::of_process().held(base::MemoryOwner::bodies); };
+  const std::uint64_t before = held();
+  Site site(stub);
+  {
+    const TestExchange exchange = site.open();
+    const auto until = std::chrono::steady_clock::now() + patience;
+    const auto goes_on = [&until] { return std::chrono::steady_clock::now() < until; };
+    while (held() < before + 3 * TransferLimits().piece_bytes && goes_on()) site.get("/b");
+    EXPECT_GE(held(), before + 3 * TransferLimits().piece_bytes);
+    EXPECT_LE(held(), before + 4 * TransferLimits().piece_bytes);
+  }
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (held() > before && std::chrono::steady_clock::now() < until) site.get("/b");
+  EXPECT_LE(held(), before);
 }
 
 TEST(Transfers, GivesUpAtItsTime) {
