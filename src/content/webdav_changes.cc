@@ -1,10 +1,13 @@
 // PUT, MKCOL, DELETE, COPY and MOVE.
 #include <fcntl.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "content/names_in_flight.h"
+#include "content/upload_access.h"
 #include "content/upload_path.h"
 #include "content/upload_refusals.h"
 #include "content/webdav_answers.h"
@@ -101,11 +104,20 @@ Response answer_copy(const WebDavRef& dav, const DavRequest& asked) {
   if (auto refused = check_locks(*dav, asked, change)) return *std::move(refused);
   Result<NameReservation, Response> reserved = reserve(*dav, target.path);
   if (!reserved) return std::move(reserved.error());
+  // What is copied counts for the quota of the token like what is uploaded.
+  std::uint64_t charged = 0;
+  const auto charge = [&](std::uint64_t bytes) {
+    if (!charge_upload(asked.request, bytes)) return false;
+    charged += bytes;
+    return true;
+  };
   const CopyOptions options{.shallow = depth == Depth::zero,
                             .replace = target.overwrite,
                             .uploads = dav->uploads,
-                            .stop = asked.stop};
+                            .stop = asked.stop,
+                            .charge = charge};
   const TreeOutcome outcome = copy_tree(*dav->directory, asked.path, target.path, options);
+  refund_upload(asked.request, charged - std::min(charged, outcome.bytes));
   return answer_outcome(*dav, target.path, outcome);
 }
 

@@ -73,9 +73,10 @@ class Copier {
         spares_(directory.fd()),
         claim_(directory.space(), options.uploads) {}
 
-  // Checks that there is room for `bytes`.
+  // Checks that there is room for `bytes`, and that they may be copied.
   Result<void, int> expect(std::uint64_t bytes) {
-    return status_of_verdict(claim_.expect(bytes, 0));
+    const Result<void, int> room = status_of_verdict(claim_.expect(bytes, 0));
+    return room ? charge(bytes) : room;
   }
   // Copies the entry `source` to `target`, where nothing is, or a file that a file replaces. `path`
   // is where it will be found.
@@ -86,8 +87,15 @@ class Copier {
   [[nodiscard]] SparePlaces& spares() noexcept { return spares_; }
   [[nodiscard]] TreeFailures& failures() noexcept { return failures_; }
   [[nodiscard]] bool stopped() const noexcept { return file::is_set(options_.stop); }
+  // Of the files that were copied whole.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
+  Result<void, int> charge(std::uint64_t bytes) {
+    if (options_.charge && !options_.charge(bytes)) return std::unexpected(413);
+    charged_ += bytes;
+    return {};
+  }
   Result<void, int> copy_file(const Place& source, const Place& target);
   Result<void, int> copy_bytes(int from, int to);
   Result<void, int> fill(const TemporaryNames::Created& made, int from, const Place& target);
@@ -100,6 +108,9 @@ class Copier {
   const CopyOptions& options_;
   SparePlaces spares_;
   UploadClaim claim_;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t begun_ = 0;    // of all files that it has begun to copy
+  std::uint64_t charged_ = 0;  // of these, and of those to come
   std::uint64_t dropped_ = 0;  // bytes of the claim that were written in vain
   TreeFailures failures_;
 };
@@ -131,10 +142,9 @@ Result<void, int> Copier::copy_file(const Place& source, const Place& target) {
   const Result<TemporaryNames::Created, int> made = spares_.create_file();
   if (!made) return std::unexpected(status_of_error(made.error()));
   const Result<void, int> filled = fill(*made, from.get(), target);
+  const off_t size = ::lseek(made->file.get(), 0, SEEK_CUR);
+  if (size > 0) (filled ? bytes_ : dropped_) += static_cast<std::uint64_t>(size);
   if (filled) return filled;
-  if (const off_t size = ::lseek(made->file.get(), 0, SEEK_CUR); size > 0) {
-    dropped_ += static_cast<std::uint64_t>(size);
-  }
   ::unlinkat(directory_.fd(), made->name.c_str(), 0);
   return filled;
 }
@@ -160,6 +170,11 @@ Result<void, int> Copier::copy_bytes(int from, int to) {
   const auto size = static_cast<std::uint64_t>(status.st_size);
   const std::uint64_t most = options_.uploads.file_bytes_max;
   if (most != 0 && size > most) return std::unexpected(413);
+  begun_ += size;
+  if (begun_ > charged_) {  // the source has grown meanwhile
+    const Result<void, int> paid = charge(begun_ - charged_);
+    if (!paid) return paid;
+  }
   std::uint64_t done = 0;
   while (done < size) {
     if (stopped()) return std::unexpected(503);
@@ -200,19 +215,21 @@ void Copier::copy_folder(const Place& source, const Place& target, const std::st
 
 // --- places -----------------------------------------------------------------------------------
 
-// Copies to a spare place and then takes the target's, where something is if `exists`.
-void copy_beside(UploadDirectory& directory, Copier& copier, const Place& source,
+// Copies to a spare place and then takes the target's, where something is if `exists`. Returns
+// whether the copy is there.
+bool copy_beside(UploadDirectory& directory, Copier& copier, const Place& source,
                  const Place& target, const std::string& to, bool exists) {
   const Result<Place, int> copy = copier.spares().next();
   const Result<Place, int> spare = copier.spares().next();
   for (const Result<Place, int>* const place : {&copy, &spare}) {
     if (*place) continue;
-    return add_failure(copier.failures(), to, true, status_of_error(place->error()));
+    add_failure(copier.failures(), to, true, status_of_error(place->error()));
+    return false;
   }
   copier.copy(source, *copy, to);
   copier.keep(0);  // what is removed below counts no more
   const Result<FileState, int> made = look_at(copy->folder.get(), copy->name);
-  if (!made) return;
+  if (!made) return false;
   bool placed = false;
   const bool all_or_nothing = exists || copier.stopped();
   if (!all_or_nothing || copier.failures().empty()) {
@@ -226,6 +243,7 @@ void copy_beside(UploadDirectory& directory, Copier& copier, const Place& source
   }
   // The copy, or what was replaced. What can't be removed is not shown.
   if (!placed || exists) (void)remove_place(directory, *copy, to);
+  return placed;
 }
 
 }  // namespace
@@ -250,14 +268,16 @@ TreeOutcome copy_tree(UploadDirectory& directory, const std::string& from, const
   const std::uint64_t bytes = nothing_in_it ? 0 : sum_tree(*source, from).bytes;
   if (const Result<void, int> room = copier.expect(bytes); !room) return fail(room.error());
   TreeOutcome outcome;
+  bool there = true;
   if (copied->is_folder || (before && before->is_folder)) {
     if (before) outcome.replaced = TreeOutcome::Replaced::tree;
-    copy_beside(directory, copier, *source, *target, to, before.has_value());
+    there = copy_beside(directory, copier, *source, *target, to, before.has_value());
   } else {
     if (before) outcome.replaced = TreeOutcome::Replaced::file;
     copier.copy(*source, *target, to);
     if (copier.failures().empty()) copier.keep(before ? before->version.size : 0);
   }
+  if (there) outcome.bytes = copier.bytes();
   sync_names(target->folder.get(), options.uploads);
   outcome.failures = std::move(copier.failures());
   return outcome;

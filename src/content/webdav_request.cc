@@ -94,7 +94,8 @@ bool meets_http(const WebDav& dav, const DavRequest& asked) {
 Result<DavRequest, Response> understand(const WebDav& dav, const Request& request,
                                         std::string_view path) {
   if (http::is_cross_site(request.head())) return refuse_dav(403);
-  DavRequest asked{.head = request.head(),
+  DavRequest asked{.request = request,
+                   .head = request.head(),
                    .path = {},
                    .lists = {},
                    .tokens = {},

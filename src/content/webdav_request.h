@@ -42,6 +42,7 @@ struct WebDav {
 };
 
 struct DavRequest {
+  const Request& request;
   const RequestHead& head;
   std::string path;                 // below the upload directory, without slashes at its ends
   bool names_folder = false;        // it ended with a slash

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ struct TreeOutcome {
   };
   Replaced replaced = Replaced::nothing;
   TreeFailures failures = {};
+  std::uint64_t bytes = 0;  // of files that a copy has made
 };
 
 struct CopyOptions {
@@ -55,6 +57,9 @@ struct CopyOptions {
   bool replace = false;  // what is at `to`; otherwise that is refused with 412
   const UploadOptions& uploads;
   const file::StopFlag* stop = nullptr;  // once it is set, nothing is copied any more
+  // Called with how many bytes will be copied, and again with what has come since. 413 if it
+  // returns false.
+  std::function<bool(std::uint64_t bytes)> charge = {};
 };
 // Makes the copy under another name first, if there is room for all of it. What is replaced stays
 // until the copy is whole, and as it was if anything fails. Where nothing was, a copy that lacks

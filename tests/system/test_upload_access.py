@@ -206,6 +206,29 @@ def test_a_quota_counts_in_all_runs(area_of, tmp_path):
     assert area.server.uploaded() == ["a", "c"]
 
 
+def test_copies_count_for_a_quota(area_of):
+    area = area_of("--upload-access", "full", "--upload-quota", "1000", "--upload-max", "500",
+                   "--webdav")
+    token = bearer(area.token)
+
+    def copy(target, *fields, source="a"):
+        return area.fetch(f"/files/{source}", token, ("destination", f"/files/{target}"), *fields,
+                          method="COPY").status
+
+    def put(name, size):
+        return area.fetch(f"/files/{name}", token, method="PUT", body=b"0" * size).status
+
+    (area.server.uploads / "large").write_bytes(b"0" * 501)
+    assert copy("b", source="large") == 413, "more than --upload-max, which does not count"
+    assert put("a", 400) == 201
+    assert copy("b") == 201
+    assert copy("b", ("overwrite", "F")) == 412
+    assert copy("c") == 413
+    assert put("d", 200) == 201
+    assert put("e", 1) == 413
+    assert area.server.uploaded() == ["a", "b", "d", "large"]
+
+
 TUS = ("tus-resumable", "1.0.0")
 
 
