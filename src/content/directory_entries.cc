@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -20,12 +21,13 @@ struct CloseDirectory {
 
 using EachEntry = std::function<bool(const dirent&)>;
 
-Result<void, int> read_entries(int directory, const EachEntry& each) {
+Result<void, int> read_entries(int directory, const EachEntry& each, std::int64_t position = 0) {
   base::Fd own(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!own.valid()) return std::unexpected(errno);
   const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(own.get()));
   if (stream == nullptr) return std::unexpected(errno);
   static_cast<void>(own.release());  // the stream owns it
+  if (position != 0) ::seekdir(stream.get(), position);
   for (;;) {
     errno = 0;
     const dirent* const entry = ::readdir(stream.get());
@@ -47,6 +49,13 @@ bool is_folder(int directory, const dirent& entry) noexcept {
 
 Result<void, int> for_each_entry(int directory, const std::function<bool(const char*)>& each) {
   return read_entries(directory, [&each](const dirent& entry) { return each(entry.d_name); });
+}
+
+Result<void, int> for_each_entry_from(
+    std::int64_t position, int directory,
+    const std::function<bool(const char* name, std::int64_t next)>& each) {
+  const auto pass = [&each](const dirent& entry) { return each(entry.d_name, entry.d_off); };
+  return read_entries(directory, pass, position);
 }
 
 Result<void, int> for_each_folder(int directory, const std::function<bool(const char*)>& each) {

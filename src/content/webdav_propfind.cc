@@ -2,6 +2,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,100 +24,106 @@ namespace h2server::content {
 
 namespace {
 
-// A folder with more entries gets 507: their names are in memory meanwhile.
-constexpr std::size_t entries_max = 200'000;
 // Bytes of a response that are made at once.
 constexpr std::size_t batch_bytes = 64 * 1024;
+// Names that are read at once: some file systems look for the next one from the beginning.
+constexpr std::size_t names_at_once_max = 2048;
 // The responses of so few entries are made before the client can take them.
 constexpr std::size_t entries_at_once_max = 8;
 
-// The responses of a folder's entries, one after the other.
+// The responses of a folder's entries, one after the other. Between batches it holds some names and
+// no descriptor.
 class EntryWalk {
  public:
-  // `folder` is open for reading.
-  EntryWalk(WebDavRef dav, Propfind asked, std::string path, base::Fd folder)
+  EntryWalk(WebDavRef dav, Propfind asked, std::string path)
       : dav_(std::move(dav)),
         context_(dav_->properties()),
         asked_(std::move(asked)),
-        path_(std::move(path)),
-        folder_(std::move(folder)) {}
+        path_(std::move(path)) {}
 
-  // Reads the names. The error is a status.
-  Result<void, int> begin();
-  [[nodiscard]] std::size_t entries() const noexcept { return names_.size(); }
-  [[nodiscard]] std::size_t names_bytes() const noexcept { return names_bytes_; }
-  // Forgets them until begin() is called again.
-  void forget() noexcept {
-    names_ = {};
-    names_bytes_ = 0;
-  }
-  [[nodiscard]] bool finished() const noexcept { return next_ == names_.size(); }
-  // Appends a batch.
-  void append(std::string& out) {
-    const std::size_t end = out.size() + batch_bytes;
-    while (!finished() && out.size() < end) append_entry(out, names_[next_++]);
-    if (finished()) out += multistatus_end;
-  }
+  [[nodiscard]] bool finished() const noexcept { return finished_; }
+  // Appends a batch. The error is a status.
+  Result<void, int> append(std::string& out);
+  // Of names.
+  [[nodiscard]] std::size_t bytes_held() const noexcept { return names_bytes_; }
 
  private:
-  void append_entry(std::string& out, const std::string& name) const;
+  Result<void, int> read_names(int folder);
+  void append_entry(std::string& out, int folder, const std::string& name) const;
 
   WebDavRef dav_;  // context_ refers to its locks
   PropertyContext context_;
   Propfind asked_;
   std::string path_;
-  base::Fd folder_;
   std::vector<std::string> names_;
-  std::size_t names_bytes_ = 0;  // what they take, about
-  std::size_t next_ = 0;
+  std::size_t names_bytes_ = 0;
+  std::size_t next_ = 0;       // of names_
+  std::int64_t position_ = 0;  // behind them
+  bool finished_ = false;
 };
 
-Result<void, int> EntryWalk::begin() {
-  const Result<void, int> done = for_each_entry(folder_.get(), [this](const char* name) {
-    if (is_visible_name(name))
-      names_bytes_ += sizeof(std::string) + names_.emplace_back(name).size();
-    return names_.size() <= entries_max;
-  });
+Result<void, int> EntryWalk::append(std::string& out) {
+  const Result<base::Fd, int> folder =
+      open_below(dav_->root(), path_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!folder) return std::unexpected(status_of_error(folder.error()));
+  const std::size_t end = out.size() + batch_bytes;
+  while (out.size() < end) {
+    if (next_ == names_.size()) {
+      const Result<void, int> done = read_names(folder->get());
+      if (!done) return done;
+      finished_ = names_.empty();
+      if (finished_) {
+        out += multistatus_end;
+        return {};
+      }
+    }
+    append_entry(out, folder->get(), names_[next_++]);
+  }
+  return {};
+}
+
+Result<void, int> EntryWalk::read_names(int folder) {
+  names_.clear();
+  names_bytes_ = next_ = 0;
+  const auto add = [&](const char* name, std::int64_t behind) {
+    position_ = behind;
+    if (!is_visible_name(name)) return true;
+    names_bytes_ += sizeof(std::string) + names_.emplace_back(name).capacity();
+    return names_.size() < names_at_once_max;
+  };
+  const Result<void, int> done = for_each_entry_from(position_, folder, add);
   if (!done) return std::unexpected(status_of_error(done.error()));
-  if (names_.size() > entries_max) return std::unexpected(507);
   return {};
 }
 
 // What vanished meanwhile is left out, and links are.
-void EntryWalk::append_entry(std::string& out, const std::string& name) const {
-  const Result<FileState, int> state = look_at(folder_.get(), name);
+void EntryWalk::append_entry(std::string& out, int folder, const std::string& name) const {
+  const Result<FileState, int> state = look_at(folder, name);
   if (!state) return;
   base::Fd file;
   if (needs_dead_properties(asked_)) {
-    file = base::Fd(
-        ::openat(folder_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    file = base::Fd(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   }
   const std::string path = path_.empty() ? name : path_ + '/' + name;
   append_properties(out, context_, {path, *state, file.get()}, asked_);
 }
 
-// A folder, read and described while its client takes what was described before: until then there
-// are no names in memory.
+// A folder, read and described while its client takes what was described before.
 class EntrySource final : public BodySource {
  public:
   EntrySource(std::string first, EntryWalk walk)
       : piece_(std::move(first)), walk_(std::move(walk)) {}
 
   Task<Result<std::string_view>> read() override {
-    if (begun_ && walk_.finished()) co_return std::string_view();
-    const auto work = [this]() -> Result<void, int> {
-      if (std::exchange(begun_, true)) {
-        piece_.clear();
-      } else if (Result<void, int> read = walk_.begin(); !read) {
-        return read;
-      }
-      walk_.append(piece_);
-      return {};
+    if (walk_.finished()) co_return std::string_view();
+    const auto work = [this] {
+      if (std::exchange(begun_, true)) piece_.clear();
+      return walk_.append(piece_);
     };
     const std::optional<Result<void, int>> done =
         co_await file::run_waiting(io::Engine::current(), work, file::unless_stopped);
     if (!done) co_return std::unexpected(Error{ECANCELED, "the request was given up"});
-    charge_.set(piece_.capacity() + walk_.names_bytes());
+    charge_.set(piece_.capacity() + walk_.bytes_held());
     if (!*done) co_return std::unexpected(Error{0, "the folder can't be read any more"});
     co_return std::string_view(piece_);
   }
@@ -130,18 +137,29 @@ class EntrySource final : public BodySource {
   bool begun_ = false;
 };
 
+// Returns whether the folder has at most entries_at_once_max entries that are shown.
+Result<bool, int> has_few_entries(int folder) {
+  std::size_t count = 0;
+  const Result<void, int> done = for_each_entry(folder, [&count](const char* name) {
+    if (is_visible_name(name)) ++count;
+    return count <= entries_at_once_max;
+  });
+  if (!done) return std::unexpected(status_of_error(done.error()));
+  return count <= entries_at_once_max;
+}
+
 Response answer_folder(const WebDavRef& dav, const DavRequest& asked, const Propfind& wanted,
-                       base::Fd folder, std::string body) {
-  EntryWalk walk(dav, wanted, asked.path, std::move(folder));
-  const Result<void, int> begun = walk.begin();
-  if (!begun) return http::error_response(begun.error());
-  if (walk.entries() <= entries_at_once_max) {
-    do {
-      walk.append(body);
-    } while (!walk.finished());
+                       const base::Fd& folder, std::string body) {
+  const Result<bool, int> few = has_few_entries(folder.get());
+  if (!few) return http::error_response(few.error());
+  EntryWalk walk(dav, wanted, asked.path);
+  if (*few) {
+    while (!walk.finished()) {
+      const Result<void, int> described = walk.append(body);
+      if (!described) return http::error_response(described.error());
+    }
     return dav_response(207, std::move(body));
   }
-  walk.forget();
   Response response(std::make_unique<EntrySource>(std::move(body), std::move(walk)),
                     dav_media_type);
   response.set_status(207);
@@ -170,7 +188,7 @@ Response answer_propfind(const WebDavRef& dav, const DavRequest& asked) {
                     *wanted);
   if (state->is_folder && depth == Depth::one) {
     if (!file) return http::error_response(status_of_error(file.error()));
-    return answer_folder(dav, asked, *wanted, *std::move(file), std::move(body));
+    return answer_folder(dav, asked, *wanted, *file, std::move(body));
   }
   body += multistatus_end;
   return dav_response(207, std::move(body));
