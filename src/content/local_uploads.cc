@@ -1,5 +1,6 @@
 #include "content/local_uploads.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -12,6 +13,8 @@
 namespace h2server::content {
 
 namespace {
+
+constexpr std::uint64_t short_bytes = 16 * 1024 * 1024;  // a digest of more takes long
 
 // Runs work that blocks and returns its Result<…, Response>; 503 if it is given up before it
 // begins.
@@ -92,10 +95,14 @@ class LocalUpload final : public ResumableUpload {
 
   Task<Result<StoredFile, Response>> store(std::optional<std::string> name,
                                            bool overwrite) override {
-    const auto work = [this, &name, overwrite] {
-      return upload_->store(std::move(name), overwrite);
+    const file::WaitingOptions options{.takes_long = upload_->bytes_to_digest() > short_bytes};
+    coro::StopState* const state = co_await coro::OwnStop();
+    // Otherwise it is not worth watching whether the client leaves.
+    const file::StopFlag stop(options.takes_long ? state : nullptr);
+    const auto work = [this, &name, overwrite, &stop] {
+      return upload_->store(std::move(name), overwrite, &stop);
     };
-    Result<StoredFile, Response> stored = co_await run_upload_work(work);
+    Result<StoredFile, Response> stored = co_await run_upload_work(work, options);
     co_return stored;
   }
 
@@ -109,9 +116,14 @@ class LocalUpload final : public ResumableUpload {
     co_return Result<void, Response>();
   }
 
+  // Closing a file on another machine or in another process waits until it is written.
   Task<void> close() override {
-    upload_.reset();
-    co_return;
+    const auto work = [this] {
+      upload_.reset();
+      return true;
+    };
+    const std::optional<bool> done = co_await file::run_waiting(io::Engine::current(), work);
+    if (!done) upload_.reset();  // the server stops
   }
 
  private:

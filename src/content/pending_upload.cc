@@ -199,12 +199,19 @@ void PendingUpload::remove() noexcept {
 
 // --- the end ------------------------------------------------------------------------------------
 
+std::uint64_t PendingUpload::bytes_to_digest() const noexcept {
+  const bool wanted = store_.options_.sha256 || !description_.declared_sha256.empty();
+  if (!wanted || !description_.sha256.empty()) return 0;
+  return offset_ - (digest_ ? digest_->bytes : 0);
+}
+
 // Continues the digest to the last byte. After a restart of the server that reads all of it.
-Result<void, Response> PendingUpload::digest_all() {
+Result<void, Response> PendingUpload::digest_all(const file::StopFlag* stop) {
   if (!digest_) digest_.emplace();
   std::string piece;
   if (digest_->bytes < offset_) piece.resize(piece_bytes);
   while (digest_->bytes < offset_) {
+    if (file::is_set(stop)) return refused(503, "the request was given up");
     const std::size_t wanted = std::min<std::uint64_t>(offset_ - digest_->bytes, piece.size());
     const ssize_t count = ::pread(bytes_.get(), piece.data(), wanted, to_offset(digest_->bytes));
     if (count < 0 && errno == EINTR) continue;
@@ -219,11 +226,11 @@ Result<void, Response> PendingUpload::digest_all() {
   return {};
 }
 
-Result<void, Response> PendingUpload::check_digest() {
+Result<void, Response> PendingUpload::check_digest(const file::StopFlag* stop) {
   const bool declared = !description_.declared_sha256.empty();
   if (!store_.options_.sha256 && !declared) return {};
   if (description_.sha256.empty()) {
-    Result<void, Response> digested = digest_all();
+    Result<void, Response> digested = digest_all(stop);
     if (!digested) return digested;
   }
   if (!declared || description_.sha256 == description_.declared_sha256) return {};
@@ -232,13 +239,14 @@ Result<void, Response> PendingUpload::check_digest() {
 }
 
 // The description is complete before the rename, after which it alone says what was stored.
-Result<StoredFile, Response> PendingUpload::store(std::optional<std::string> name, bool overwrite) {
+Result<StoredFile, Response> PendingUpload::store(std::optional<std::string> name, bool overwrite,
+                                                  const file::StopFlag* stop) {
   ASSERT(state_ == State::pending && whole());
   if (name) description_.name = *std::move(name);
   // Until it is stored: of two uploads of one name at the same time, the second is refused.
   Result<NameReservation, Response> reservation = store_.reserve(description_.name);
   if (!reservation) return std::unexpected(std::move(reservation.error()));
-  Result<void, Response> ready = check_digest();
+  Result<void, Response> ready = check_digest(stop);
   if (ready) ready = write_description();
   if (!ready) return std::unexpected(std::move(ready.error()));
   return take_name(overwrite);

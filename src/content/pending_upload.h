@@ -69,7 +69,11 @@ class PendingUpload {
   // Stores the upload, which ends with its last byte, under its name, or under `name`. 409 if the
   // name is taken, unless `overwrite`, or if another upload or a change by WebDAV is taking it now;
   // the upload then stays pending. 400 if it is not what its digest declares; it is removed then.
-  Result<StoredFile, Response> store(std::optional<std::string> name, bool overwrite);
+  // 503 once `stop` is set, as long as bytes_to_digest() are read.
+  Result<StoredFile, Response> store(std::optional<std::string> name, bool overwrite,
+                                     const file::StopFlag* stop = nullptr);
+  // How many bytes store() has to read for the digest: none, unless it was lost.
+  [[nodiscard]] std::uint64_t bytes_to_digest() const noexcept;
   void remove() noexcept;
 
   // Adds the bytes of another upload, without its description. 503 once `stop` is set.
@@ -80,8 +84,8 @@ class PendingUpload {
 
   Result<void, Response> check_size(std::uint64_t added);
   Result<void, Response> write_description();
-  Result<void, Response> digest_all();
-  Result<void, Response> check_digest();
+  Result<void, Response> digest_all(const file::StopFlag* stop);
+  Result<void, Response> check_digest(const file::StopFlag* stop);
   Result<StoredFile, Response> take_name(bool overwrite);
   UploadClaim& claim();
   void keep_claim(std::uint64_t dropped) noexcept;

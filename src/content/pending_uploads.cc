@@ -198,7 +198,7 @@ Result<StoredFile, Response> PendingUploads::join(PendingUpload& target,
     if (!done) return std::unexpected(std::move(done.error()));
   }
   if (!target.whole()) return refused(400, "a partial upload has changed");
-  return target.store(std::nullopt, overwrite);
+  return target.store(std::nullopt, overwrite, stop);
 }
 
 Result<ConcatenatedUpload, Response> PendingUploads::concatenate(

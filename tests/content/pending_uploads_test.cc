@@ -4,6 +4,8 @@
 
 #include "base/clock.h"
 #include "content/support.h"
+#include "file/stop_flag.h"
+#include "h2server/stop.h"
 
 namespace h2server::content {
 namespace pending_uploads_test {
@@ -410,6 +412,23 @@ TEST_F(Pending, FoldersAreMadeOnlyForWhatIsStored) {
   EXPECT_EQ(status_of((*store->open(id))->store("x/taken/c", false)), 409);
   EXPECT_EQ(status_of((*store->open(id))->store("new/folder/c", false)), 200);
   EXPECT_EQ(directory_.read("new/folder/c"), "abc");
+}
+
+// The server that has received it is gone, with the digest of what it has received.
+TEST_F(Pending, ADigestOfAllEndsWithItsTask) {
+  const std::string id = make(*open(), "a", 3, "abc");
+  const auto store = open();
+  const Opened upload = store->open(id);
+  ASSERT_TRUE(upload);
+  EXPECT_EQ((*upload)->bytes_to_digest(), 3U);
+  coro::StopState task;
+  const file::StopFlag stop(&task);
+  task.stop(StopReason::client_left);
+  EXPECT_EQ(status_of((*upload)->store(std::nullopt, false, &stop)), 503);
+  EXPECT_EQ(directory_.read("a"), std::nullopt);
+  ASSERT_TRUE((*upload)->store(std::nullopt, false));
+  EXPECT_EQ((*upload)->bytes_to_digest(), 0U);
+  EXPECT_EQ(directory_.read("a"), "abc");
 }
 
 TEST_F(Pending, WithoutDigests) {
