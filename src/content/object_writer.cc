@@ -57,7 +57,7 @@ void ObjectWriter::give_back(std::uint64_t bytes) {
 // --- bytes in memory --------------------------------------------------------------------------
 
 Task<StoreResult<void>> ObjectWriter::write(std::string_view bytes) {
-  if (id_) {  // also of a client that takes long for a part
+  if (id_ && note_is_due()) {  // also of a client that takes long for a part
     StoreResult<void> noted = co_await note_progress();
     if (!noted) co_return noted;
   }
@@ -120,10 +120,13 @@ Task<StoreResult<void>> ObjectWriter::begin() {
   co_return StoreResult<void>();
 }
 
+bool ObjectWriter::note_is_due() const noexcept {
+  const std::int64_t since_ms = base::monotonic_ms() - noted_ms_;
+  return noted_ms_ == 0 || since_ms >= shared_.journal.renew_s() * 1000;
+}
+
 Task<StoreResult<void>> ObjectWriter::note_progress() {
   const std::int64_t now_ms = base::monotonic_ms();
-  const bool noted = noted_ms_ != 0 && now_ms - noted_ms_ < shared_.journal.renew_s() * 1000;
-  if (noted) co_return StoreResult<void>();
   StoreResult<void> written = co_await shared_.journal.note(note_key_, *id_);
   if (written) noted_ms_ = now_ms;
   co_return written;
@@ -139,8 +142,10 @@ Task<StoreResult<void>> ObjectWriter::send_part() {
     StoreResult<void> begun = co_await begin();
     if (!begun) co_return begun;
   }
-  StoreResult<void> noted = co_await note_progress();
-  if (!noted) co_return noted;
+  if (note_is_due()) {
+    StoreResult<void> noted = co_await note_progress();
+    if (!noted) co_return noted;
+  }
   const coro::StopState* const stop = co_await coro::OwnStop();
   if (stop != nullptr) own_stop_.work_for(stop->client());
   ++in_flight_;

@@ -90,6 +90,7 @@ class ObjectWriter {
   Task<StoreResult<void>> take_budget();
   Task<StoreResult<void>> send_part();
   Task<StoreResult<void>> begin();
+  [[nodiscard]] bool note_is_due() const noexcept;
   Task<StoreResult<void>> note_progress();
   Task<void> put_part(unsigned number, std::string bytes, std::uint64_t budget);
   Task<StoreResult<ObjectInfo>> complete(PutOptions options);

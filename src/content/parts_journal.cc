@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -55,9 +54,7 @@ Task<StoreResult<Note>> read_note(Store& store, std::string key) {
 }  // namespace
 
 PartsJournal::PartsJournal(std::shared_ptr<Store> store, std::int64_t expire_s)
-    : store_(std::move(store)),
-      expire_s_(std::max<std::int64_t>(expire_s, 1)),
-      swept_ms_(std::numeric_limits<std::int64_t>::min() / 2) {}
+    : store_(std::move(store)), expire_s_(std::max<std::int64_t>(expire_s, 1)) {}
 
 std::string PartsJournal::new_key() {
   return fmt::format("{}{:016x}{:016x}", journal_prefix, base::random_number(),
@@ -132,15 +129,11 @@ Task<StoreResult<unsigned>> PartsJournal::sweep(std::int64_t now_s) const {
 }
 
 Task<void> PartsJournal::sweep_if_due() {
-  const std::int64_t now_ms = base::monotonic_ms();
-  std::int64_t before = swept_ms_;
-  if (now_ms - before < 2 * pause_s() * 1000) co_return;
-  if (!swept_ms_.compare_exchange_strong(before, now_ms)) co_return;  // another request does it
-  co_await sweep_leased();
+  if (last_sweep_.take_turn(pause_s() * 1000)) co_await sweep_leased();
 }
 
 Task<void> PartsJournal::sweep_leased() {
-  swept_ms_ = base::monotonic_ms();
+  last_sweep_.note();
   const std::int64_t now_s = base::unix_seconds();
   StoreResult<bool> leased = co_await take_lease(now_s);
   StoreResult<unsigned> swept = 0U;

@@ -5,11 +5,11 @@
 // the lease of the server that looks for old ones.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "content/last_sweep.h"
 #include "h2server/store.h"
 #include "h2server/task.h"
 
@@ -44,7 +44,7 @@ class PartsJournal {
 
   const std::shared_ptr<Store> store_;
   const std::int64_t expire_s_;
-  std::atomic<std::int64_t> swept_ms_;
+  LastSweep last_sweep_;
 };
 
 }  // namespace h2server::content

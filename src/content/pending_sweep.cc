@@ -25,16 +25,11 @@ struct Found {
 }  // namespace
 
 void PendingUploads::sweep_if_due() {
-  const std::int64_t now = base::monotonic_ms();
-  std::int64_t before = swept_ms_;
-  if (now - before < 2 * limits_.sweep_ms_min) return;
-  if (!may_expire()) return;
-  if (!swept_ms_.compare_exchange_strong(before, now)) return;  // another thread does it
-  sweep();
+  if (may_expire() && last_sweep_.take_turn(limits_.sweep_ms_min)) sweep();
 }
 
 void PendingUploads::sweep(const file::StopFlag* stop) {
-  swept_ms_ = base::monotonic_ms();
+  last_sweep_.note();
   std::map<std::string, Found> found;
   const Result<void, int> walked = for_each_entry(fd(), [&](const char* name) {
     const std::optional<PendingEntry> entry = parse_pending_entry(name);

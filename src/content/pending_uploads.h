@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "content/last_sweep.h"
 #include "content/names_in_flight.h"
 #include "content/pending_files.h"
 #include "content/pending_upload.h"
@@ -96,7 +97,7 @@ class PendingUploads {
   const std::shared_ptr<UploadDirectory> directory_;
   const UploadOptions options_;
   const PendingLimits limits_;
-  std::atomic<std::int64_t> swept_ms_{0};
+  LastSweep last_sweep_;
   std::atomic<bool> swept_once_{false};
   std::atomic<std::size_t> pending_{0};  // as the last sweep counted, and made since
   std::atomic<std::size_t> stored_{0};   // likewise

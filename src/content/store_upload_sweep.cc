@@ -26,15 +26,11 @@ constexpr std::size_t due_max = 100'000;  // ids that are remembered
 }  // namespace
 
 Task<void> StoreUploadSweep::run_if_due() {
-  const std::int64_t now = base::monotonic_ms();
-  std::int64_t before = swept_ms_;
-  if (before != 0 && now - before < 2 * limits_.sweep_ms_min) co_return;
-  if (!swept_ms_.compare_exchange_strong(before, now)) co_return;  // another thread does it
-  co_await run();
+  if (last_sweep_.take_turn(limits_.sweep_ms_min)) co_await run();
 }
 
 Task<void> StoreUploadSweep::run() {
-  swept_ms_ = base::monotonic_ms();
+  last_sweep_.note();
   if (running_.exchange(true)) co_return;
   try {
     co_await run_leased();

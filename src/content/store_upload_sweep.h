@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 
+#include "content/last_sweep.h"
 #include "content/resumable_uploads.h"
 #include "h2server/store.h"
 #include "h2server/task.h"
@@ -40,7 +41,7 @@ class StoreUploadSweep {
   Store& store_;
   const PendingLimits& limits_;
   const std::size_t part_bytes_;
-  std::atomic<std::int64_t> swept_ms_{0};
+  LastSweep last_sweep_;
   std::atomic<bool> running_{false};
   // By the sweep that runs:
   std::string after_ = {};                          // where it goes on
