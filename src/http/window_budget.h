@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/memory_budget.h"
+
 namespace h2server::http {
 
 class WindowBudget {
@@ -36,8 +38,10 @@ class WindowBudget {
   [[nodiscard]] std::int64_t taken() const noexcept { return total_ - left(); }
 
  private:
-  // Takes at most the `parts`-th part of what is left above `kept`.
+  // Takes at most the `parts`-th part of what is left above `kept`, and nothing while memory is
+  // tight.
   std::uint32_t take_share(std::uint32_t bytes, std::int64_t parts, std::int64_t kept) noexcept {
+    if (base::MemoryBudget::of_process().tight()) return 0;
     std::int64_t left = left_.load(std::memory_order_relaxed);
     std::int64_t taken = 0;
     do {

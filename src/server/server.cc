@@ -105,13 +105,20 @@ std::uint64_t memory_limit(const ServerOptions& options) {
   return present != base::MemoryBudget::no_limit ? present : server::usual_memory_max();
 }
 
+// Content that clients may send in advance waits in memory if handlers don't read it.
+std::int64_t windows_gain_max(const ServerOptions& options) {
+  constexpr std::uint64_t parts = 4;  // of what clients may hold
+  const auto most = static_cast<std::int64_t>(memory_limit(options) / parts);
+  return std::min<std::int64_t>(options.limits.windows_gain_bytes_max, most);
+}
+
 // With a thread or a process for each.
 unsigned connections_at_once(const server::SchemeKind& kind, const ServerOptions& options) {
   if (options.connections_max != 0) return options.connections_max;
   constexpr std::uint64_t usual = 512;
   if (kind.scheme != ServerScheme::process_per_connection) return usual;
-  // A process takes up to 1 MiB of its own. The limit is a quarter of the memory that there is, so
-  // that all take half of it.
+  // A process takes up to 1 MiB of its own. The limit is usually a quarter of the memory that there
+  // is, so that all take half of it.
   constexpr std::uint64_t process_bytes = 512 * 1024;
   const std::uint64_t most = memory_limit(options) / process_bytes;
   return static_cast<unsigned>(std::clamp<std::uint64_t>(most, 1, usual));
@@ -317,7 +324,7 @@ Result<void, std::string> Server::start() {
   }
   shared.multiplexed.make_session = http::h2::maker_of(options.http2);
   shared.drain_ms_max = io::deadline_ms(options.drain_limit);
-  shared.windows.reset(options.limits.windows_gain_bytes_max);
+  shared.windows.reset(windows_gain_max(options));
   const server::SchemeKind& kind = server::kind_of(options.scheme);
   if (options.foreign_loop &&
       (options.scheme != ServerScheme::reuseport || options.threads > 1 ||

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/memory_budget.h"
 #include "http/h2/frames.h"
 #include "http/h2/session_host.h"
 #include "http/h2/window_growth.h"
@@ -36,6 +37,20 @@ TEST(WindowBudget, GivesHalfOfItInAdvance) {
   EXPECT_GE(budget.left(), 400);
   EXPECT_EQ(budget.take(1000), 50U);  // for those that have shown their speed
   EXPECT_EQ(budget.take_ahead(1), 0U);
+}
+
+TEST(WindowBudget, GivesNothingWhileMemoryIsTight) {
+  base::MemoryBudget& memory = base::MemoryBudget::of_process();
+  memory.set_limit(std::uint64_t{16} << 20);
+  WindowBudget budget(800);
+  {
+    base::MemoryCharge charge(base::MemoryOwner::buffers);
+    charge.set(std::size_t{9} << 20);
+    EXPECT_EQ(budget.take(800), 0U);
+    EXPECT_EQ(budget.take_ahead(800), 0U);
+  }
+  EXPECT_EQ(budget.take(800), 100U);
+  memory.set_limit(base::MemoryBudget::no_limit);
 }
 
 TEST(WindowBudget, MayBeEmpty) {
