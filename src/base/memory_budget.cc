@@ -1,11 +1,8 @@
 #include "base/memory_budget.h"
 
-#include <malloc.h>
 #include <pthread.h>
 
 #include <mutex>
-
-#include "base/clock.h"
 
 namespace h2server::base {
 
@@ -37,7 +34,6 @@ std::string_view name_of(MemoryOwner owner) noexcept {
 
 void MemoryBudget::set_limit(std::uint64_t bytes) noexcept {
   limit_.store(bytes, relaxed);
-  much_.store(at_most(much_usually, 32), relaxed);
   tight_.store(bytes == no_limit ? no_limit : bytes / 2, relaxed);
   critical_.store(bytes == no_limit ? no_limit : bytes - bytes / 4, relaxed);
   check_marks(0, held());
@@ -60,7 +56,6 @@ void MemoryBudget::remove(MemoryWatcher& watcher) noexcept {
 }
 
 void MemoryBudget::check_marks(std::uint64_t before, std::uint64_t after) noexcept {
-  if (after >= much_.load(relaxed) && after > peak_.load(relaxed)) peak_.store(after, relaxed);
   const auto passes = [&](std::uint64_t mark) { return before < mark && after >= mark; };
   if (!passes(tight_.load(relaxed)) && !passes(critical_.load(relaxed))) return;
   short_.store(true, relaxed);
@@ -73,18 +68,6 @@ void MemoryBudget::check_marks(std::uint64_t before, std::uint64_t after) noexce
 bool MemoryBudget::end_shortage() noexcept {
   if (held() > limit() / 8 || !short_.exchange(false, relaxed)) return false;
   if (tight()) short_.store(true, relaxed);  // another thread has passed the mark meanwhile
-  return true;
-}
-
-// Chunks that were freed lie between others, so the heap as a whole does not shrink.
-bool MemoryBudget::return_freed_memory() noexcept {
-  constexpr std::int64_t pause_ms = 10'000;
-  const std::int64_t now_ms = monotonic_ms();
-  std::int64_t from_ms = return_from_ms_.load(relaxed);
-  if (now_ms < from_ms || !return_from_ms_.compare_exchange_strong(from_ms, now_ms + pause_ms))
-    return false;
-  peak_.store(held() >= much_.load(relaxed) ? held() : 0, relaxed);
-  ::malloc_trim(0);
   return true;
 }
 

@@ -72,7 +72,7 @@ class MemoryBudget {
   void charge(MemoryOwner owner, std::size_t bytes) noexcept {
     owners_[static_cast<std::size_t>(owner)].fetch_add(bytes, relaxed);
     const std::uint64_t before = held_.fetch_add(bytes, relaxed);
-    if (before + bytes >= much_.load(relaxed)) check_marks(before, before + bytes);
+    if (before + bytes >= tight_.load(relaxed)) check_marks(before, before + bytes);
   }
   void discharge(MemoryOwner owner, std::size_t bytes) noexcept {
     owners_[static_cast<std::size_t>(owner)].fetch_sub(bytes, relaxed);
@@ -91,16 +91,6 @@ class MemoryBudget {
   // Returns true, once for each shortage, when an eighth of the limit is held or less.
   [[nodiscard]] bool end_shortage() noexcept;
 
-  // Returns true if much was held, and now at most half of the most that it was since memory was
-  // last returned: then return_freed_memory() is worth its time.
-  [[nodiscard]] bool has_fallen() const noexcept {
-    const std::uint64_t peak = peak_.load(relaxed);
-    return peak != 0 && held() <= peak / 2;
-  }
-  // Returns to the kernel what the process has freed. Takes milliseconds where there is much of it,
-  // and clients may cause it: does nothing and returns false within 10 s of the last time.
-  bool return_freed_memory() noexcept;
-
   // What it has led to, since the start of the process.
   void count_refused() noexcept { refused_.fetch_add(1, relaxed); }
   void count_cut_off() noexcept { cut_off_.fetch_add(1, relaxed); }
@@ -114,8 +104,6 @@ class MemoryBudget {
 
  private:
   static constexpr auto relaxed = std::memory_order_relaxed;
-  // This is worth returning to the kernel, in bytes; or a 32nd of the limit.
-  static constexpr std::uint64_t much_usually = 16 * 1024 * 1024;
 
   void check_marks(std::uint64_t before, std::uint64_t after) noexcept;
   static void reset_in_child() noexcept;
@@ -125,14 +113,9 @@ class MemoryBudget {
   std::array<std::atomic<std::uint64_t>, memory_owners> owners_{};
   std::atomic<std::uint64_t> held_{0};  // the sum
   std::atomic<std::uint64_t> limit_{no_limit};
-  std::atomic<std::uint64_t> much_{much_usually};  // below both marks
   std::atomic<std::uint64_t> tight_{no_limit};
   std::atomic<std::uint64_t> critical_{no_limit};
   std::atomic<bool> short_{false};
-  // The most that was held since memory was last returned, if that was much; about so, as threads
-  // write it beside each other.
-  std::atomic<std::uint64_t> peak_{0};
-  std::atomic<std::int64_t> return_from_ms_{0};
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<std::uint64_t> cut_off_{0};
 };

@@ -1,5 +1,7 @@
 // Free lists of coroutine frames, per thread and size class. Sanitizer builds use the heap instead,
 // so that a use after free is detected.
+#include "coro/frame_pool.h"
+
 #include <array>
 #include <cstddef>
 #include <new>
@@ -25,14 +27,18 @@ struct FreeFrame {
 
 class FramePool {
  public:
-  ~FramePool() {
+  ~FramePool() { clear(); }
+
+  void clear() noexcept {
     for (List& list : lists_) {
       while (list.first != nullptr) {
         FreeFrame* const frame = list.first;
         list.first = frame->next;
         ::operator delete(frame);
       }
+      list.bytes = 0;
     }
+    bytes_ = 0;
   }
 
   void* take(std::size_t index) {
@@ -85,5 +91,7 @@ void release_frame(void* frame, std::size_t size) noexcept {
   }
   pool.give(class_of(size), frame);
 }
+
+void free_spare_frames() noexcept { pool.clear(); }
 
 }  // namespace h2server::coro

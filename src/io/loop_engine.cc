@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
+#include "base/freed_memory.h"
 
 namespace h2server::io {
 
@@ -288,7 +289,9 @@ void LoopEngine::run_once(int ms) {
   }
   timers_.advance(now_ms_);
   run_queued();
-  if (base::MemoryBudget::of_process().is_short()) [[unlikely]]
+  const bool memory_needs_care =
+      base::MemoryBudget::of_process().is_short() || base::FreedMemory::of_process().asked();
+  if (memory_needs_care) [[unlikely]]
     relieve_locals();
   end_turn();
 }

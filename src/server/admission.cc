@@ -7,9 +7,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/freed_memory.h"
 #include "base/keyed_hash.h"
 #include "base/log.h"
-#include "base/memory_budget.h"
 
 namespace h2server::server {
 
@@ -52,7 +52,6 @@ std::expected<Admission::Ticket, Admission::Refusal> Admission::admit(int connec
     total_.fetch_sub(1);
     return std::unexpected(Refusal::full);
   }
-  if (before + 1 > peak_.load(std::memory_order_relaxed)) peak_.store(before + 1);
   if (limits_.per_address_max == 0) return Ticket(*this, nullptr);
   const std::optional<Address> address = address_of(connection);
   if (!address) return Ticket(*this, nullptr);
@@ -68,24 +67,13 @@ std::expected<Admission::Ticket, Admission::Refusal> Admission::admit(int connec
 }
 
 void Admission::leave(Counts::value_type* count) noexcept {
-  const unsigned left = total_.fetch_sub(1) - 1;
+  total_.fetch_sub(1);
   if (count != nullptr) {
     Shard& shard = shard_of(count->first);
     const std::lock_guard lock(shard.mutex);
     if (--count->second == 0) shard.counts.erase(count->first);
   }
-  note_end(left);
-}
-
-// After a burst of connections, or after some that held much, the heap keeps their memory: it lies
-// between what is in use.
-void Admission::note_end(unsigned left) noexcept {
-  constexpr unsigned burst_min = 1000;
-  base::MemoryBudget& budget = base::MemoryBudget::of_process();
-  const unsigned peak = peak_.load(std::memory_order_relaxed);
-  const bool ends_burst = peak >= burst_min && left <= peak / 8;
-  if (!ends_burst && !budget.has_fallen()) return;
-  if (budget.return_freed_memory()) peak_.store(left, std::memory_order_relaxed);
+  base::FreedMemory::of_process().ask();
 }
 
 std::uint64_t Admission::Ticket::client() const noexcept {

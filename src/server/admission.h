@@ -56,11 +56,9 @@ class Admission {
   static std::optional<Address> address_of(int connection) noexcept;
   Shard& shard_of(const Address& address) noexcept;
   void leave(Counts::value_type* count) noexcept;
-  void note_end(unsigned left) noexcept;
 
   AdmissionLimits limits_;
   std::atomic<unsigned> total_{0};
-  std::atomic<unsigned> peak_{0};  // of total_, since memory was last returned after a burst
   std::atomic<std::int64_t> report_from_ms_{0};
   std::array<Shard, 16> shards_;  // reduces contention between workers
 };

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/freed_memory.h"
 #include "base/log.h"
 #include "io/mailbox.h"
 #include "server/serve_connection.h"
@@ -51,6 +52,9 @@ void BlockingWorker::serve(Accepted connection) {
   } else {
     admission.report(ticket.error(), engine_.now_ms());
   }
+  // No event loop comes back for it later.
+  base::FreedMemory& freed = base::FreedMemory::of_process();
+  if (freed.take_request()) freed.look();
 }
 
 void BlockingWorker::serve(Accepted connection, Admission::Ticket ticket) {

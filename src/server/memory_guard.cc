@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "base/buffer_chain.h"
+#include "base/freed_memory.h"
 #include "base/log.h"
 #include "base/memory_budget.h"
+#include "coro/frame_pool.h"
 
 namespace h2server::server {
 
@@ -43,9 +45,12 @@ MemoryHolder find_largest(http::DrainList& connections) {
 
 void MemoryGuard::relieve() {
   base::MemoryBudget& budget = base::MemoryBudget::of_process();
+  base::FreedMemory& freed = base::FreedMemory::of_process();
+  if (freed.take_request()) look_later();
+  if (!budget.is_short()) return;
   if (budget.end_shortage()) {
     free_reserve();
-    budget.return_freed_memory();
+    look_later();
     return;
   }
   if (!budget.tight()) return;
@@ -65,8 +70,19 @@ void MemoryGuard::come_back() noexcept {
   engine_.arm_timer(again_, look_from_ms_);
 }
 
+void MemoryGuard::look_later() noexcept {
+  if (look_.armed()) return;
+  look_.owner = this;
+  look_.fire = [](base::Timer& timer) {
+    static_cast<MemoryGuard*>(timer.owner)->free_reserve();
+    base::FreedMemory::of_process().look();
+  };
+  engine_.arm_timer(look_, engine_.now_ms() + base::FreedMemory::of_process().pause_ms());
+}
+
 void MemoryGuard::free_reserve() {
   base::BufferChain::free_spare_blocks();
+  coro::free_spare_frames();
   engine_.free_spare_buffers();
 }
 

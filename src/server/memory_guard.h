@@ -1,6 +1,7 @@
 // MemoryGuard: what a worker does while the process is short of memory (base/memory_budget.h): it
 // frees what it keeps in reserve, and cuts off the client whose connections hold most. A client is
-// an address, or an IPv6 network of 64 bits, as for Admission.
+// an address, or an IPv6 network of 64 bits, as for Admission. And it looks after what was freed
+// (base/freed_memory.h).
 //
 // One for each worker with an event loop, used on its thread. Each looks at its own connections.
 #pragma once
@@ -35,15 +36,19 @@ class MemoryGuard {
       : engine_(engine), connections_(connections), limits_(limits) {}
   MemoryGuard(const MemoryGuard&) = delete;
   MemoryGuard& operator=(const MemoryGuard&) = delete;
-  ~MemoryGuard() { engine_.disarm_timer(again_); }
+  ~MemoryGuard() {
+    engine_.disarm_timer(again_);
+    engine_.disarm_timer(look_);
+  }
 
-  // Call at the end of each turn while MemoryBudget::is_short(). Comes back by a timer while memory
-  // is tight.
+  // Call at the end of each turn while MemoryBudget::is_short() or FreedMemory::asked(). Comes back
+  // by a timer while memory is tight.
   void relieve();
 
  private:
   void free_reserve();
   void come_back() noexcept;
+  void look_later() noexcept;
   void cut_off_largest();
 
   io::Engine& engine_;
@@ -51,6 +56,7 @@ class MemoryGuard {
   const MemoryGuardLimits limits_;
   std::int64_t look_from_ms_ = 0;
   base::Timer again_;
+  base::Timer look_;  // at what was freed
 };
 
 }  // namespace h2server::server

@@ -84,41 +84,6 @@ TEST(MemoryBudget, AShortageEndsOnceAtAnEighth) {
   EXPECT_FALSE(budget.is_short());
 }
 
-TEST(MemoryBudget, MemoryIsReturnedAfterMuchOfItWasFreed) {
-  for (const auto& [limit, much] : {std::pair{MemoryBudget::no_limit, 16 * mib},
-                                    std::pair{4096 * mib, 16 * mib}, std::pair{32 * mib, mib}}) {
-    MemoryBudget budget;
-    budget.set_limit(limit);
-    budget.charge(MemoryOwner::buffers, much - 1);
-    budget.discharge(MemoryOwner::buffers, much - 1);
-    EXPECT_FALSE(budget.has_fallen()) << "too little";
-    budget.charge(MemoryOwner::buffers, much);
-    budget.discharge(MemoryOwner::buffers, much / 2 - 1);
-    EXPECT_FALSE(budget.has_fallen()) << "not yet";
-    budget.discharge(MemoryOwner::buffers, 1);
-    EXPECT_TRUE(budget.has_fallen());
-    EXPECT_TRUE(budget.return_freed_memory());
-    EXPECT_FALSE(budget.has_fallen()) << "once";
-    budget.charge(MemoryOwner::buffers, much);
-    budget.discharge(MemoryOwner::buffers, much);
-    EXPECT_FALSE(budget.return_freed_memory()) << "not twice in 10 s";
-    EXPECT_TRUE(budget.has_fallen()) << "later";
-  }
-}
-
-TEST(MemoryBudget, MemoryIsReturnedAlsoIfMuchIsStillHeld) {
-  MemoryBudget budget;
-  budget.charge(MemoryOwner::buffers, 100 * mib);
-  budget.discharge(MemoryOwner::buffers, 50 * mib - 1);
-  EXPECT_FALSE(budget.has_fallen());
-  budget.discharge(MemoryOwner::buffers, 1);
-  EXPECT_TRUE(budget.has_fallen());
-  EXPECT_TRUE(budget.return_freed_memory());
-  EXPECT_FALSE(budget.has_fallen()) << "the rest is in use";
-  budget.discharge(MemoryOwner::buffers, 25 * mib);
-  EXPECT_TRUE(budget.has_fallen()) << "half of the rest has gone";
-}
-
 TEST(MemoryBudget, ChildrenWakeNobodyOfTheirParent) {
   Watcher watcher;
   const auto pass_a_mark = [&watcher] {
