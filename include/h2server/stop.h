@@ -86,6 +86,10 @@ class StopState {
   // Whom the task works for: clients take turns at what is scarce. 0: nobody in particular.
   [[nodiscard]] std::uint64_t client() const noexcept { return client_; }
   void work_for(std::uint64_t client) noexcept { client_ = client; }
+  // What it has cost so far beside the processor: calls that waited for a thread, each as one, or
+  // as ten if it takes long.
+  [[nodiscard]] std::uint32_t work() const noexcept { return work_; }
+  void count_work(std::uint32_t amount) noexcept { work_ += amount; }
   // Calls all hooks, the oldest first. They may destroy other hooks and the state itself. Without
   // effect if it has stopped already.
   void stop(StopReason reason) noexcept;
@@ -102,6 +106,7 @@ class StopState {
   Run* run_ = nullptr;  // the stop() that runs
   std::uint64_t client_ = 0;
   std::uint32_t loud_hooks_ = 0;
+  std::uint32_t work_ = 0;
   StopReason reason_ = StopReason::none;
 };
 

@@ -59,6 +59,7 @@ void StopState::clear() noexcept {
   reason_ = StopReason::none;
   observer_ = nullptr;
   client_ = 0;
+  work_ = 0;
   // A hook ended what this state belonged to, inside stop().
   if (run_ != nullptr) std::exchange(run_, nullptr)->state = nullptr;
 }

@@ -90,6 +90,8 @@ Task<std::optional<std::invoke_result_t<Work&>>> run_waiting(io::Engine* engine,
   if (options.ends_with_task && stop != nullptr && stop->stopped()) co_return std::nullopt;
   call.slow_file_system = options.slow_file_system;
   call.client = options.client == 0 && stop != nullptr ? stop->client() : options.client;
+  constexpr std::uint32_t long_work = 10;
+  if (stop != nullptr) stop->count_work(options.takes_long ? long_work : 1);
   if (engine == nullptr) {
     waiting.run(&waiting);
   } else {

@@ -209,6 +209,22 @@ TEST_P(FileOpTest, WorkRunsElsewhere) {
   run(body());
 }
 
+TEST_P(FileOpTest, WorkIsCountedForItsTask) {
+  coro::StopState client;
+  const auto body = [&]() -> Task<void> {
+    co_await file::run_waiting(engine_.get(), [] { return 1; });
+    EXPECT_EQ(client.work(), 1U);
+    const file::WaitingOptions slow{.takes_long = true};
+    co_await file::run_waiting(engine_.get(), [] { return 1; }, slow);
+    EXPECT_EQ(client.work(), 11U);
+  };
+  Task<void> task = body();
+  task.inherit_stop(&client);
+  run(std::move(task));
+  client.clear();
+  EXPECT_EQ(client.work(), 0U);
+}
+
 TEST_P(FileOpTest, WhatWorkThrowsIsThrownHere) {
   const auto body = [&]() -> Task<void> {
     bool thrown = false;

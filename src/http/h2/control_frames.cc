@@ -85,8 +85,9 @@ bool FrameReceiver::on_rst_stream(std::string_view payload) {
   if (frame_.stream == 0) return fail_for(ErrorCode::protocol_error);
   if (payload.size() != 4) return fail_for(ErrorCode::frame_size_error);
   if (H2Exchange* const exchange = streams_.find(frame_.stream)) {
+    const std::uint32_t work = exchange->stop.work();
     sender_.drop(*exchange);
-    return guard_.allow_reset() || fail_for(ErrorCode::enhance_your_calm);
+    return guard_.allow_reset(work) || fail_for(ErrorCode::enhance_your_calm);
   }
   const Streams::Past past = streams_.past(frame_.stream);
   if (past == Streams::Past::idle) return fail_for(ErrorCode::protocol_error);

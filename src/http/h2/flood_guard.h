@@ -3,6 +3,7 @@
 // the session ends the connection with ENHANCE_YOUR_CALM. One per connection.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "h2server/limits.h"
@@ -36,9 +37,10 @@ class FloodGuard {
     return allowed;
   }
   // Counts a stream that the client resets before it is answered (CVE-2023-44487), or makes us
-  // reset (CVE-2025-8671). Returns false if the limit is exceeded.
-  [[nodiscard]] bool allow_reset() noexcept {
-    const bool allowed = resets_.allow(now_ms_);
+  // reset (CVE-2025-8671), and as more the more `work` was done for it (StopState::work()).
+  // Returns false if the limit is exceeded.
+  [[nodiscard]] bool allow_reset(std::uint32_t work = 0) noexcept {
+    const bool allowed = resets_.allow(now_ms_, 1 + std::min(work, work_counted_max));
     if (!allowed) exceeded_ = ConnectionError::Flood::resets;
     return allowed;
   }
@@ -54,6 +56,9 @@ class FloodGuard {
   }
 
  private:
+  // A download or an upload of an honest client may have been long.
+  static constexpr std::uint32_t work_counted_max = 10;
+
   RateLimit idle_frames_;
   RateLimit resets_;
   std::int64_t now_ms_ = 0;

@@ -245,8 +245,9 @@ bool FrameReceiver::on_stream_end(H2Exchange& exchange, SessionEvent& event) {
 // Resets a stream for an error of the peer. This counts like a reset by the peer: CVE-2025-8671.
 // Returns false if the session failed.
 bool FrameReceiver::reset_for_violation(H2Exchange& exchange, ErrorCode code) {
+  const std::uint32_t work = exchange.stop.work();
   sender_.reset(exchange, code);
-  return guard_.allow_reset() || fail_for(ErrorCode::enhance_your_calm);
+  return guard_.allow_reset(work) || fail_for(ErrorCode::enhance_your_calm);
 }
 
 void FrameReceiver::consume(H2Exchange* exchange, std::uint32_t bytes) {

@@ -21,13 +21,9 @@ namespace h2server::http::h2 {
 
 namespace {
 
-struct FreeSession {
+struct Free {
   void operator()(nghttp2_session* session) const noexcept { nghttp2_session_del(session); }
-};
-struct FreeOptions {
   void operator()(nghttp2_option* options) const noexcept { nghttp2_option_del(options); }
-};
-struct FreeCallbacks {
   void operator()(nghttp2_session_callbacks* set) const noexcept {
     nghttp2_session_callbacks_del(set);
   }
@@ -70,6 +66,10 @@ class Nghttp2Session final : public Session {
   H2Exchange* exchange_of(std::int32_t id) const noexcept {
     return static_cast<H2Exchange*>(nghttp2_session_get_stream_user_data(session_.get(), id));
   }
+  bool allow_reset(std::uint32_t id) noexcept {
+    const H2Exchange* const exchange = exchange_of(static_cast<std::int32_t>(id));
+    return guard_.allow_reset(exchange != nullptr ? exchange->stop.work() : 0);
+  }
   void begin_headers(H2Exchange& exchange) {
     headers_.clear();
     ++exchange.session.heads_queued;
@@ -90,7 +90,7 @@ class Nghttp2Session final : public Session {
 
   const Limits& limits_;
   base::Pool<H2Exchange>& exchanges_;
-  std::unique_ptr<nghttp2_session, FreeSession> session_;
+  std::unique_ptr<nghttp2_session, Free> session_;
   std::vector<H2Exchange*> incomplete_;  // whose head is incomplete; owned here
   std::vector<nghttp2_nv> headers_;      // of the response being submitted
   std::vector<SessionEvent> events_;
@@ -230,7 +230,7 @@ struct Nghttp2Session::Callbacks {
     // Counts a reset that the client has caused.
     if (frame->hd.type == NGHTTP2_RST_STREAM &&
         std::ranges::find(me.own_resets_, frame->hd.stream_id) == me.own_resets_.end() &&
-        !me.guard_.allow_reset()) {
+        !me.allow_reset(static_cast<std::uint32_t>(frame->hd.stream_id))) {
       me.terminate(ErrorCode::enhance_your_calm);
       return 0;
     }
@@ -307,7 +307,7 @@ struct Nghttp2Session::Callbacks {
   }
 
   static const nghttp2_session_callbacks* set() {
-    static const std::unique_ptr<nghttp2_session_callbacks, FreeCallbacks> made = [] {
+    static const std::unique_ptr<nghttp2_session_callbacks, Free> made = [] {
       using base::c_callback;
       nghttp2_session_callbacks* fresh = nullptr;
       if (nghttp2_session_callbacks_new(&fresh) != 0) base::out_of_memory();
@@ -320,7 +320,7 @@ struct Nghttp2Session::Callbacks {
       nghttp2_session_callbacks_set_on_data_chunk_recv_callback(fresh, c_callback<data_received>);
       nghttp2_session_callbacks_set_on_stream_close_callback(fresh, c_callback<stream_closed>);
       nghttp2_session_callbacks_set_send_data_callback(fresh, c_callback<send_body>);
-      return std::unique_ptr<nghttp2_session_callbacks, FreeCallbacks>(fresh);
+      return std::unique_ptr<nghttp2_session_callbacks, Free>(fresh);
     }();
     return made.get();
   }
@@ -341,7 +341,7 @@ Nghttp2Session::Nghttp2Session(const Limits& limits, base::Pool<H2Exchange>& exc
       content_(limits, windows) {
   nghttp2_option* fresh = nullptr;
   if (nghttp2_option_new(&fresh) != 0) base::out_of_memory();
-  const std::unique_ptr<nghttp2_option, FreeOptions> options(fresh);
+  const std::unique_ptr<nghttp2_option, Free> options(fresh);
   nghttp2_option_set_no_auto_window_update(fresh, 1);  // consume() opens the windows
   nghttp2_option_set_max_outbound_ack(fresh, limits_.acks_queued_max);
   constexpr std::uint64_t no_limit = std::numeric_limits<std::uint32_t>::max();
@@ -386,7 +386,7 @@ bool Nghttp2Session::allow(const FrameHead& head) noexcept {
     case FrameType::data:
       return head.size > 0 || head.has(flag::end_stream) || guard_.allow_idle_frame();
     case FrameType::rst_stream:
-      return is_gone(head.stream) ? guard_.allow_idle_frame() : guard_.allow_reset();
+      return is_gone(head.stream) ? guard_.allow_idle_frame() : allow_reset(head.stream);
     case FrameType::window_update:
       return head.stream == 0 || !is_gone(head.stream) || guard_.allow_idle_frame();
     case FrameType::settings:

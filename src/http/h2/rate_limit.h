@@ -12,11 +12,11 @@ class RateLimit {
   RateLimit(std::uint32_t at_once, std::uint32_t per_s) noexcept
       : at_once_(at_once), per_s_(per_s), left_(most()) {}
 
-  // Counts an event. Returns false if the limit is exceeded. `now_ms` is monotonic.
-  [[nodiscard]] bool allow(std::int64_t now_ms) noexcept {
+  // Counts events. Returns false if the limit is exceeded. `now_ms` is monotonic.
+  [[nodiscard]] bool allow(std::int64_t now_ms, std::uint32_t count = 1) noexcept {
     if (last_ms_ != 0) left_ = std::min(most(), left_ + (now_ms - last_ms_) * per_s_);
     last_ms_ = now_ms;
-    left_ -= 1000;
+    left_ -= std::int64_t{count} * 1000;
     return left_ >= 0;
   }
   // Allows `count` more events, but never more than a burst.

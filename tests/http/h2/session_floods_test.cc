@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/memory_budget.h"
@@ -213,6 +214,24 @@ TEST_P(H2Floods, OfStreamsThatAreRefused) {
   for (std::uint32_t id = 5; receive(post(id)) && count < 1000; id += 2) ++count;
   EXPECT_EQ(count, 50);
   expect_calm_asked_for();
+}
+
+TEST_P(H2Floods, OfResetsByWhatTheyCost) {
+  host_.limits.resets_max = 50;
+  host_.limits.resets_per_s_max = 1;
+  for (const auto& [work, allowed] :
+       {std::pair(0U, 50), std::pair(1U, 25), std::pair(10U, 4), std::pair(1'000'000U, 4)}) {
+    SCOPED_TRACE(work);
+    begin();
+    int count = 0;
+    for (std::uint32_t id = 1; count < 1000; id += 2, ++count) {
+      ASSERT_TRUE(receive(post(id)));
+      host_.exchange(id).stop.count_work(work);
+      if (!receive(rst_stream(id))) break;
+    }
+    EXPECT_EQ(count, allowed);
+    expect_calm_asked_for();
+  }
 }
 
 // Resets by handlers do not count.
