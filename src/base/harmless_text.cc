@@ -35,7 +35,7 @@ Next next_of(std::string_view text) noexcept {
   const auto first = static_cast<unsigned char>(text.front());
   if (first < 0x80) return {1, first >= 0x20 && first != 0x7f};
   const Utf8Unit unit = first_utf8_unit(text);
-  return {unit.size, unit.valid && !is_harmful(code_of(text.substr(0, unit.size)))};
+  return {unit.size, unit.valid && harmful_code(text.substr(0, unit.size)) == 0};
 }
 
 // Returns where the first harmful character begins.
@@ -59,6 +59,11 @@ char* put_escape(char* to, char byte) noexcept {
 }
 
 }  // namespace
+
+char16_t harmful_code(std::string_view character) noexcept {
+  const char32_t code = code_of(character);
+  return is_harmful(code) ? static_cast<char16_t>(code) : u'\0';
+}
 
 std::string harmless_text(std::string_view text) {
   if (find_harmful(text) == text.size()) return std::string(text);

@@ -1,5 +1,6 @@
 #include "observe/line_text.h"
 
+#include "base/harmless_text.h"
 #include "base/utf8.h"
 
 namespace h2server::observe {
@@ -101,18 +102,21 @@ char* put_hex(char* to, unsigned char c) noexcept {
   return to;
 }
 
-// Writes the first character of `rest` and removes it. Controls of Unicode's second block are
-// escaped, too: a terminal may obey them.
+// Writes the first character of `rest` and removes it. What a terminal may obey is escaped, too:
+// controls of Unicode's second block, and of the direction of text.
 char* put_json_character(char* to, std::string_view& rest) noexcept {
   const base::Utf8Unit unit = base::first_utf8_unit(rest);
   const std::string_view character = rest.substr(0, unit.size);
   rest.remove_prefix(unit.size);
   if (!unit.valid) return put(to, "\xef\xbf\xbd");
   const auto last = static_cast<unsigned char>(character.back());
-  if (unit.size == 2 && character[0] == '\xc2' && last < 0xa0) {
-    return put_hex(put(to, "\\u00"), last);
+  if (unit.size > 1) {
+    const char16_t code = base::harmful_code(character);
+    if (code == 0) return put(to, character);
+    to = put_hex(put(to, "\\u"), static_cast<unsigned char>(code >> 8U));
+    return put_hex(to, static_cast<unsigned char>(code & 0xffU));
   }
-  if (unit.size > 1 || !needs_escape<Escape::json>(last)) return put(to, character);
+  if (!needs_escape<Escape::json>(last)) return put(to, character);
   if (last == '"' || last == '\\') {
     *to++ = '\\';
     *to++ = static_cast<char>(last);

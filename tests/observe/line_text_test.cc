@@ -80,6 +80,9 @@ TEST(LineText, JsonKeepsUtf8AndReplacesTheRest) {
            {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},
            {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
            {"\xc2\x9b[31m", "\\u009b[31m"},  // a terminal's escape sequence
+           {"a\xe2\x80\xae"
+            "fdp.exe",
+            "a\\u202efdp.exe"},  // shown as "aexe.pdf"
            {"\xc2\xa0", "\xc2\xa0"},
            {"a\r\nb", "a\\u000d\\u000ab"},
        }) {
