@@ -255,14 +255,17 @@ def transports_of(name):
     return (True,) if name in VARIANTS else (False, True)
 
 
-def shown(runs):
-    """Returns what a cell of a table says of an attack: the worse of cleartext and TLS."""
+def shown(runs, left=False):
+    """Returns what a cell of a table says of an attack: the worse of cleartext and TLS. `left`: also
+    what was still held afterwards."""
     if not runs:
         return "–"
     if any("ended" in run for run in runs):
         return "**ended**"
     held = max(run["held_kib"] for run in runs) / 1024
     text = f"{held:.0f} MiB" if held >= 1 else "< 1 MiB"
+    if left and held >= 1:
+        text += f" ({max(run['left_kib'] for run in runs) / 1024:.0f})"
     if any(run["probes"] == 0 for run in runs):
         return f"{text}, **no answer**"
     worst = max(PROBE_S_MAX * 1e3 if run["failed"] else run["worst_ms"] for run in runs)
@@ -270,12 +273,12 @@ def shown(runs):
     return f"{text}, {pages.number(worst)} ms{lost}"
 
 
-def table(results, names):
+def table(results, names, left=False):
     """Returns the lines of a table: a row for each attack, a column for each server."""
     lines = ["| sent by one address | " + " | ".join(names) + " |", "|---" * (1 + len(names)) + "|"]
     for attack in attackers.ATTACKS:
         cells = [shown([run for run in results["runs"] if run["server"] == name
-                        and run["attack"] == attack.name]) for name in names]
+                        and run["attack"] == attack.name], left) for name in names]
         kind = "HTTP/2" if attack.protocol == "h2" else "HTTP/1.1"
         lines.append(f"| {kind}, {attack.connections:,} connections: {attack.what} | "
                      + " | ".join(cells) + " |")
@@ -284,7 +287,7 @@ def table(results, names):
 
 def tables(results):
     """Returns {name: lines} for the page."""
-    return {"peers": table(results, MAIN), "variants": table(results, VARIANTS)}
+    return {"peers": table(results, MAIN, left=True), "variants": table(results, VARIANTS)}
 
 
 def versions(names):

@@ -49,7 +49,7 @@ def test_a_bomb_sends_its_field_once():
     assert len(octets) < 10_000
 
 
-RUN = {"held_kib": 3000, "probes": 5, "failed": 0, "worst_ms": 12.3}
+RUN = {"held_kib": 3000, "left_kib": 1024, "probes": 5, "failed": 0, "worst_ms": 12.3}
 
 
 @pytest.mark.parametrize("runs, text", [
@@ -65,11 +65,20 @@ def test_cells(runs, text):
     assert attacks.shown(runs) == text
 
 
+@pytest.mark.parametrize("runs, text", [
+    ([RUN, RUN | {"left_kib": 2048}], "3 MiB (2), 12.3 ms"),
+    ([RUN | {"held_kib": 100}], "< 1 MiB, 12.3 ms"),
+    ([RUN, {"ended": "killed"}], "**ended**"),
+])
+def test_cells_with_what_is_left(runs, text):
+    assert attacks.shown(runs, left=True) == text
+
+
 def test_a_table_has_a_row_for_each_attack():
     results = {"runs": [RUN | {"server": "h2server", "attack": "bomb"}]}
     lines = attacks.tables(results)["peers"]
     assert len(lines) == 2 + len(attackers.ATTACKS)
-    assert lines[2].endswith("| 3 MiB, 12.3 ms | – | – | – |")
+    assert lines[2].endswith("| 3 MiB (1), 12.3 ms | – | – | – |")
 
 
 def test_page_is_that_of_the_results():

@@ -1,15 +1,20 @@
 """The budget for what clients make the server hold: who holds most is cut off, others are served."""
 
+import dataclasses
 import re
 import socket
 import struct
 import subprocess
 
 import pytest
+from h2.settings import SettingCodes
 
 from support.environment import BINARY, LAST_RESORT_S
-from support import pairs
+from support import http2, pairs
+from support.configured import free_port
+from support.contents import form_type
 from support.http1 import Connection
+from support.metrics import scrape
 from support.server import Server
 from support.waiting import wait_until
 
@@ -19,6 +24,7 @@ END_STREAM_AND_HEADERS = 5
 ATTACKER = "127.0.0.2"
 STREAMS = 100
 CONNECTIONS = 120
+FILES = 1000
 
 
 def frame(kind, flags=0, stream=0, payload=b""):
@@ -74,6 +80,58 @@ def test_cuts_off_who_holds_most(http2):
             attacker.close()
         wait_until(lambda: get(Connection(server), "/").status == 200, "it lists folders again")
         assert "127.0.0.1" not in server.stderr
+
+
+@dataclasses.dataclass(frozen=True)
+class Hold:
+    """Requests of one connection with small windows that make the server hold memory."""
+    owner: str
+    least: int  # bytes, for each request
+    path: str
+    fields: tuple = ()
+    method: str = "GET"
+    content: bytes = b""  # the beginning of a body; the rest does not come
+    streams: int = STREAMS
+
+
+HOLDS = [
+    Hold("requests", 4000, "/files", (form_type(), ("x-large", 4000 * "x")), "POST"),
+    Hold("bodies", 100, "/absent/{}"),
+    Hold("listings", 4 * FILES, "/many/?sort=size&q={}"),
+    Hold("coding", 100_000, "/many/?q={}", (("accept-encoding", "gzip"),)),
+    Hold("archives", 10 * FILES, "/many/?archive=zip", streams=1),
+    Hold("uploads", 9000, "/files/{}", (("content-length", "100000"),), "PUT", 10_000 * b"x", 6),
+]
+
+
+@pytest.fixture(scope="module")
+def counting():
+    """A server whose admin listener is at `.admin`."""
+    admin = free_port()
+    with Server("--admin", f"127.0.0.1:{admin}", "--webdav") as server:
+        (server.root / "page").write_text("the page")
+        (server.root / "many").mkdir()
+        for number in range(FILES):
+            (server.root / f"many/file-{number}").write_text(str(number))
+        server.admin = admin
+        yield server
+
+
+@pytest.mark.skipif(pairs.CHOSEN in pairs.BLOCKING, reason="needs an event loop")
+@pytest.mark.parametrize("hold", HOLDS, ids=lambda hold: hold.owner)
+def test_counts_what_each_part_holds(counting, hold):
+    def counted():
+        return scrape(counting.admin).value("h2server_memory_bytes", owner=hold.owner)
+
+    before = counted()
+    with http2.Connection(counting, settings={SettingCodes.INITIAL_WINDOW_SIZE: 100}) as connection:
+        for number in range(hold.streams):
+            stream = connection.request(hold.method, hold.path.format(number), hold.fields,
+                                        ends=hold.method == "GET")
+            if hold.content:
+                connection.send_data(stream, hold.content)
+        wait_until(lambda: counted() >= before + hold.streams * hold.least, "it is counted")
+    wait_until(lambda: counted() < before + hold.streams * hold.least / 2, "it is given back")
 
 
 def test_limits_are_printed_with_their_sum():
