@@ -20,8 +20,8 @@ constexpr std::uint64_t settling_bytes = 4 * 1024 * 1024;
 // Measured on loopback: at 70 kB sendfile() costs as much as a copy, above that less.
 constexpr std::uint64_t snapshot_by_descriptor_min = 64 * 1024;
 constexpr std::size_t prefix_bytes_max = 16;
-// One query of the page cache per span, which takes 0.1 us for a page. The first is as long as one
-// write: its client may read nothing.
+// One query of the page cache per span, which looks at each of its pages. The first span is as long
+// as one write, since its client may read nothing.
 constexpr std::uint64_t first_resident_bytes = 256 * 1024;
 constexpr std::uint64_t resident_bytes = 1024 * 1024;
 
