@@ -33,6 +33,12 @@ std::ptrdiff_t count_of(const Lines& lines, std::string_view name) {
   return std::ranges::count(lines, name, &DecodedLine::name);
 }
 
+// RFC 9113, 8.2.3: the pieces of Cookie are one field.
+std::size_t number_of(const Fields& fields) {
+  const auto cookies = static_cast<std::size_t>(std::ranges::count(fields, "cookie", &Field::name));
+  return fields.size() - (cookies > 0 ? cookies - 1 : 0);
+}
+
 // Counts as RFC 9113, 6.5.2 does.
 std::size_t bytes_of(const Fields& fields) {
   std::size_t sum = 0;
@@ -121,7 +127,7 @@ bool build(RequestHeadBuilder& builder, H2Exchange& exchange, const Lines& lines
 void require_sound(const H2Exchange& exchange, const Lines& lines, const Limits& limits,
                    bool trailers) {
   const Fields& fields = trailers ? exchange.session.trailers : exchange.head.fields;
-  require(fields.size() <= limits.fields_max, "as many fields as the limit at most");
+  require(number_of(fields) <= limits.fields_max, "as many fields as the limit at most");
   require(bytes_of(fields) <= limits.head_bytes_max, "as many bytes as the limit at most");
   require_sound_lines(lines);
   require_same_fields(fields, lines, !exchange.session.head_too_large, trailers);

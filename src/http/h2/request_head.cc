@@ -1,7 +1,6 @@
 #include "http/h2/request_head.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "http/h2/priority.h"
 #include "http/message.h"
@@ -73,8 +72,11 @@ bool RequestHeadBuilder::judge(const FieldLine& line) {
 // Counts a line. Returns false if there are too many. RFC 9113, 8.2.3: clients send Cookie in
 // pieces, which are one field.
 bool RequestHeadBuilder::counts(const FieldLine& line) noexcept {
-  if (line.token == Token::cookie && std::exchange(has_cookie_, true)) return true;
-  return ++lines_ <= limits_.fields_max;
+  const bool cookie = line.token == Token::cookie;
+  if (cookie && has_cookie_) return true;
+  const bool fits = ++lines_ <= limits_.fields_max;
+  has_cookie_ |= cookie && fits;
+  return fits;
 }
 
 // RFC 9113, 8.3.1: each once, and not empty.

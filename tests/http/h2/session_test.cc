@@ -99,10 +99,14 @@ TEST_P(H2Session, ThePiecesOfACookieAreOneField) {
   const std::int32_t fits = client_.request("GET", "/", fields);
   fields.emplace_back("e", "");
   const std::int32_t many = client_.request("GET", "/", fields);
+  const std::int32_t behind = client_.request(
+      "GET", "/", {{"b", ""}, {"c", ""}, {"d", ""}, {"e", ""}, {"cookie", "a"}, {"cookie", "b"}});
   settle();
   EXPECT_FALSE(host_.exchange(fits).session.head_too_large);
   EXPECT_EQ(host_.exchange(fits).head.fields.size(), 93U);
   EXPECT_TRUE(host_.exchange(many).session.head_too_large);
+  EXPECT_TRUE(host_.exchange(behind).session.head_too_large);
+  EXPECT_EQ(host_.exchange(behind).head.fields.size(), 4U) << "none of a cookie that does not fit";
 }
 
 TEST_P(H2Session, FreesAHeadThatNeverEnds) {
