@@ -13,6 +13,7 @@ ARGS ?=
 PORT ?= 8443
 FROM ?=
 FUZZ_SECONDS ?= 60
+FUZZ_SEED ?= 0
 FUZZERS ?= h2_session h1 multipart target fields tls_records proxy_header forwarded upload_fields webdav
 
 .PHONY: help run test nightly lab fuzz docs build setup deb deb-test static-test docker-test format clean configure
@@ -63,7 +64,7 @@ lab:
 fuzz:
 	@$(MAKE) --no-print-directory configure PRESET=fuzz
 	@cmake --build --preset fuzz --parallel $(JOBS) --target $(FUZZERS:%=%_fuzzer)
-	@printf '%s\n' $(FUZZERS) | xargs --max-procs=$(JOBS) -I{} fuzz/run {} $(FUZZ_SECONDS)
+	@printf '%s\n' $(FUZZERS) | xargs --max-procs=$(JOBS) -I{} fuzz/run {} $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 docs:
 	@$(SETUP) docs
