@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -24,10 +25,11 @@ using EachEntry = std::function<bool(const dirent&)>;
 Result<void, int> read_entries(int directory, const EachEntry& each, std::int64_t position = 0) {
   base::Fd own(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!own.valid()) return std::unexpected(errno);
+  // seekdir() would not say that a file system has no such position.
+  if (position != 0 && ::lseek(own.get(), position, SEEK_SET) < 0) return std::unexpected(errno);
   const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(own.get()));
   if (stream == nullptr) return std::unexpected(errno);
   static_cast<void>(own.release());  // the stream owns it
-  if (position != 0) ::seekdir(stream.get(), position);
   for (;;) {
     errno = 0;
     const dirent* const entry = ::readdir(stream.get());

@@ -93,6 +93,29 @@ Response answer_delete(const WebDavRef& dav, const DavRequest& asked) {
   return Response(204);
 }
 
+// What is copied counts for the quota of the token like what is uploaded.
+class CopyCharge {
+ public:
+  explicit CopyCharge(const Request& request) noexcept : request_(request) {}
+  CopyCharge(const CopyCharge&) = delete;
+  CopyCharge& operator=(const CopyCharge&) = delete;
+  ~CopyCharge() { refund_upload(request_, charged_ - std::min(charged_, kept_)); }
+
+  // Returns false if the quota has not so much left.
+  [[nodiscard]] bool add(std::uint64_t bytes) {
+    const Result<void, Response> paid = charge_upload(request_, bytes);
+    if (paid) charged_ += bytes;
+    return paid.has_value();
+  }
+  // So much was copied; the rest is refunded.
+  void keep(std::uint64_t bytes) noexcept { kept_ = bytes; }
+
+ private:
+  const Request& request_;
+  std::uint64_t charged_ = 0;
+  std::uint64_t kept_ = 0;
+};
+
 Response answer_copy(const WebDavRef& dav, const DavRequest& asked) {
   const auto depth = parse_depth(asked.head.fields.find("depth"), Depth::infinity);
   if (!depth || depth == Depth::one) return http::error_response(400);  // RFC 4918, 9.8.3
@@ -104,20 +127,15 @@ Response answer_copy(const WebDavRef& dav, const DavRequest& asked) {
   if (auto refused = check_locks(*dav, asked, change)) return *std::move(refused);
   Result<NameReservation, Response> reserved = reserve(*dav, target.path);
   if (!reserved) return std::move(reserved.error());
-  // What is copied counts for the quota of the token like what is uploaded.
-  std::uint64_t charged = 0;
-  const auto charge = [&](std::uint64_t bytes) {
-    if (!charge_upload(asked.request, bytes)) return false;
-    charged += bytes;
-    return true;
-  };
+  CopyCharge copied(asked.request);
+  const auto charge = [&copied](std::uint64_t bytes) { return copied.add(bytes); };
   const CopyOptions options{.shallow = depth == Depth::zero,
                             .replace = target.overwrite,
                             .uploads = dav->uploads,
                             .stop = asked.stop,
                             .charge = charge};
   const TreeOutcome outcome = copy_tree(*dav->directory, asked.path, target.path, options);
-  refund_upload(asked.request, charged - std::min(charged, outcome.bytes));
+  copied.keep(outcome.bytes);
   return answer_outcome(*dav, target.path, outcome);
 }
 

@@ -285,6 +285,24 @@ TEST_F(WebdavTree, CopiesObeyTheLimits) {
   EXPECT_EQ(uploads_->space().claimed(), 0U);
 }
 
+TEST_F(WebdavTree, ChargesForWhatASourceGrowsByMeanwhile) {
+  for (const bool allowed : {true, false}) {
+    SCOPED_TRACE(allowed);
+    directory_.write("a/x", "12345");
+    std::vector<std::uint64_t> charged;
+    const auto charge = [&](std::uint64_t bytes) {
+      if (charged.empty()) directory_.write("a/x", "1234567890");
+      charged.push_back(bytes);
+      return allowed || charged.size() == 1;
+    };
+    const CopyOptions options{.uploads = options_, .charge = charge};
+    const TreeOutcome outcome = copy_tree(*uploads_, "a", allowed ? "b" : "c", options);
+    EXPECT_EQ(charged, (std::vector<std::uint64_t>{5, 5}));
+    EXPECT_EQ(outcome.bytes, allowed ? 10U : 0U);
+    EXPECT_EQ(text_of(outcome.failures), allowed ? "" : "c/x:413");
+  }
+}
+
 TEST_F(WebdavTree, ReplacesWhatIsThere) {
   for (const bool moves : {false, true}) {
     directory_.write("f", "12");
