@@ -1,43 +1,20 @@
 #include "base/freed_memory.h"
 
-#include <fcntl.h>
 #include <malloc.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
+#include <ctime>
 #include <optional>
-#include <string_view>
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/memory_budget.h"
+#include "base/resident_memory.h"
 
 namespace h2server::base {
 
 constinit FreedMemory FreedMemory::of_process_;
 
 namespace {
-
-// Returns the bytes in memory that are of no file, by proc(5), /proc/self/statm: the second number
-// is that of resident pages, the third that of those of files. Empty without a descriptor or /proc.
-std::optional<std::int64_t> own_bytes() noexcept {
-  const Fd file(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return std::nullopt;
-  std::array<char, 128> text;
-  const ssize_t read = ::read(file.get(), text.data(), text.size());
-  if (read <= 0) return std::nullopt;
-  const char* at = text.data();
-  const char* const end = at + read;
-  std::array<std::int64_t, 3> pages{};
-  for (std::int64_t& number : pages) {
-    const auto [rest, error] = std::from_chars(at, end, number);
-    if (error != std::errc() || rest == end) return std::nullopt;
-    at = rest + 1;
-  }
-  const auto [total, resident, of_files] = pages;
-  return (resident - of_files) * ::sysconf(_SC_PAGESIZE);
-}
 
 // In bytes. `unlent`: what the heap keeps, stacks and the like, which are few, and pieces that it
 // could not put together. Lent memory that was not touched yet may make it negative.
@@ -47,11 +24,18 @@ struct OwnMemory {
 };
 
 std::optional<OwnMemory> own_memory() noexcept {
-  const std::optional<std::int64_t> resident = own_bytes();
-  if (!resident) return std::nullopt;
+  const std::optional<ResidentMemory> memory = resident_memory();
+  if (!memory) return std::nullopt;
+  const std::int64_t own = memory->all - memory->of_files;
   const struct mallinfo2 heap = ::mallinfo2();
   const auto lent = static_cast<std::int64_t>(heap.uordblks + heap.hblkhd);
-  return OwnMemory{.resident = *resident, .unlent = *resident - lent};
+  return OwnMemory{.resident = own, .unlent = own - lent};
+}
+
+std::int64_t thread_cpu_us() noexcept {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);  // fails for invalid arguments only
+  return std::int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1000;
 }
 
 // To look through a large heap takes longer.
@@ -62,15 +46,33 @@ std::int64_t worth_giving_back(const OwnMemory& memory) noexcept {
 
 }  // namespace
 
-bool FreedMemory::look() noexcept {
+bool FreedMemory::begin_round() noexcept {
   const std::int64_t now_ms = monotonic_ms();
-  std::int64_t from_ms = look_from_ms_.load(relaxed);
-  if (now_ms < from_ms || !look_from_ms_.compare_exchange_strong(from_ms, now_ms + pause_ms_)) {
+  std::int64_t from_ms = round_from_ms_.load(relaxed);
+  if (now_ms < from_ms || !round_from_ms_.compare_exchange_strong(from_ms, now_ms + pause_ms_)) {
     ask();
     return false;
   }
+  rounds_.fetch_add(1, relaxed);
+  MemoryBudget::wake_watchers();
+  return true;
+}
+
+bool FreedMemory::look() noexcept {
+  looked_.store(rounds(), relaxed);
+  const std::int64_t begun_us = thread_cpu_us();
+  const bool gave = give_back();
+  const std::int64_t rest_ms = rests_ * (thread_cpu_us() - begun_us) / 1000;
+  if (rest_ms > pause_ms_) round_from_ms_.store(monotonic_ms() + rest_ms, relaxed);
+  return gave;
+}
+
+bool FreedMemory::give_back() noexcept {
   const std::optional<OwnMemory> before = own_memory();
-  if (!before) return false;
+  if (!before) {  // better too often than never
+    ::malloc_trim(0);
+    return true;
+  }
   const std::int64_t least = least_unlent_.load(relaxed);
   if (before->unlent < least + worth_giving_back(*before)) {
     least_unlent_.store(std::min(before->unlent, least), relaxed);

@@ -59,9 +59,13 @@ void MemoryBudget::check_marks(std::uint64_t before, std::uint64_t after) noexce
   const auto passes = [&](std::uint64_t mark) { return before < mark && after >= mark; };
   if (!passes(tight_.load(relaxed)) && !passes(critical_.load(relaxed))) return;
   short_.store(true, relaxed);
+  wake_watchers();
+}
+
+void MemoryBudget::wake_watchers() noexcept {
   const std::lock_guard lock(watchers_mutex);
   for (MemoryWatcher* watcher = first_watcher; watcher != nullptr; watcher = watcher->next_) {
-    watcher->memory_is_short();
+    watcher->memory_needs_care();
   }
 }
 

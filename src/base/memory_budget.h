@@ -33,13 +33,14 @@ inline constexpr std::size_t memory_owners = 8;
 // Returns "requests" and so on.
 [[nodiscard]] std::string_view name_of(MemoryOwner owner) noexcept;
 
-// Is called when a mark is passed, on the thread that passes it.
+// Is called when a mark is passed, on the thread that passes it, and when the reserves are to be
+// freed (base/freed_memory.h).
 class MemoryWatcher {
  public:
   MemoryWatcher() = default;
   MemoryWatcher(const MemoryWatcher&) = delete;
   MemoryWatcher& operator=(const MemoryWatcher&) = delete;
-  virtual void memory_is_short() noexcept = 0;
+  virtual void memory_needs_care() noexcept = 0;
 
  protected:
   virtual ~MemoryWatcher() = default;
@@ -101,6 +102,7 @@ class MemoryBudget {
   static void add(MemoryWatcher& watcher) noexcept;
   // `watcher` is not called any more once this has returned.
   static void remove(MemoryWatcher& watcher) noexcept;
+  static void wake_watchers() noexcept;
 
  private:
   static constexpr auto relaxed = std::memory_order_relaxed;

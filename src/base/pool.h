@@ -23,7 +23,7 @@ class Pool {
   Pool() = default;
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
-  ~Pool() { MemoryBudget::of_process().discharge(MemoryOwner::requests, free_.size() * sizeof(T)); }
+  ~Pool() { free_spare(); }
 
   Pointer take() {
     if (free_.empty()) {
@@ -33,6 +33,11 @@ class Pool {
     std::unique_ptr<T> object = std::move(free_.back());
     free_.pop_back();
     return Pointer(object.release(), Return{this});
+  }
+  void free_spare() noexcept {
+    MemoryBudget::of_process().discharge(MemoryOwner::requests, free_.size() * sizeof(T));
+    free_.clear();
+    free_.shrink_to_fit();
   }
 
  private:

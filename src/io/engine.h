@@ -28,7 +28,8 @@ class EngineLocal {
 
   // Called on the engine's thread after another thread called wake().
   virtual void woken() {}
-  // Called at the end of each turn while memory is short (base/memory_budget.h).
+  // Called at the end of each turn while memory is short (base/memory_budget.h) or a look at freed
+  // memory has been asked for (base/freed_memory.h).
   virtual void relieve() {}
 };
 

@@ -83,7 +83,7 @@ class LoopEngine : public Engine {
   void disarm(Socket& socket) noexcept { timers_.disarm(socket.state.timer); }
 
  private:
-  // Wakes the engine when memory becomes short. An object of its own, because other threads may
+  // Wakes the engine when memory needs care. An object of its own, because other threads may
   // call it while the engine is constructed or destroyed.
   class MemoryBell final : public base::MemoryWatcher {
    public:
@@ -91,7 +91,7 @@ class LoopEngine : public Engine {
       base::MemoryBudget::add(*this);
     }
     ~MemoryBell() override { base::MemoryBudget::remove(*this); }
-    void memory_is_short() noexcept override { engine_.LoopEngine::wake(); }
+    void memory_needs_care() noexcept override { engine_.LoopEngine::wake(); }
 
    private:
     LoopEngine& engine_;

@@ -54,7 +54,7 @@ void BlockingWorker::serve(Accepted connection) {
   }
   // No event loop comes back for it later.
   base::FreedMemory& freed = base::FreedMemory::of_process();
-  if (freed.take_request()) freed.look();
+  if (freed.take_request() && freed.begin_round()) freed.look();
 }
 
 void BlockingWorker::serve(Accepted connection, Admission::Ticket ticket) {
@@ -69,7 +69,9 @@ void BlockingWorker::serve(Accepted connection, Admission::Ticket ticket) {
     loop_.engine->run();
   }
   io::Engine::set_current(&engine_);
+  if (loop_.engine == nullptr) return;
   loop_ = {};
+  context_.free_reserve();  // many streams have left it, and nobody comes back for it later
 }
 
 // From the first call on, requests in flight have a time limit.

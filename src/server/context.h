@@ -71,6 +71,9 @@ struct WorkerContext {
                        .composition = all.composition.get(),
                        .windows = &all.windows} {}
 
+  // Frees what the worker, on whose thread it is called, keeps for its next requests.
+  void free_reserve() noexcept;
+
   const SharedContext& shared;
   io::Engine& engine;
   // Makes an engine with an event loop, to which an HTTP/2 connection moves; returns null if the

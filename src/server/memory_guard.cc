@@ -4,13 +4,12 @@
 #include <cstddef>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "base/buffer_chain.h"
-#include "base/freed_memory.h"
 #include "base/log.h"
 #include "base/memory_budget.h"
-#include "coro/frame_pool.h"
+#include "server/context.h"
 
 namespace h2server::server {
 
@@ -43,20 +42,38 @@ MemoryHolder find_largest(http::DrainList& connections) {
 
 }  // namespace
 
+MemoryGuard::MemoryGuard(WorkerContext& worker) noexcept
+    : worker_(worker), engine_(worker.engine) {}
+
+MemoryGuard::~MemoryGuard() {
+  if (round_.armed() || look_.armed()) base::FreedMemory::of_process().ask();  // another may do it
+  engine_.disarm_timer(again_);
+  engine_.disarm_timer(round_);
+  engine_.disarm_timer(look_);
+}
+
+void MemoryGuard::woken() noexcept {
+  base::FreedMemory& freed = base::FreedMemory::of_process();
+  const std::uint32_t rounds = freed.rounds();
+  if (std::exchange(rounds_seen_, rounds) == rounds) return;
+  worker_.free_reserve();
+  freed.freed_for(rounds);
+}
+
 void MemoryGuard::relieve() {
   base::MemoryBudget& budget = base::MemoryBudget::of_process();
   base::FreedMemory& freed = base::FreedMemory::of_process();
-  if (freed.take_request()) look_later();
+  if (freed.take_request()) begin_round_later();
   if (!budget.is_short()) return;
   if (budget.end_shortage()) {
-    free_reserve();
-    look_later();
+    worker_.free_reserve();
+    begin_round_later();
     return;
   }
   if (!budget.tight()) return;
   if (engine_.now_ms() >= look_from_ms_) {
     look_from_ms_ = engine_.now_ms() + limits_.look_ms;
-    free_reserve();
+    worker_.free_reserve();
     if (budget.tight()) cut_off_largest();
   }
   come_back();
@@ -70,25 +87,24 @@ void MemoryGuard::come_back() noexcept {
   engine_.arm_timer(again_, look_from_ms_);
 }
 
-void MemoryGuard::look_later() noexcept {
-  if (look_.armed()) return;
-  look_.owner = this;
-  look_.fire = [](base::Timer& timer) {
-    static_cast<MemoryGuard*>(timer.owner)->free_reserve();
-    base::FreedMemory::of_process().look();
-  };
-  engine_.arm_timer(look_, engine_.now_ms() + base::FreedMemory::of_process().pause_ms());
+void MemoryGuard::begin_round_later() noexcept {
+  if (round_.armed()) return;
+  round_.owner = this;
+  round_.fire = [](base::Timer& timer) { static_cast<MemoryGuard*>(timer.owner)->begin_round(); };
+  engine_.arm_timer(round_, engine_.now_ms() + base::FreedMemory::of_process().pause_ms());
 }
 
-void MemoryGuard::free_reserve() {
-  base::BufferChain::free_spare_blocks();
-  coro::free_spare_frames();
-  engine_.free_spare_buffers();
+// This engine is woken, too. One whose turn takes longer asks for another round.
+void MemoryGuard::begin_round() noexcept {
+  if (!base::FreedMemory::of_process().begin_round()) return;
+  constexpr std::int64_t patience_ms = 100;
+  look_.fire = [](base::Timer&) { base::FreedMemory::of_process().look(); };
+  engine_.arm_timer(look_, engine_.now_ms() + patience_ms);
 }
 
 void MemoryGuard::cut_off_largest() {
   base::MemoryBudget& budget = base::MemoryBudget::of_process();
-  const MemoryHolder largest = find_largest(connections_);
+  const MemoryHolder largest = find_largest(worker_.server_context.connections);
   const std::uint64_t limit = budget.limit();
   const std::uint64_t held = budget.held();
   std::uint64_t allowed = limit / limits_.share_parts;

@@ -9,11 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/freed_memory.h"
 #include "base/timer_wheel.h"
-#include "http/drain_list.h"
 #include "io/engine.h"
 
 namespace h2server::server {
+
+struct WorkerContext;
 
 struct MemoryGuardLimits {
   // Between two looks at all connections, which take a microsecond for some ten.
@@ -31,32 +33,31 @@ struct MemoryGuardLimits {
 
 class MemoryGuard {
  public:
-  MemoryGuard(io::Engine& engine, http::DrainList& connections,
-              const MemoryGuardLimits& limits = {}) noexcept
-      : engine_(engine), connections_(connections), limits_(limits) {}
+  explicit MemoryGuard(WorkerContext& worker) noexcept;
   MemoryGuard(const MemoryGuard&) = delete;
   MemoryGuard& operator=(const MemoryGuard&) = delete;
-  ~MemoryGuard() {
-    engine_.disarm_timer(again_);
-    engine_.disarm_timer(look_);
-  }
+  ~MemoryGuard();
 
+  // Call when the engine was woken: a round may have begun that gives back what was freed.
+  void woken() noexcept;
   // Call at the end of each turn while MemoryBudget::is_short() or FreedMemory::asked(). Comes back
   // by a timer while memory is tight.
   void relieve();
 
  private:
-  void free_reserve();
   void come_back() noexcept;
-  void look_later() noexcept;
+  void begin_round_later() noexcept;
+  void begin_round() noexcept;
   void cut_off_largest();
 
+  WorkerContext& worker_;
   io::Engine& engine_;
-  http::DrainList& connections_;
-  const MemoryGuardLimits limits_;
+  const MemoryGuardLimits limits_{};
   std::int64_t look_from_ms_ = 0;
   base::Timer again_;
-  base::Timer look_;  // at what was freed
+  std::uint32_t rounds_seen_ = base::FreedMemory::of_process().rounds();
+  base::Timer round_;
+  base::Timer look_;
 };
 
 }  // namespace h2server::server

@@ -10,19 +10,11 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/resident_memory.h"
 
 namespace h2server::server {
 
 namespace {
-
-// proc(5), /proc/self/statm: the second number is that of resident pages.
-std::uint64_t resident_bytes() {
-  std::ifstream in("/proc/self/statm");
-  std::uint64_t total = 0;
-  std::uint64_t resident = 0;
-  in >> total >> resident;
-  return in ? resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
-}
 
 std::uint64_t descriptors() {
   std::error_code failure;
@@ -64,7 +56,8 @@ double cpu_s() {
 ProcessNumbers process_numbers() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);  // fails for invalid arguments only
-  return {.resident_bytes = resident_bytes(),
+  const std::int64_t resident = base::resident_memory().value_or(base::ResidentMemory()).all;
+  return {.resident_bytes = static_cast<std::uint64_t>(resident),
           .descriptors = descriptors(),
           .descriptors_max = limit.rlim_cur,
           .cpu_s = cpu_s(),

@@ -36,7 +36,7 @@ class Worker::WorkerLoop {
         engine_(engine),
         services_(WorkerServices::add_to(engine, worker.shared_)),
         context_(worker.shared_, engine, worker.counters_) {
-    services_.set_connections(context_.server_context.connections);
+    services_.set_worker(context_);
     engine.watch_turns(worker.turns_);
     for (ListeningSocket& listener : worker.listeners_) {
       accept_loops_.emplace_back(
@@ -51,7 +51,7 @@ class Worker::WorkerLoop {
 
   WorkerLoop(const WorkerLoop&) = delete;
   WorkerLoop& operator=(const WorkerLoop&) = delete;
-  ~WorkerLoop() { services_.forget_connections(); }
+  ~WorkerLoop() { services_.forget_worker(); }
 
   Task<void> run() {
     TaskGroup accepting;

@@ -29,7 +29,7 @@ Task<void> guarded(Task<void> task) {
 }  // namespace
 
 WorkerServices& WorkerServices::add_to(io::Engine& engine, const SharedContext& shared) {
-  auto services = std::make_unique<WorkerServices>(engine, shared);
+  auto services = std::make_unique<WorkerServices>(shared);
   WorkerServices& added = *services;
   engine.set_local(&services_key, std::move(services));
   return added;
@@ -39,6 +39,11 @@ WorkerServices* WorkerServices::of_this_thread() noexcept {
   const io::Engine* const engine = io::Engine::current();
   if (engine == nullptr) return nullptr;
   return static_cast<WorkerServices*>(engine->local(&services_key));
+}
+
+void WorkerServices::set_worker(WorkerContext& worker) noexcept {
+  connections_ = &worker.server_context.connections;
+  memory_guard_.emplace(worker);
 }
 
 const file::Folder* WorkerServices::root() const noexcept { return shared_.root.get(); }

@@ -14,6 +14,7 @@
 namespace h2server::server {
 
 struct SharedContext;
+struct WorkerContext;
 
 // Used on the worker's thread.
 class WorkerServices final : public io::EngineLocal {
@@ -23,21 +24,20 @@ class WorkerServices final : public io::EngineLocal {
   // Returns those of the calling thread, or null.
   static WorkerServices* of_this_thread() noexcept;
 
-  WorkerServices(io::Engine& engine, const SharedContext& shared) noexcept
-      : engine_(engine), shared_(shared) {}
+  explicit WorkerServices(const SharedContext& shared) noexcept : shared_(shared) {}
 
+  void woken() override {
+    if (memory_guard_) memory_guard_->woken();
+  }
   void relieve() override {
     if (memory_guard_) memory_guard_->relieve();
   }
 
   // The connections of this worker; null unless it has an event loop of its own.
   [[nodiscard]] const http::DrainList* connections() const noexcept { return connections_; }
-  void set_connections(http::DrainList& connections) noexcept {
-    connections_ = &connections;
-    memory_guard_.emplace(engine_, connections);
-  }
-  // They are about to end.
-  void forget_connections() noexcept {
+  void set_worker(WorkerContext& worker) noexcept;
+  // It is about to end.
+  void forget_worker() noexcept {
     connections_ = nullptr;
     memory_guard_.reset();
   }
@@ -58,7 +58,6 @@ class WorkerServices final : public io::EngineLocal {
   [[nodiscard]] TaskGroup& background() noexcept { return background_; }
 
  private:
-  io::Engine& engine_;
   const SharedContext& shared_;
   const http::DrainList* connections_ = nullptr;
   std::optional<MemoryGuard> memory_guard_;

@@ -2,13 +2,14 @@
 #include "base/freed_memory.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstddef>
-#include <fstream>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "base/memory_budget.h"
+#include "base/resident_memory.h"
 #include "base/sanitizers.h"
 
 namespace freed_memory_test {
@@ -17,14 +18,17 @@ using h2server::base::FreedMemory;
 
 constexpr std::size_t mib = 1024 * 1024;
 
-std::size_t own_bytes() {
-  std::ifstream in("/proc/self/statm");
-  std::size_t total = 0;
-  std::size_t resident = 0;
-  std::size_t of_files = 0;
-  in >> total >> resident >> of_files;
-  return (resident - of_files) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+std::int64_t resident_bytes() {
+  return h2server::base::resident_memory().value_or(h2server::base::ResidentMemory()).all;
 }
+
+class Bell final : public h2server::base::MemoryWatcher {
+ public:
+  Bell() { h2server::base::MemoryBudget::add(*this); }
+  ~Bell() override { h2server::base::MemoryBudget::remove(*this); }
+  void memory_needs_care() noexcept override { ++calls; }
+  int calls = 0;
+};
 
 // 64 MiB in small pieces; pinned() are left between them when the rest is freed.
 class Pieces {
@@ -47,28 +51,56 @@ class Pieces {
 
 TEST(FreedMemory, GoesBackOnceItIsMuch) {
   if (H2SERVER_SANITIZED) GTEST_SKIP() << "sanitizers have a heap of their own";
-  FreedMemory freed(0);
+  FreedMemory freed(0, 0);
   freed.look();
   EXPECT_FALSE(freed.look()) << "nothing was freed";
   Pieces pieces;
   pieces.free_most();
-  const std::size_t before = own_bytes();
+  const std::int64_t before = resident_bytes();
   EXPECT_TRUE(freed.look());
-  EXPECT_LT(own_bytes() + 32 * mib, before);
+  EXPECT_LT(resident_bytes() + std::int64_t{32 * mib}, before);
   EXPECT_FALSE(freed.look()) << "it has gone back";
 }
 
-TEST(FreedMemory, IsLookedAtNowAndThen) {
+// Its worker had much to do.
+TEST(FreedMemory, IsAskedForAgainByWhoFreesAfterTheLook) {
+  FreedMemory freed(0, 0);
+  EXPECT_TRUE(freed.begin_round());
+  freed.freed_for(freed.rounds());
+  EXPECT_FALSE(freed.asked()) << "in time";
+  freed.look();
+  freed.freed_for(freed.rounds());
+  EXPECT_TRUE(freed.asked());
+}
+
+TEST(FreedMemory, BeginsRoundsNowAndThen) {
+  Bell bell;
   FreedMemory freed(1'000'000);
   EXPECT_FALSE(freed.asked());
   EXPECT_FALSE(freed.take_request());
   freed.ask();
   EXPECT_TRUE(freed.take_request());
   EXPECT_FALSE(freed.take_request()) << "once";
-  freed.look();
+  EXPECT_TRUE(freed.begin_round());
+  EXPECT_EQ(freed.rounds(), 1u);
+  EXPECT_EQ(bell.calls, 1) << "the engines are woken";
   EXPECT_FALSE(freed.asked());
-  EXPECT_FALSE(freed.look());
+  EXPECT_FALSE(freed.begin_round());
+  EXPECT_EQ(freed.rounds(), 1u);
+  EXPECT_EQ(bell.calls, 1);
   EXPECT_TRUE(freed.asked()) << "too early: later, then";
+}
+
+// Clients could have it walk through a large heap again and again.
+TEST(FreedMemory, RestsLongAfterALongLook) {
+  FreedMemory tireless(0, 0);
+  EXPECT_TRUE(tireless.begin_round());
+  tireless.look();
+  EXPECT_TRUE(tireless.begin_round());
+  FreedMemory lazy(0, 1'000'000'000);  // 1 us is a quarter of an hour
+  EXPECT_TRUE(lazy.begin_round());
+  lazy.look();
+  EXPECT_FALSE(lazy.begin_round());
 }
 
 }  // namespace freed_memory_test

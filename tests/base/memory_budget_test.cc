@@ -17,7 +17,7 @@ constexpr std::uint64_t mib = 1024 * 1024;
 struct Watcher final : MemoryWatcher {
   Watcher() { MemoryBudget::add(*this); }
   ~Watcher() override { MemoryBudget::remove(*this); }
-  void memory_is_short() noexcept override { ++calls; }
+  void memory_needs_care() noexcept override { ++calls; }
   int calls = 0;
 };
 

@@ -1,5 +1,6 @@
 """The budget for what clients make the server hold: who holds most is cut off, others are served."""
 
+import contextlib
 import dataclasses
 import re
 import socket
@@ -9,12 +10,13 @@ import subprocess
 import pytest
 from h2.settings import SettingCodes
 
-from support.environment import BINARY, LAST_RESORT_S
-from support import http2, pairs
+from support.environment import BINARY, LAST_RESORT_S, SANITIZER
+from support import http2, pairs, processes
 from support.configured import free_port
 from support.contents import form_type
 from support.http1 import Connection
 from support.metrics import scrape
+from support.protocols import name_of
 from support.server import Server
 from support.waiting import wait_until
 
@@ -109,7 +111,6 @@ def counting():
     """A server whose admin listener is at `.admin`."""
     admin = free_port()
     with Server("--admin", f"127.0.0.1:{admin}", "--webdav") as server:
-        (server.root / "page").write_text("the page")
         (server.root / "many").mkdir()
         for number in range(FILES):
             (server.root / f"many/file-{number}").write_text(str(number))
@@ -132,6 +133,52 @@ def test_counts_what_each_part_holds(counting, hold):
                 connection.send_data(stream, hold.content)
         wait_until(lambda: counted() >= before + hold.streams * hold.least, "it is counted")
     wait_until(lambda: counted() < before + hold.streams * hold.least / 2, "it is given back")
+
+
+def hold_forms(stack, server):
+    """Returns 48 connections, each with the streams of forms whose content does not come."""
+    clients = [stack.enter_context(http2.Connection(server)) for _ in range(48)]
+    forms = [(client, [client.request("POST", "/files", (form_type(),), ends=False)
+                       for _ in range(STREAMS)]) for client in clients]
+    for client in clients:
+        assert client.answer(client.request("GET", "/")).status == 200
+    return forms
+
+
+@pytest.mark.skipif(SANITIZER != "", reason="sanitizers have a heap of their own")
+@pytest.mark.parametrize("pair", pairs.of_kind(lambda pair: pair.scheme == "reuseport"),
+                         ids=name_of)
+def test_all_workers_give_back_what_was_freed_once_a_client_has_left(pair):
+    def held():
+        return processes.anonymous_bytes(server.pid)
+
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(
+            Server("--memory", "256M", pair=pair, workers=8))
+        begin = held()
+        for client, streams in hold_forms(stack, server):
+            for stream in streams:
+                client.reset_stream(stream)
+            assert client.answer(client.request("GET", "/")).status == 200
+        most = held()
+        assert get(Connection(server), "/").status == 200  # only this connection ends
+        wait_until(lambda: held() < begin + (most - begin) / 3, "it goes back to the kernel")
+
+
+@pytest.mark.skipif(SANITIZER != "", reason="sanitizers have a heap of their own")
+@pytest.mark.parametrize("pair", pairs.of_kind(lambda pair: pair.scheme == "thread-pool"),
+                         ids=name_of)
+def test_threads_of_a_pool_give_back_what_was_freed_once_their_clients_have_left(pair):
+    def held():
+        assert get(Connection(server), "/").status == 200  # a thread looks when one ends
+        return processes.anonymous_bytes(server.pid)
+
+    with Server("--memory", "256M", pair=pair, pool_threads=60) as server:
+        begin = max(held() for _ in range(10 * 60))  # by then each thread has served one
+        with contextlib.ExitStack() as stack:
+            hold_forms(stack, server)
+            most = held()
+        wait_until(lambda: held() < begin + (most - begin) / 2, "it goes back to the kernel")
 
 
 def test_limits_are_printed_with_their_sum():
