@@ -86,8 +86,8 @@ class StopState {
   // Whom the task works for: clients take turns at what is scarce. 0: nobody in particular.
   [[nodiscard]] std::uint64_t client() const noexcept { return client_; }
   void work_for(std::uint64_t client) noexcept { client_ = client; }
-  // What it has cost so far beside the processor: calls that waited for a thread, each as one, or
-  // as ten if it takes long.
+  // What threads have done for it so far, beside what it cost its worker: each call as one, or as
+  // ten if it takes long.
   [[nodiscard]] std::uint32_t work() const noexcept { return work_; }
   void count_work(std::uint32_t amount) noexcept { work_ += amount; }
   // Calls all hooks, the oldest first. They may destroy other hooks and the state itself. Without

@@ -234,6 +234,21 @@ TEST_P(H2Floods, OfResetsByWhatTheyCost) {
   }
 }
 
+// Those that the client makes us do (CVE-2025-8671), by a window that becomes too large.
+TEST_P(H2Floods, OfResetsThatItCausesByWhatTheyCost) {
+  host_.limits.resets_max = 50;
+  host_.limits.resets_per_s_max = 1;
+  begin();
+  int count = 0;
+  for (std::uint32_t id = 1; count < 1000; id += 2, ++count) {
+    ASSERT_TRUE(receive(post(id)));
+    host_.exchange(id).stop.count_work(10);
+    if (!receive(window_update(id, 0x7fffffff))) break;
+  }
+  EXPECT_EQ(count, 4);
+  expect_calm_asked_for();
+}
+
 // Resets by handlers do not count.
 TEST_P(H2Floods, AreNotOurOwnResets) {
   host_.limits.resets_max = 10;

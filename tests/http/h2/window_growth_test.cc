@@ -51,6 +51,7 @@ TEST(WindowBudget, GivesNothingWhileMemoryIsTight) {
   }
   EXPECT_EQ(budget.take(800), 100U);
   memory.set_limit(base::MemoryBudget::no_limit);
+  EXPECT_TRUE(memory.end_shortage());
 }
 
 TEST(WindowBudget, MayBeEmpty) {
