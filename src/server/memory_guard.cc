@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +15,18 @@
 namespace h2server::server {
 
 namespace {
+
+// Between two looks at all connections, which take a microsecond for some ten.
+constexpr std::int64_t look_ms = 20;
+// After a cut, whose memory is freed in the next turns.
+constexpr std::int64_t settle_ms = 200;
+// While memory is tight, no client with several requests may hold more than this part of the limit.
+// One large response is nobody's fault.
+constexpr unsigned share_parts = 4;
+// Above the second mark, no client may hold more than this part of it, and above the limit no more
+// than so many bytes: to cut off a client that holds less would free too little.
+constexpr unsigned least_parts = 64;
+constexpr std::size_t least_bytes = 16 * 1024;
 
 struct MemoryHolder {
   std::vector<http::Drainable*> connections;
@@ -72,7 +85,7 @@ void MemoryGuard::relieve() {
   }
   if (!budget.tight()) return;
   if (engine_.now_ms() >= look_from_ms_) {
-    look_from_ms_ = engine_.now_ms() + limits_.look_ms;
+    look_from_ms_ = engine_.now_ms() + look_ms;
     worker_.free_reserve();
     if (budget.tight()) cut_off_largest();
   }
@@ -107,15 +120,15 @@ void MemoryGuard::cut_off_largest() {
   const MemoryHolder largest = find_largest(worker_.server_context.connections);
   const std::uint64_t limit = budget.limit();
   const std::uint64_t held = budget.held();
-  std::uint64_t allowed = limit / limits_.share_parts;
-  if (budget.critical()) allowed = limit / limits_.least_parts;
-  if (budget.full()) allowed = limits_.least_bytes;
+  std::uint64_t allowed = limit / share_parts;
+  if (budget.critical()) allowed = limit / least_parts;
+  if (budget.full()) allowed = least_bytes;
   if (largest.bytes <= allowed || (!budget.critical() && largest.requests == 1)) return;
   constexpr std::size_t kib = 1024;
   const std::string address = largest.connections.front()->client_address();
   for (http::Drainable* const connection : largest.connections) connection->cut_off();
   budget.count_cut_off();
-  look_from_ms_ = engine_.now_ms() + limits_.settle_ms;
+  look_from_ms_ = engine_.now_ms() + settle_ms;
   base::log_warning("memory is short, {} KiB of {} KiB: cut off {} with {} KiB in {} connection{}",
                     held / kib, limit / kib,
                     address.empty() ? "a client without an address" : address, largest.bytes / kib,

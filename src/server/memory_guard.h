@@ -6,7 +6,6 @@
 // One for each worker with an event loop, used on its thread. Each looks at its own connections.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "base/freed_memory.h"
@@ -16,20 +15,6 @@
 namespace h2server::server {
 
 struct WorkerContext;
-
-struct MemoryGuardLimits {
-  // Between two looks at all connections, which take a microsecond for some ten.
-  std::int64_t look_ms = 20;
-  // After a cut, whose memory is freed in the next turns.
-  std::int64_t settle_ms = 200;
-  // While memory is tight, no client with several requests may hold more than this part of the
-  // limit. One large response is nobody's fault.
-  unsigned share_parts = 4;
-  // Above the second mark, no client may hold more than this part of it, and above the limit no
-  // more than so many bytes: to cut off a client that holds less would free too little.
-  unsigned least_parts = 64;
-  std::size_t least_bytes = 16 * 1024;
-};
 
 class MemoryGuard {
  public:
@@ -52,7 +37,6 @@ class MemoryGuard {
 
   WorkerContext& worker_;
   io::Engine& engine_;
-  const MemoryGuardLimits limits_{};
   std::int64_t look_from_ms_ = 0;
   base::Timer again_;
   std::uint32_t rounds_seen_ = base::FreedMemory::of_process().rounds();

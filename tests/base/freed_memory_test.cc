@@ -30,7 +30,7 @@ class Bell final : public h2server::base::MemoryWatcher {
   int calls = 0;
 };
 
-// 64 MiB in small pieces; pinned() are left between them when the rest is freed.
+// 64 MiB in small pieces. Each 64th is left when the rest is freed.
 class Pieces {
  public:
   Pieces() {
