@@ -334,7 +334,10 @@ Result<void, Stop> add_store_uploads(const config::Site& site, OpenedStore opene
                  return content::upload_receiver(uploads, "/files", chosen);
                }));
   auto resumable = content::resumable_in_store(
-      std::move(opened.store), {.types = types, .uploads = options, .limits = limits_of(site)});
+      std::move(opened.store), {.pending = content::pending_places_of(store_upload_place(site)),
+                                .types = types,
+                                .uploads = options,
+                                .limits = limits_of(site)});
   parts.server.spawn(content::keep_up(resumable));
   const content::ResumableServiceRef service = content::add_resumable_routes(
       writing, std::move(resumable),

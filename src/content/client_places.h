@@ -29,6 +29,8 @@ class ClientPlaces {
     Place& operator=(const Place&) = delete;
     ~Place();
 
+    [[nodiscard]] const std::string& client() const noexcept { return client_; }
+
    private:
     const std::shared_ptr<ClientPlaces> places_;
     const std::string client_;

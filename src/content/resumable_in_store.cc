@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "content/object_key.h"
@@ -67,6 +70,7 @@ class ResumableInStore final : public ResumableUploads {
     UploadProgress progress;
   };
   Task<Result<void, Response>> check_new(const NewUpload& upload, bool overwrite);
+  Task<std::unique_ptr<ClientPlaces::Place>> take_place(std::string client);
   Task<Response> refuse_unfound(std::string id);
   Task<Result<Known, Response>> look(std::string id);
   Task<Result<FoundUpload, Response>> open(std::string id);
@@ -100,11 +104,29 @@ Task<Result<void, Response>> ResumableInStore::check_new(const NewUpload& upload
   co_return Result<void, Response>();
 }
 
+// Null: the client has too many. Another replica, or an earlier request whose answer from the store
+// was lost, may have ended some.
+Task<std::unique_ptr<ClientPlaces::Place>> ResumableInStore::take_place(std::string client) {
+  constexpr std::size_t looks_max = 4;
+  PendingPlaces& pending = *place_->pending;
+  std::unique_ptr<ClientPlaces::Place> place = pending.take(client);
+  if (place != nullptr) co_return place;
+  const std::vector<std::string> ids = pending.next_to_check(client, looks_max);
+  for (const std::string& id : ids) {
+    const StoreResult<FoundState> found = co_await read_upload_state(*place_->store, id);
+    const bool ended = found ? found->state.stored : found.error().kind == Kind::absent;
+    if (ended) pending.end(id);
+  }
+  co_return pending.take(client);
+}
+
 Task<Result<std::unique_ptr<ResumableUpload>, Response>> ResumableInStore::create(NewUpload upload,
                                                                                   bool overwrite) {
   co_await sweep_.run_if_due();
   Result<void, Response> allowed = co_await check_new(upload, overwrite);
   if (!allowed) co_return std::unexpected(std::move(allowed.error()));
+  std::unique_ptr<ClientPlaces::Place> place = co_await take_place(upload.client);
+  if (place == nullptr) co_return refused(503, "too many uploads of this client are pending");
   const std::string id = new_upload_id();
   StoredProgress progress;
   progress.state.description = describe(std::move(upload), id);
@@ -120,6 +142,7 @@ Task<Result<std::unique_ptr<ResumableUpload>, Response>> ResumableInStore::creat
     co_return std::unexpected(refuse_store_error(written.error()));
   }
   progress.state_etag = std::move(written->etag);
+  place_->pending->keep(id, std::move(place));
   co_return std::make_unique<StoreUpload>(place_, id, std::move(lease), std::move(progress));
 }
 
@@ -238,13 +261,25 @@ Task<Result<ConcatenatedUpload, Response>> ResumableInStore::concatenate(NewUplo
 }
 
 Task<Result<void, Response>> ResumableInStore::forget(std::string id) {
-  const StoreResult<void> removed =
-      co_await remove_upload(*place_->store, std::move(id), PartsId());
+  const StoreResult<void> removed = co_await remove_upload(*place_->store, id, PartsId());
   if (!removed) co_return std::unexpected(refuse_store_error(removed.error()));
+  place_->pending->end(id);
   co_return Result<void, Response>();
 }
 
 }  // namespace
+
+std::shared_ptr<PendingPlaces> pending_places_of(const std::string& place) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<PendingPlaces>> all;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<PendingPlaces>& found = all[place];
+  constexpr PendingLimits limits;
+  if (found == nullptr) {
+    found = std::make_shared<PendingPlaces>(limits.uploads_max, limits.client_uploads_max);
+  }
+  return found;
+}
 
 std::shared_ptr<ResumableUploads> resumable_in_store(std::shared_ptr<Store> store,
                                                      ResumableStoreOptions options) {
@@ -254,6 +289,7 @@ std::shared_ptr<ResumableUploads> resumable_in_store(std::shared_ptr<Store> stor
   wanted = wanted == 0 ? most : std::min(wanted, most);
   auto place = std::make_shared<const StorePlace>(StorePlace{.store = std::move(store),
                                                              .budget = std::move(options.budget),
+                                                             .pending = std::move(options.pending),
                                                              .types = std::move(options.types),
                                                              .options = std::move(options.uploads),
                                                              .limits = options.limits,

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "content/pending_places.h"
 #include "content/resumable_uploads.h"
 #include "content/store_upload.h"
 #include "content/store_uploads.h"
@@ -17,9 +18,14 @@
 
 namespace h2server::content {
 
+// Those of the uploads at a place of a store, which outlive a reload.
+std::shared_ptr<PendingPlaces> pending_places_of(const std::string& place);
+
 struct ResumableStoreOptions {
   // Of all uploads of the process. Not null.
   std::shared_ptr<PartBudget> budget = part_budget_of_process();
+  std::shared_ptr<PendingPlaces> pending = std::make_shared<PendingPlaces>(
+      PendingLimits().uploads_max, PendingLimits().client_uploads_max);    // not null
   http::MediaTypesRef types = std::make_shared<const http::MediaTypes>();  // objects get theirs
   UploadOptions uploads = {};
   PendingLimits limits = {};

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "content/part_budget.h"
+#include "content/pending_places.h"
 #include "content/resumable_uploads.h"
 #include "content/store_lease.h"
 #include "content/store_upload_state.h"
@@ -52,8 +53,9 @@ struct StoreUploadSizes {
 struct StorePlace {
   std::shared_ptr<Store> store;
   std::shared_ptr<PartBudget> budget;  // of the process
-  http::MediaTypesRef types;           // objects get theirs
-  UploadOptions options;               // file_bytes_max is at most that of `sizes`, never 0
+  std::shared_ptr<PendingPlaces> pending;
+  http::MediaTypesRef types;  // objects get theirs
+  UploadOptions options;      // file_bytes_max is at most that of `sizes`, never 0
   PendingLimits limits;
   StoreUploadSizes sizes;
 };

@@ -127,6 +127,7 @@ Task<StoreResult<ObjectInfo>> StoreUpload::put_parts(bool overwrite) {
 Task<void> StoreUpload::remember_stored() {
   state_.stored = true;
   state_.parts = {};
+  place_->pending->end(id_);
   Result<void, Response> written = co_await write_state();
   if (!written) co_return;
   const StoreResult<void> removed =
@@ -151,6 +152,7 @@ Task<Result<void, Response>> StoreUpload::remove_all() {
   const StoreResult<void> done = co_await remove_upload(*place_->store, id_, state_.parts);
   if (!done) co_return std::unexpected(refuse_store_error(done.error()));
   removed_ = true;
+  place_->pending->end(id_);
   co_return Result<void, Response>();
 }
 

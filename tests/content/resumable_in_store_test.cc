@@ -51,6 +51,7 @@ class ResumableInStoreTest : public tests::ResumableTest {
   static ResumableStoreOptions small() {
     ResumableStoreOptions options;
     options.sizes.part_bytes = part_bytes;
+    options.pending = std::make_shared<PendingPlaces>(10'000, 2'500);
     options.limits.expire_s = 1'000'000'000;  // the times of a MemoryStore are old
     return options;
   }
@@ -118,6 +119,48 @@ TEST_F(ResumableInStoreTest, StoresUploadsOfAllSizes) {
       EXPECT_EQ(kept(), Names{});
     }
   }
+}
+
+TEST_F(ResumableInStoreTest, NobodyHasAllThatArePending) {
+  const auto begin = [this] {
+    return ask(Method::POST, "/uploads",
+               {.fields = {{"Tus-Resumable", "1.0.0"}, {"Upload-Length", "1"}}});
+  };
+  options_.pending = std::make_shared<PendingPlaces>(40, 20);
+  start();
+  std::vector<std::string> urls;
+  for (int i = 0; i < 20; ++i) {
+    const Response response = begin();
+    ASSERT_EQ(response.status(), 201) << i;
+    urls.push_back(field_of(response, "Location"));
+  }
+  EXPECT_EQ(begin().status(), 503);
+  // A reload changes nothing.
+  start();
+  EXPECT_EQ(begin().status(), 503);
+  // Stored here, and removed here.
+  EXPECT_EQ(patch(urls[3], 0, {"x"}).status(), 204);
+  EXPECT_EQ(begin().status(), 201);
+  EXPECT_EQ(ask(Method::DELETE, urls[4], {.fields = {{"Tus-Resumable", "1.0.0"}}}).status(), 204);
+  EXPECT_EQ(begin().status(), 201);
+  EXPECT_EQ(begin().status(), 503);
+  // Stored by another replica, and removed there. This one looks at a few each time.
+  const auto shared = std::exchange(options_.pending, std::make_shared<PendingPlaces>(20, 20));
+  start();
+  EXPECT_EQ(patch(urls[17], 0, {"x"}).status(), 204);
+  EXPECT_EQ(ask(Method::DELETE, urls[18], {.fields = {{"Tus-Resumable", "1.0.0"}}}).status(), 204);
+  options_.pending = shared;
+  start();
+  int refused = 0;
+  for (int begun = 0; begun < 2 && refused < 20;) begin().status() == 201 ? ++begun : ++refused;
+  EXPECT_LE(refused, 4);
+  EXPECT_EQ(begin().status(), 503);
+}
+
+TEST(PendingPlaces, AreOfOnePlaceEach) {
+  const auto places = pending_places_of("test/a");
+  EXPECT_EQ(pending_places_of("test/a"), places) << "after a reload";
+  EXPECT_NE(pending_places_of("test/b"), places);
 }
 
 TEST_F(ResumableInStoreTest, GoesOnAtAnotherReplicaAtEveryOffset) {
