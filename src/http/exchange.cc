@@ -3,11 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/text.h"
+#include "http/answer.h"
 
 namespace h2server::http {
+
+bool ExchangeState::request_in_use() const noexcept {
+  const auto* const streamed = std::get_if<Response::Streamed>(&response.body());
+  const bool hooked = composition != nullptr && composition->failure_hook;
+  return duplex != nullptr || hooked || (streamed != nullptr && streamed->source->reads_request());
+}
 
 void ExchangeState::shrink_head(std::span<const std::string_view> names) {
   const std::array views = {&head.method_name, &head.target, &head.path, &head.authority};

@@ -57,6 +57,8 @@ struct ExchangeState {
   OutgoingBody outgoing;  // of response
   Observed observed;
 
+  // Returns true if the handler, the body's source or a hook may still use the request.
+  [[nodiscard]] bool request_in_use() const noexcept;
   // Gives back what of the head nobody reads any more: keeps the method, the target, the path, the
   // authority and the fields with these names, in lower case. No handler and no source of a body
   // may use the request, and the response's head must have been sent.

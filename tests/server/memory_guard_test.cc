@@ -34,6 +34,7 @@ class MemoryGuard : public testing::TestWithParam<IoEngine> {
     server_.get("/plain", [](Request&) { return Response::text("plain"); });
     // More than the sockets' buffers take.
     server_.get("/large", [](Request&) { return Response::text(std::string(12 * mib, 'x')); });
+    server_.get("/half", [](Request&) { return Response::text(std::string(6 * mib, 'x')); });
     server_.get("/task", [](Request&) -> Task<Response> { co_return Response::text("task"); });
     server_.get("/either",
                 Handler([](Request&) { return std::optional(Response::text("at once")); },
@@ -166,6 +167,18 @@ TEST_P(MemoryGuard, CountsHeadsThatHaveNotEnded) {
     wait_until([&] { return counted() >= before + 20 * 20'000; });
   }
   wait_until([&] { return counted() < before + 20 * 20'000; });
+}
+
+TEST_P(MemoryGuard, CountsNoHeadWhoseResponseOnlyWaits) {
+  wait_until_free();
+  const auto counted = [](base::MemoryOwner owner) { return budget().held(owner); };
+  const std::uint64_t before = counted(base::MemoryOwner::requests);
+  Client slow(port_);
+  slow.send("GET /half HTTP/1.1\r\nHost: test\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n");
+  wait_until([&] { return counted(base::MemoryOwner::bodies) >= 5 * mib; });
+  wait_until([&] { return counted(base::MemoryOwner::requests) < before + 10'000; });
+  EXPECT_EQ(slow.receive().body.size(), 6 * mib);
+  EXPECT_EQ(slow.get("/plain").body, "plain") << "the next request of the connection";
 }
 
 // The memory may be passed by another thread, while the worker sleeps.

@@ -2,6 +2,9 @@
 
 #include <array>
 #include <cerrno>
+#include <optional>
+#include <span>
+#include <string_view>
 
 #include "http/answer.h"
 #include "http/h1/response_encoder.h"
@@ -301,6 +304,15 @@ Task<void> Connection::serve_on() {
   exchange_->end_exchange();
 }
 
+// A response that waits for its client needs no large head.
+void Connection::give_back_head() {
+  constexpr std::size_t free_bytes = 4096;  // those of browsers with cookies are as large
+  if (exchange_->arena.bytes_held() <= free_bytes || exchange_->request_in_use()) return;
+  std::optional<std::span<const std::string_view>> names{std::in_place};
+  if (traits_.observer != nullptr) names = traits_.observer->fields_read();
+  if (names) exchange_->shrink_head(*names);
+}
+
 // Waits for a handler that goes on after its response, and stops it if that could not be sent.
 Task<void> Connection::end_handler(bool sent) {
   // The client must not wait for a handler that goes on.
@@ -452,6 +464,7 @@ Task<bool> Connection::send_body() {
     }
     if (!append_body()) co_return false;
     if (outgoing.finished()) break;
+    give_back_head();
     const bool flushed = co_await flush();
     if (!flushed) co_return false;
     if (const std::optional<std::size_t> left = outgoing.to_settle()) {

@@ -123,6 +123,7 @@ class Connection final : private Drainable, private coro::StopState::Observer {
   void stop_soon() noexcept;
   void note_cut_off(CutOff why) noexcept;
   Task<void> watch_client();
+  void give_back_head();
   Task<void> end_handler(bool sent);
   void begin_exchange();
   void observe_end();
