@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -94,13 +95,12 @@ class ListingSource : public BodySource {
       append_entry(piece_, entry(at_), at_);
       ++at_;
     }
-    if (at_ == count() && !ended_) {
-      ended_ = true;
-      append_tail(piece_);
-    }
+    if (at_ == count() && !std::exchange(noted_, true)) append_notes(piece_);
+    std::string_view piece = piece_;
+    if (piece.empty()) piece = next_of_tail(piece_);
     const std::size_t order = order_ ? order_->capacity() * sizeof(std::uint32_t) : 0;
     charge_.set(piece_.capacity() + order);
-    co_return std::string_view(piece_);
+    co_return piece;
   }
   [[nodiscard]] bool reads_request() const noexcept override { return false; }
   // Without the entries, which others may share.
@@ -109,7 +109,10 @@ class ListingSource : public BodySource {
  protected:
   virtual void append_head(std::string& out) const = 0;
   virtual void append_entry(std::string& out, const FolderEntry& entry, std::size_t at) const = 0;
-  virtual void append_tail(std::string& out) const = 0;
+  // What stands below the entries.
+  virtual void append_notes(std::string& out) = 0;
+  // Returns the next piece of what follows, which may lie in `out`. Empty: the end.
+  virtual std::string_view next_of_tail(std::string& out) = 0;
 
   [[nodiscard]] const FolderEntries& entries() const noexcept { return *entries_; }
   [[nodiscard]] const Selection& selection() const noexcept { return selection_; }
@@ -139,7 +142,7 @@ class ListingSource : public BodySource {
   std::optional<std::vector<std::uint32_t>> order_;
   std::size_t at_ = 0;
   bool begun_ = false;
-  bool ended_ = false;
+  bool noted_ = false;
   std::string piece_;
   base::MemoryCharge charge_{base::MemoryOwner::listings};
 };
@@ -167,7 +170,8 @@ class JsonList final : public ListingSource {
     }
     out += '}';
   }
-  void append_tail(std::string& out) const override { out += "\n]\n"; }
+  void append_notes(std::string& out) override { out += "\n]\n"; }
+  std::string_view next_of_tail(std::string&) override { return {}; }
 };
 
 class HtmlPage final : public ListingSource {
@@ -180,15 +184,22 @@ class HtmlPage final : public ListingSource {
  private:
   void append_head(std::string& out) const override;
   void append_entry(std::string& out, const FolderEntry& entry, std::size_t at) const override;
-  void append_tail(std::string& out) const override;
+  void append_notes(std::string& out) override;
+  std::string_view next_of_tail(std::string& out) override;
 
   void append_breadcrumbs(std::string& out) const;
   void append_tools(std::string& out) const;
-  void append_notes(std::string& out) const;
   void append_columns(std::string& out) const;
+  void append_readme(std::string& out);
+  void append_end(std::string& out);
+
+  // What of the tail is next.
+  enum class State : std::uint8_t { readme, scripts, ended };
 
   const ListingPage page_;
   const std::string nonce_;
+  std::size_t readme_at_ = 0;
+  State state_ = State::readme;
 };
 
 std::vector<std::string_view> segments_of(std::string_view path) {
@@ -327,8 +338,8 @@ void HtmlPage::append_entry(std::string& out, const FolderEntry& entry, std::siz
   out += "</time></td></tr>\n";
 }
 
-// What stands below the entries.
-void HtmlPage::append_notes(std::string& out) const {
+void HtmlPage::append_notes(std::string& out) {
+  if (!page_.uploads.list) return append_end(out);
   out += "</tbody>\n</table>\n";
   if (entries().entries.empty()) {
     out += "<p class=\"empty\">Nothing here yet.</p>\n";
@@ -340,24 +351,48 @@ void HtmlPage::append_notes(std::string& out) const {
                    "<p class=\"note\">The folder has more entries; only {} are shown.</p>\n",
                    entries().entries.size());
   }
-  if (page_.readme_name.empty()) return;
+  if (page_.readme_name.empty()) return append_end(out);
   out += "<section class=\"readme\" aria-labelledby=\"readme\"><h2 id=\"readme\">";
   append_html(out, shown(page_.readme_name));
   out += "</h2>\n<pre>";
-  const std::string_view text(page_.readme->content().bytes(), page_.readme->size());
-  append_html(out, base::to_valid_utf8(text));
-  out += "</pre></section>\n";
 }
 
-void HtmlPage::append_tail(std::string& out) const {
-  if (page_.uploads.list) append_notes(out);
+// A piece of it, which ends with a whole character.
+void HtmlPage::append_readme(std::string& out) {
+  constexpr std::size_t slice_bytes = 8 * 1024;  // escaped, it may have six times as many
+  const std::string_view text(page_.readme->content().bytes(), page_.readme->size());
+  const std::size_t wanted = std::min(readme_at_ + slice_bytes, text.size());
+  std::size_t end = wanted;
+  const auto continues = [&] {
+    return end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80;
+  };
+  for (int i = 0; i < 3 && continues(); ++i) --end;
+  if (continues()) end = wanted;  // no character is so long
+  append_html(out, base::to_valid_utf8(text.substr(readme_at_, end - readme_at_)));
+  readme_at_ = end;
+  if (end < text.size()) return;
+  out += "</pre></section>\n";
+  append_end(out);
+}
+
+void HtmlPage::append_end(std::string& out) {
+  state_ = State::scripts;
   out.append("</main>\n").append(listing_dialog);
   const bool uploads = has_script(page_.uploads);
   if (uploads) out += upload_parts;
   out.append("<script nonce=\"").append(nonce_).append("\">\n");
   if (page_.uploads.list) out += listing_script;
-  if (uploads) out.append(upload_script).append(queue_script).append(manage_script);
-  out += "</script>\n</body>\n</html>\n";
+  if (!uploads) out += scripts_end;
+}
+
+std::string_view HtmlPage::next_of_tail(std::string& out) {
+  if (state_ == State::readme) {
+    append_readme(out);
+    return out;
+  }
+  if (state_ == State::ended || !has_script(page_.uploads)) return {};
+  state_ = State::ended;
+  return upload_scripts;
 }
 
 // Uploaders choose the names of files. Should one be taken for markup, its script still can't run.

@@ -168,6 +168,23 @@ TEST_F(ListingPageTest, Readmes) {
   EXPECT_EQ(page().find("class=\"readme\""), std::string::npos) << "too long";
 }
 
+// They are sent in slices.
+TEST_F(ListingPageTest, LongReadmesKeepTheirCharacters) {
+  for (int shift = 0; shift < 9; ++shift) {
+    std::string text(static_cast<std::size_t>(shift), 'x');
+    while (text.size() < 40'000)
+      text += "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80";  // 2, 3 and 4 bytes
+    directory_.write("README", text);
+    const std::string shown = page();
+    EXPECT_NE(shown.find("<pre>" + text + "</pre></section>\n</main>"), shown.npos) << shift;
+    EXPECT_TRUE(shown.ends_with("</script>\n</body>\n</html>\n"));
+  }
+  directory_.write("README", "");
+  const std::string shown = page();
+  EXPECT_NE(shown.find("<pre></pre></section>\n</main>"), shown.npos);
+  EXPECT_TRUE(shown.ends_with("</script>\n</body>\n</html>\n"));
+}
+
 TEST_F(ListingPageTest, ManyEntriesComeInBlocks) {
   for (int i = 0; i < 1500; ++i) directory_.write("f" + std::to_string(i), "");
   const std::string text = page();
