@@ -28,8 +28,8 @@ class EngineLocal {
 
   // Called on the engine's thread after another thread called wake().
   virtual void woken() {}
-  // Called at the end of each turn while memory is short (base/memory_budget.h) or a look at freed
-  // memory has been asked for (base/freed_memory.h).
+  // Called at the end of each turn while memory is short (base/memory_budget.h) or a round that
+  // gives back freed memory has been asked for (base/freed_memory.h).
   virtual void relieve() {}
 };
 
@@ -78,6 +78,8 @@ class Engine : public Lender {
   // The clocks of this turn; see base/clock.h.
   [[nodiscard]] virtual std::int64_t now_ms() const noexcept = 0;
   [[nodiscard]] virtual std::int64_t unix_seconds() const noexcept = 0;
+  // Returns how long this turn of the loop has lasted, in ms, to a tick of the clock.
+  [[nodiscard]] virtual std::int64_t turn_ms() const noexcept { return 0; }
 
   // Measures the turns of the loop, if there is one. `watch` must outlive the engine.
   void watch_turns(TurnWatch& watch) noexcept { turns_ = &watch; }

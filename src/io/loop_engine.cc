@@ -195,6 +195,9 @@ void LoopEngine::run_queued() {
       interrupt(*op);
     } else if (op->state.ending != 0) {
       resume(*op, op->state.ending);
+    } else if (op->kind == Op::Kind::sleep) {
+      if (op->state.due_ms == turns_) enqueue(*op);
+      else resume(*op, 0);
     } else if (retry(*op)) {
       resume(*op, op->state.result);
     }
@@ -222,7 +225,12 @@ void LoopEngine::cancel_all() {
 }
 
 void LoopEngine::arm(Op& op) {
-  if (op.timeout_ms == 0) return;
+  if (op.timeout_ms == 0) {
+    if (op.kind != Op::Kind::sleep) return;
+    op.state.due_ms = turns_;  // it ends in a later one
+    enqueue(op);
+    return;
+  }
   op.state.due_ms = now_ms_ + op.timeout_ms;
   if (op.kind == Op::Kind::sleep) {
     SleepOp& sleep = static_cast<SleepOp&>(op);
@@ -281,6 +289,7 @@ int LoopEngine::turn() {
 }
 
 void LoopEngine::run_once(int ms) {
+  ++turns_;
   wait(ms);
   if (files_out_ > 0) {
     for (FileThreads* const threads : all_threads()) {
@@ -296,11 +305,13 @@ void LoopEngine::run_once(int ms) {
   end_turn();
 }
 
+std::int64_t LoopEngine::turn_ms() const noexcept { return base::monotonic_ms() - now_ms_; }
+
 void LoopEngine::end_turn() {
   TurnWatch* const watch = turn_watch();
   if (watch == nullptr) return;
-  const std::int64_t end_ms = base::monotonic_ms();
-  watch->note(end_ms - now_ms_, end_ms);
+  const std::int64_t ms = turn_ms();
+  watch->note(ms, now_ms_ + ms);
 }
 
 void LoopEngine::read_clocks() noexcept {

@@ -39,6 +39,7 @@ class LoopEngine : public Engine {
   void free_spare_buffers() noexcept final;
   std::int64_t now_ms() const noexcept final { return now_ms_; }
   std::int64_t unix_seconds() const noexcept final { return unix_seconds_; }
+  std::int64_t turn_ms() const noexcept final;
 
  protected:
   struct BufferLimits {
@@ -131,6 +132,7 @@ class LoopEngine : public Engine {
   bool stopping_ = false;
   bool cancelling_ = false;
   bool was_woken_ = false;
+  std::int64_t turns_ = 0;     // that have begun
   std::size_t files_out_ = 0;  // operations with the threads below
   FileThreads file_threads_{*this};
   // For FileCall::run. Separate, because a blocked disk write may occupy these for long.

@@ -138,6 +138,49 @@ TEST_P(EngineTurns, CancelAllEndsEveryKindAndWhateverStartsLater) {
   EXPECT_EQ(ended, 5);
 }
 
+// --- letting others go first -----------------------------------------------------------------
+
+TEST_P(EngineTurns, ASleepOfNothingEndsBehindWhatIsReady) {
+  Pair pair = make_pair_of_sockets();
+  Pair first = make_pair_of_sockets();
+  Socket socket(*engine_, std::move(pair.ours));
+  Socket own(*engine_, std::move(first.ours));
+  std::string order;
+  const auto reads = [&]() -> Task<void> {
+    ReceiveOp receive(socket, 0);
+    order += text_of(co_await receive);
+  };
+  const auto sleeps = [&]() -> Task<void> {
+    ReceiveOp receive(own, 0);
+    order += text_of(co_await receive);
+    put(pair.theirs, " read");
+    SleepOp turn(*engine_, 0);
+    const bool slept = co_await turn;
+    order += slept ? " slept" : " cancelled";
+  };
+  start(reads());
+  start(sleeps());
+  put(first.theirs, "first");
+  run();
+  EXPECT_EQ(order, "first read slept");
+}
+
+TEST_P(EngineTurns, ASleepOfNothingCanBeCancelled) {
+  std::vector<bool> slept;
+  const auto sleeps = [&]() -> Task<void> {
+    for (int i = 0; i < 2; ++i) {
+      SleepOp turn(*engine_, 0);
+      const bool to_its_end = co_await turn;
+      slept.push_back(to_its_end);
+    }
+  };
+  start(sleeps());
+  engine_->cancel_all();
+  EXPECT_TRUE(slept.empty());
+  run();
+  EXPECT_EQ(slept, (std::vector{false, false}));
+}
+
 // --- waking -----------------------------------------------------------------------------------
 
 TEST_P(EngineTurns, AWakeIsRememberedUntilSomebodyWaits) {
