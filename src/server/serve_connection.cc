@@ -100,8 +100,7 @@ Task<void> serve_http2(WorkerContext& worker, net::Transport& transport,
       transport, context, worker.h2_exchanges,
       worker.shared.multiplexed.make_session(context.limits, worker.h2_exchanges, context.windows),
       traits);
-  connection.take(opening->early);
-  connection.take(opening->first.bytes());
+  connection.take(opening->early, std::move(opening->first));
   opening.reset();
   co_await connection.run();
 }

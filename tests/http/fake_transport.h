@@ -23,7 +23,13 @@ namespace h2server::http {
 // Provides the time and buffers; does no I/O.
 class FakeEngine final : public io::Engine {
  public:
-  bool start(io::Op&) override { return false; }
+  // A turn that is waited for begins at once; nothing else ever completes.
+  bool start(io::Op& op) override {
+    if (op.kind != io::Op::Kind::sleep || op.timeout_ms != 0) return false;
+    ++turns;
+    op.state.phase = io::Op::State::Phase::complete;
+    return true;
+  }
   void cancel(io::Op&) override {}
   void cancel_all() override {}
   void run() override {}
@@ -35,8 +41,11 @@ class FakeEngine final : public io::Engine {
   void take_back(char* buffer) noexcept override { std::unique_ptr<char[]> owned(buffer); }
   std::int64_t now_ms() const noexcept override { return time_ms; }
   std::int64_t unix_seconds() const noexcept override { return 784111777; }
+  std::int64_t turn_ms() const noexcept override { return lasts_ms; }
 
   std::int64_t time_ms = 1'000'000;
+  std::int64_t lasts_ms = 0;  // each turn
+  int turns = 0;              // that were waited for
   static constexpr std::size_t buffer_bytes = 64 * 1024;
 
  private:

@@ -14,29 +14,19 @@ namespace h2server::tests {
 // 7541, 6).
 class Http2Client {
  public:
-  explicit Http2Client(std::uint16_t port, unsigned host = 1)
+  // Sends the first requests with its preface.
+  explicit Http2Client(std::uint16_t port, unsigned host = 1,
+                       const std::vector<std::string>& targets = {})
       : client_(port, Client::Family::ipv4, host) {
     std::string opening = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     opening += frame(settings, 0, 0, "");
     opening += frame(settings, acknowledged, 0, "");
     opening += frame(window_update, 0, 0, std::string("\x3f\x00\x00\x00", 4));
-    client_.send(opening);
+    client_.send(opening + requests(targets));
   }
 
   // Sends all requests in one write.
-  void ask(const std::vector<std::string>& targets) {
-    std::string frames;
-    for (const std::string& target : targets) {
-      std::string fields = "\x82\x86\x01\x01h";  // :method GET, :scheme http, :authority h
-      fields += '\x04';                          // :path, not indexed
-      fields += static_cast<char>(target.size());
-      fields += target;
-      frames += frame(headers, end_stream | end_headers, next_stream_, fields);
-      next_stream_ += 2;
-      ++open_;
-    }
-    client_.send(frames);
-  }
+  void ask(const std::vector<std::string>& targets) { client_.send(requests(targets)); }
 
   // Waits until every stream has ended. Returns the DATA payloads in order of arrival.
   std::string receive() {
@@ -74,6 +64,20 @@ class Http2Client {
   }
 
  private:
+  std::string requests(const std::vector<std::string>& targets) {
+    std::string frames;
+    for (const std::string& target : targets) {
+      std::string fields = "\x82\x86\x01\x01h";  // :method GET, :scheme http, :authority h
+      fields += '\x04';                          // :path, not indexed
+      fields += static_cast<char>(target.size());
+      fields += target;
+      frames += frame(headers, end_stream | end_headers, next_stream_, fields);
+      next_stream_ += 2;
+      ++open_;
+    }
+    return frames;
+  }
+
   enum Type : unsigned char {
     data = 0,
     headers = 1,

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "h2server/server.h"
 #include "server/client.h"
+#include "server/http2_client.h"
 #include "server/long_turns.h"
 
 namespace h2server::server {
@@ -150,6 +151,46 @@ TEST_P(HeldWorker, SaysSo) {
   EXPECT_EQ(log.find("secret"), std::string::npos) << log;
   EXPECT_NE(told->metrics.find("h2server_turn_seconds_bucket{worker=\"1\",le=\"0.1\"}"),
             std::string::npos);
+}
+
+// A client's many requests come at once, and each takes long.
+TEST_P(HeldWorker, LetsOthersIn) {
+  constexpr int requests = 24;
+  for (const bool with_preface : {false, true}) {
+    ServerOptions options = tests::cleartext(GetParam().scheme);
+    options.io = GetParam().engine;
+    Server server(options);
+    tests::Client* other = nullptr;
+    int begun = 0;
+    int before_other = -1;
+    server.add_handler(GET, "/other", [&](Request&) {
+      before_other = begun;
+      return Response(200);
+    });
+    server.add_handler(GET, "/slow", [&](Request&) {
+      if (begun++ == 0) other->send("GET /other HTTP/1.1\r\nHost: a\r\n\r\n");
+      std::this_thread::sleep_for(std::chrono::milliseconds(25));
+      return Response(200);
+    });
+    const Result<void, std::string> started = server.start();
+    if (!started && GetParam().engine == IoEngine::io_uring) GTEST_SKIP() << started.error();
+    ASSERT_TRUE(started) << started.error();
+    tests::Client another(tests::port_of(server));
+    other = &another;
+    EXPECT_EQ(another.get("/other").status, 200);
+    const std::vector<std::string> targets(requests, "/slow");
+    tests::Http2Client client(tests::port_of(server), 1,
+                              with_preface ? targets : std::vector<std::string>());
+    if (!with_preface) {
+      client.get("/other");
+      client.ask(targets);
+    }
+    client.receive();
+    EXPECT_EQ(another.receive().status, 200);
+    EXPECT_EQ(begun, requests);
+    EXPECT_GE(before_other, 1) << with_preface;
+    EXPECT_LE(before_other, 16) << with_preface;
+  }
 }
 
 }  // namespace turn_times_test

@@ -29,8 +29,9 @@ class Connection final : private Drainable {
              std::unique_ptr<Session> session, const ConnectionTraits& traits);
   ~Connection();
 
-  // Takes bytes read before run(). Their answers leave in the first write, with our SETTINGS.
-  void take(std::string_view bytes);
+  // Takes bytes read before run(), if there are any: `early`, then `first`. Their answers leave in
+  // the first write, with our SETTINGS.
+  void take(std::string_view early, io::Lease first);
   // Serves the connection until it ends.
   Task<void> run();
 
@@ -52,6 +53,8 @@ class Connection final : private Drainable {
   Task<void> wait_for_handlers();
   void consume(H2Exchange& exchange, std::size_t bytes);
   bool receive(std::string_view bytes);
+  bool handle_received();
+  Task<bool> handle_rest();
   bool read_on_after(int error);
   void close_all();
   void stop(H2Exchange& exchange, StopReason reason);
@@ -76,6 +79,7 @@ class Connection final : private Drainable {
   [[nodiscard]] std::size_t output_bytes_max() const noexcept;
 
   void handle_events();
+  void pause_in_long_turn() noexcept;
   void handle(const SessionEvent& event);
   void begin(H2Exchange& exchange);
   void admit(H2Exchange& exchange);
@@ -132,6 +136,7 @@ class Connection final : private Drainable {
   std::size_t heads_due_ = 4096;  // give_back_heads() from this many on
   std::uint64_t requests_ = 0;    // begun so far
   bool receiving_ = false;        // events are being handled; one write follows
+  bool paused_ = false;           // more of them are handled in the next turn
   bool writing_now_ = false;      // a write is in flight
   bool read_again_ = false;       // the read was cancelled to restart with another deadline
   bool closing_ = false;          // no more reads

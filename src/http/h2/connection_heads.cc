@@ -1,6 +1,5 @@
 // The memory of a connection: of its requests' heads, and in all.
 #include <algorithm>
-#include <variant>
 
 #include "http/h2/connection.h"
 
@@ -24,9 +23,8 @@ std::size_t excess_of(std::size_t bytes) noexcept { return bytes - std::min(byte
 
 // Returns true if the head was sent and neither a handler nor the body's source uses the request.
 bool is_spent(const H2Exchange& exchange) noexcept {
-  const auto* const streamed = std::get_if<Response::Streamed>(&exchange.response.body());
   return exchange.handling.responded && exchange.session.heads_queued == 0 &&
-         exchange.duplex == nullptr && (streamed == nullptr || !streamed->source->reads_request());
+         !exchange.request_in_use();
 }
 
 }  // namespace
@@ -42,6 +40,7 @@ void Connection::begin_cut_off() noexcept {
 std::size_t Connection::bytes_held() const noexcept {
   std::size_t bytes = writing_.bytes_held() + session_->output().bytes_held() +
                       session_->bytes_gathered() + kept_.room().size();
+  if (paused_) bytes += lending_.size();
   for (const H2Exchange* exchange = first_; exchange != nullptr;
        exchange = exchange->handling.next) {
     bytes += sizeof(H2Exchange) + exchange->arena.bytes_held() +

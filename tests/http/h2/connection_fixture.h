@@ -55,7 +55,7 @@ class ConnectionFixture : public testing::TestWithParam<Http2Implementation> {
     connection_.emplace(transport_, context_, exchanges_,
                         make_session(GetParam(), context_.limits, exchanges_, context_.windows),
                         traits_);
-    connection_->take(early);
+    connection_->take(early, {});
     tasks_.start(connection_->run());
   }
   bool over() const { return tasks_.running() == 0; }

@@ -216,6 +216,88 @@ TEST_P(H2Connection, AHandlerMayEndAnotherWhenTheConnectionEnds) {
   EXPECT_TRUE(over());
 }
 
+// --- long turns -------------------------------------------------------------------------------
+
+class LongTurns : public ConnectionFixture {
+ protected:
+  LongTurns() {
+    engine_.lasts_ms = 20;
+    add(GET, "/count", [this](Request&) {
+      ++calls_;
+      return Response(200, "counted");
+    });
+  }
+  // Returns the bytes of so many requests.
+  std::string ask(int requests) {
+    for (int i = 0; i < requests; ++i) ids_.push_back(client_.request("GET", "/count"));
+    return client_.bytes();
+  }
+  void expect_all_answered() {
+    settle();
+    for (const std::int32_t id : ids_) EXPECT_EQ(answer(id).body, "counted") << id;
+    EXPECT_EQ(calls_, static_cast<int>(ids_.size()));
+    transport_.end();
+    EXPECT_TRUE(over());
+  }
+
+  int calls_ = 0;
+  std::vector<std::int32_t> ids_;
+};
+
+INSTANTIATE_TEST_SUITE_P(, LongTurns,
+                         testing::Values(Http2Implementation::native, Http2Implementation::nghttp2),
+                         name_of_parameter);
+
+TEST_P(LongTurns, RequestsThatCameTogetherTakeSeveral) {
+  open();
+  settle();
+  const std::size_t before = transport_.writes.size();
+  transport_.arrive(ask(20));
+  EXPECT_EQ(engine_.turns, 2);
+  EXPECT_EQ(transport_.writes.size(), before + 3);
+  expect_all_answered();
+}
+
+TEST_P(LongTurns, RequestsThatCameWithThePrefaceTakeSeveral) {
+  const std::string bytes = ask(20);
+  open(bytes);
+  EXPECT_EQ(engine_.turns, 2);
+  EXPECT_EQ(transport_.writes.size(), 3U);
+  expect_all_answered();
+}
+
+TEST_P(LongTurns, ShortOnesTakeAll) {
+  engine_.lasts_ms = 19;
+  const std::string bytes = ask(20);
+  open(bytes);
+  EXPECT_EQ(engine_.turns, 0);
+  EXPECT_EQ(transport_.writes.size(), 1U);
+  expect_all_answered();
+}
+
+TEST_P(LongTurns, AClientThatHasGoneGetsNoMoreOfThem) {
+  open();
+  settle();
+  transport_.write_error = EPIPE;
+  transport_.arrive(ask(20));
+  EXPECT_EQ(calls_, 8);
+  EXPECT_TRUE(over());
+}
+
+// RFC 9113, 6.8: it sends no more than what it has sent.
+TEST_P(LongTurns, AClientThatGoesAwayGetsAllOfThem) {
+  open();
+  settle();
+  const std::string requests = ask(20);
+  transport_.arrive(std::string("\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0", 17) + requests);
+  settle();
+  EXPECT_EQ(calls_, 20);
+  for (const std::int32_t id : ids_) EXPECT_EQ(answer(id).body, "counted") << id;
+  EXPECT_TRUE(transport_.finished);
+  transport_.end();
+  EXPECT_TRUE(over());
+}
+
 // --- draining, limits and counts --------------------------------------------------------------
 
 TEST_P(H2Connection, DrainingLetsStreamsEnd) {
