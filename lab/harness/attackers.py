@@ -13,17 +13,18 @@ from harness.frames import (CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_B
 
 ADDRESS = "127.0.0.2"  # where hostile clients come from; others come from 127.0.0.1
 LARGE, TEXT, SMALL, FOLDER = "/large.bin", "/large.txt", "/small.txt", "/many/"
+README_FOLDER = "/read/"
 STREAMS = 100
 
 SEND_S_MAX = 15  # for all connections of an attack
 PAUSE_S_MAX = 0.5  # without a byte that a server takes, a connection sends no more
 
 
-def _gets(window, path, tls, fields=b""):
+def _gets(window, path, tls, fields=b"", query=""):
     """A request for `path` on each of STREAMS, each with its own query."""
     return opening(window) + b"".join(
         frame(HEADERS, END_STREAM | END_HEADERS, 1 + 2 * number,
-              head(f"{path}?{number}", tls, fields=fields)) for number in range(STREAMS))
+              head(f"{path}?{query}{number}", tls, fields=fields)) for number in range(STREAMS))
 
 
 _BOMB = field(b"x-a", b"z" * 3900, indexed=True)
@@ -60,6 +61,18 @@ def _posts(tls, path):
     return opening(0) + b"".join(
         frame(HEADERS, END_HEADERS, 1 + 2 * number, head(f"{path}{number}", tls, b"PUT"))
         + frame(DATA, 0, 1 + 2 * number, b"x") for number in range(STREAMS))
+
+
+def _slashes(tls, _):
+    return opening(0) + b"".join(
+        frame(HEADERS, END_STREAM | END_HEADERS, 1 + 2 * number,
+              head(FOLDER + "/" * number, tls)) for number in range(STREAMS))
+
+
+def _propfinds(tls, path):
+    return opening(0) + b"".join(
+        frame(HEADERS, END_STREAM | END_HEADERS, 1 + 2 * number,
+              head(path, tls, b"PROPFIND", field(b"depth", b"1"))) for number in range(STREAMS))
 
 
 def _resets(tls, _):
@@ -99,6 +112,7 @@ class Attack:
     protocol: str  # h1 or h2
     connections: int
     sends: object  # (TLS or not, path below which the server takes uploads) -> bytes
+    stored: int = 0  # files that others have uploaded before
 
 
 ATTACKS = (
@@ -111,6 +125,13 @@ ATTACKS = (
            lambda tls, _: _gets(0, TEXT, tls, field(b"accept-encoding", b"br, gzip"))),
     Attack("listings", "a folder of 3,000 names on 100 streams, windows closed", "h2", 20,
            lambda tls, _: _gets(0, FOLDER, tls)),
+    Attack("sorts", "the same in another order", "h2", 20,
+           lambda tls, _: _gets(0, FOLDER, tls, query="sort=-modified&n=")),
+    Attack("slashes", "the same, each with another number of slashes", "h2", 20, _slashes),
+    Attack("readmes", "a folder with a README of 60 kB on 100 streams, windows closed", "h2", 20,
+           lambda tls, _: _gets(0, README_FOLDER, tls)),
+    Attack("propfinds", "PROPFIND of 3,000 uploads on 100 streams, windows closed", "h2", 20,
+           _propfinds, stored=3000),
     Attack("continuation", "a head of 1 MB that does not end", "h2", 200, _continuation),
     Attack("posts", "uploads of which one byte comes, on 100 streams", "h2", 40, _posts),
     Attack("resets", "20,000 requests, each reset at once", "h2", 10, _resets),

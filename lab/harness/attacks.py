@@ -192,7 +192,12 @@ def measure(place, name, attack, tls):
             scheme, engine, threads, options = OURS[name]
             server = servers.ours(place.build, scheme, engine)
             (work / "up").mkdir()
-            options, uploads = (*options, "--upload-dir", work / "up"), "/files/"
+            for number in range(attack.stored):
+                (work / f"up/an-upload-with-a-name-of-usual-length-{number:04}.txt").touch()
+            options = (*options, "--upload-dir", work / "up")
+            if scheme != "process-per-connection":  # whose processes share no locks
+                options = (*options, "--webdav")
+            uploads = "/files/"
         else:
             server, threads = PEERS[name], 1
             options, uploads = ("uploads", "listings"), "/upload/"
@@ -234,6 +239,9 @@ def make_files(place):
     folder.mkdir()
     for number in range(3000):
         (folder / f"a-file-with-a-name-of-usual-length-{number:04}.txt").touch()
+    folder = place.root / attackers.README_FOLDER.strip("/")
+    folder.mkdir()
+    (folder / "README.txt").write_text(20_000 * "a<b")
 
 
 def measure_all(names, attacks):
