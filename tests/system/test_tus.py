@@ -233,7 +233,9 @@ def test_the_client_goes_on_after_sigkill(own, tmp_path):
         kept = received()
         assert 0 < kept < size, share
         own.start()
-        assert received() == kept, "opening the directory removes nothing"
+        # The client may have gone on meanwhile, to the end.
+        whole = (own.uploads / "big").exists
+        assert received() >= kept or whole(), "opening the directory removes nothing"
     finish(process)
     assert sha256_of_file(own.uploads / "big") == expected
     assert own.pending() == []
