@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -160,15 +161,15 @@ TEST_P(HeldWorker, LetsOthersIn) {
     ServerOptions options = tests::cleartext(GetParam().scheme);
     options.io = GetParam().engine;
     Server server(options);
-    tests::Client* other = nullptr;
-    int begun = 0;
-    int before_other = -1;
+    std::atomic<tests::Client*> other = nullptr;
+    std::atomic<int> begun = 0;
+    std::atomic<int> before_other = -1;
     server.add_handler(GET, "/other", [&](Request&) {
-      before_other = begun;
+      before_other = begun.load();
       return Response(200);
     });
     server.add_handler(GET, "/slow", [&](Request&) {
-      if (begun++ == 0) other->send("GET /other HTTP/1.1\r\nHost: a\r\n\r\n");
+      if (begun++ == 0) other.load()->send("GET /other HTTP/1.1\r\nHost: a\r\n\r\n");
       std::this_thread::sleep_for(std::chrono::milliseconds(25));
       return Response(200);
     });

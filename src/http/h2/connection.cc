@@ -216,13 +216,12 @@ bool Connection::receive(std::string_view bytes) {
 // Handles the events that received bytes cause, all or until paused_, then requests one write.
 // Returns false if the session has failed.
 bool Connection::handle_received() {
-  paused_ = false;
+  const bool paused_before = std::exchange(paused_, false);
   receiving_ = true;
   handle_events();
-  if (!paused_) {  // what the client has sent in time may still be unread
-    watch_block();
-    check_deadlines();
-  }
+  if (!paused_) watch_block();
+  // After a pause, what the client has sent in time may be unread.
+  if (!paused_ && !paused_before) check_deadlines();
   receiving_ = false;
   output_wanted_.set();
   return !session_->failed();

@@ -275,6 +275,21 @@ TEST_P(LongTurns, ShortOnesTakeAll) {
   expect_all_answered();
 }
 
+TEST_P(LongTurns, AreNoReasonToCallTheClientSlow) {
+  add(GET, "/slow", [this](Request&) {
+    engine_.time_ms += limits_.settings_ack_ms_max;
+    return Response(200, "slow");
+  });
+  for (int i = 0; i < 8; ++i) ids_.push_back(client_.request("GET", "/slow"));
+  const std::string bytes = client_.bytes();
+  open(bytes);
+  settle();
+  for (const std::int32_t id : ids_) EXPECT_EQ(answer(id).body, "slow") << id;
+  EXPECT_TRUE(client_.goaways.empty());
+  transport_.end();
+  EXPECT_TRUE(over());
+}
+
 TEST_P(LongTurns, AClientThatHasGoneGetsNoMoreOfThem) {
   open();
   settle();
