@@ -78,6 +78,8 @@ class Engine : public Lender {
   // The clocks of this turn; see base/clock.h.
   [[nodiscard]] virtual std::int64_t now_ms() const noexcept = 0;
   [[nodiscard]] virtual std::int64_t unix_seconds() const noexcept = 0;
+  // What need not be done in a turn that has lasted that long is left to the next one.
+  static constexpr std::int64_t long_turn_ms = 20;
   // Returns how long this turn of the loop has lasted, in ms, to a tick of the clock.
   [[nodiscard]] virtual std::int64_t turn_ms() const noexcept { return 0; }
 

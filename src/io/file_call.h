@@ -38,6 +38,7 @@ struct FileCall {
   std::uint64_t offset = 0;
   std::uint64_t client = 0;  // for whom, see coro::StopState::client()
   bool takes_long = false;
+  bool reads = false;             // of run: has the threads of reads, which do not wait for writes
   bool slow_file_system = false;  // of run: has threads of its own
 };
 

@@ -145,7 +145,7 @@ void LoopEngine::begin_on_thread(FileOp& op) {
 }
 
 FileThreads& LoopEngine::threads_for(const FileOp& op) noexcept {
-  if (!runs(op)) return file_threads_;
+  if (!runs(op) || op.call.reads) return file_threads_;
   if (op.call.slow_file_system) return slow_threads_;
   return op.call.takes_long ? long_threads_ : call_threads_;
 }
@@ -278,12 +278,14 @@ void LoopEngine::run() {
 
 int LoopEngine::turn() {
   constexpr int rounds_max = 16;  // of what completes at once; then the other loop has its turn
+  const std::int64_t due_ms = base::monotonic_ms() + long_turn_ms;
   for (int round = 0; round < rounds_max; ++round) {
     run_once(0);
     // As before a wait: from here on wake() makes the descriptor readable.
     sleeping_.store(true, std::memory_order_seq_cst);
     const bool asked = wake_requested_.load(std::memory_order_seq_cst);
     if (queued_.empty() && !asked) return wait_ms();
+    if (base::monotonic_ms() >= due_ms) break;
   }
   return 0;
 }

@@ -135,7 +135,8 @@ class LoopEngine : public Engine {
   std::int64_t turns_ = 0;     // that have begun
   std::size_t files_out_ = 0;  // operations with the threads below
   FileThreads file_threads_{*this};
-  // For FileCall::run. Separate, because a blocked disk write may occupy these for long.
+  // For FileCall::run that does more than read. Separate, because a blocked disk write may occupy
+  // these for long.
   FileThreads call_threads_{*this};
   // For those of them that take long, such as copies of whole files.
   FileThreads long_threads_{*this};

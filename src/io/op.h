@@ -150,8 +150,8 @@ class SendOp : public Op {
   bool more = false;     // more follows at once: the kernel may hold back a partial packet
 };
 
-// Waits for `ms`; 0: until the next turn, which lets all others that are ready go first. Yields
-// false if cancelled.
+// Waits for `ms`; 0: until the next turn, behind what the kernel has reported by then. Yields false
+// if cancelled.
 class SleepOp : public Op {
  public:
   SleepOp(Engine& where, std::uint32_t ms) noexcept : Op(Kind::sleep, where, nullptr, ms) {}

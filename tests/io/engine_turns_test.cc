@@ -181,6 +181,29 @@ TEST_P(EngineTurns, ASleepOfNothingCanBeCancelled) {
   EXPECT_EQ(slept, (std::vector{false, false}));
 }
 
+// The thread has another loop, whose clients wait meanwhile.
+TEST_F(EpollEngineTurns, ALongRoundIsTheLastOfATurnWithinAnotherLoop) {
+  auto& engine = static_cast<EpollEngine&>(*engine_);
+  int rounds = 0;
+  const auto body = [&]() -> Task<void> {
+    for (;;) {
+      ++rounds;
+      const std::int64_t end_ms = base::monotonic_ms() + 2 * Engine::long_turn_ms;
+      while (base::monotonic_ms() < end_ms) std::this_thread::yield();
+      SleepOp turn(*engine_, 0);
+      const bool slept = co_await turn;
+      if (!slept) co_return;
+    }
+  };
+  start(body());  // the first of them
+  EXPECT_EQ(engine.turn(), 0) << "there is more to do";
+  EXPECT_EQ(rounds, 2);
+  EXPECT_EQ(engine.turn(), 0);
+  EXPECT_EQ(rounds, 3);
+  engine_->cancel_all();
+  run();
+}
+
 // --- waking -----------------------------------------------------------------------------------
 
 TEST_P(EngineTurns, AWakeIsRememberedUntilSomebodyWaits) {

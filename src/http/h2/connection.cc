@@ -239,9 +239,8 @@ void Connection::handle_events() {
 // have come meanwhile need not wait for all of them. In short turns all leave in one write.
 void Connection::pause_in_long_turn() noexcept {
   constexpr unsigned requests_at_once = 8;
-  constexpr std::int64_t long_turn_ms = 20;
   if (requests_ % requests_at_once != 0 || closing_ || is_cut_off()) return;
-  paused_ = engine_.turn_ms() >= long_turn_ms;
+  paused_ = engine_.turn_ms() >= io::Engine::long_turn_ms;
 }
 
 void Connection::want_write() {
