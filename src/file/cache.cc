@@ -22,19 +22,40 @@ namespace h2server::file {
 
 namespace {
 
-// Returns null if the file changed while it was read, or can't be read.
+using FileBytes = std::unique_ptr<char[]>;
+
+// Returns null if that would wait for the disk, or fails.
+FileBytes read_at_once(int descriptor, std::size_t size) {
+  FileBytes bytes = std::make_unique_for_overwrite<char[]>(size);
+  for (std::size_t done = 0; done < size;) {
+    const std::span<char> room(bytes.get() + done, size - done);
+    const int count = io::FileCall::read(descriptor, room, done).make(false);
+    if (count == -EINTR) continue;
+    if (count <= 0) return nullptr;
+    done += static_cast<std::size_t>(count);
+  }
+  return bytes;
+}
+
+// Returns null if the file is shorter or can't be read.
+FileBytes read_on_disk(int descriptor, std::size_t size) {
+  FileBytes bytes = std::make_unique_for_overwrite<char[]>(size);
+  return read_whole(descriptor, {bytes.get(), size}, 0) ? std::move(bytes) : nullptr;
+}
+
+// Returns null if the file changed while it was read, or can't be read. A read that waits for a
+// thread holds no memory: clients may let many wait.
 Task<std::unique_ptr<const Content>> hold(io::Engine* engine, const FileVersion& version,
                                           int descriptor) {
   const auto size = static_cast<std::size_t>(version.size);
-  auto bytes = std::make_unique_for_overwrite<char[]>(size);
-  for (std::size_t done = 0; done < size;) {
-    const std::span<char> room(bytes.get() + done, size - done);
-    const int count = co_await make_call(engine, io::FileCall::read(descriptor, room, done));
-    if (count == -EINTR) continue;
-    if (count <= 0) co_return nullptr;
-    done += static_cast<std::size_t>(count);
+  FileBytes bytes = read_at_once(descriptor, size);
+  if (bytes == nullptr) {
+    const auto work = [&] { return read_on_disk(descriptor, size); };
+    const WaitingOptions options{.reads = true};
+    std::optional<FileBytes> read = co_await run_waiting(engine, work, options);
+    if (read) bytes = *std::move(read);
   }
-  if (version_of(descriptor) != version) co_return nullptr;
+  if (bytes == nullptr || version_of(descriptor) != version) co_return nullptr;
   co_return std::make_unique<const Content>(version, std::move(bytes));
 }
 
@@ -45,31 +66,6 @@ void take_spare() {
   if (!spare.valid()) spare = base::Fd(::open("/dev/null", O_PATH | O_CLOEXEC));
 }
 
-bool has_descriptor(const CacheEntry& entry) {
-  return entry.lookup.file != nullptr && entry.lookup.file->content().has_descriptor();
-}
-
-bool has_snapshot(const CacheEntry& entry) {
-  return entry.lookup.file != nullptr && entry.lookup.file->content().is_snapshot();
-}
-
-// A file and a snapshot of it are the same version. Two loads of an unsettled file need not be.
-bool same_version(const CacheEntry& one, const CacheEntry& other) {
-  const FileRef& file = one.lookup.file;
-  const FileRef& second = other.lookup.file;
-  if (file == second) return one.lookup.kind == other.lookup.kind;
-  if (file == nullptr || second == nullptr) return false;
-  return (has_snapshot(one) || has_snapshot(other)) &&
-         file->content().version() == second->content().version();
-}
-
-// Snapshots have a budget of their own.
-std::size_t cost(const CacheEntry& entry) {
-  const File* const file = entry.lookup.file.get();
-  const bool holds = file != nullptr && !file->content().has_descriptor();
-  return entry.path.size() + (holds ? static_cast<std::size_t>(file->size()) : 0);
-}
-
 std::size_t default_mapped_max() {
   constexpr rlim_t most = 1024;
   rlimit limit{};
@@ -78,45 +74,6 @@ std::size_t default_mapped_max() {
 }
 
 }  // namespace
-
-Lookup::Kind kind_of_error(int error) noexcept {
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-    case ELOOP:
-    case ENAMETOOLONG:
-    case EINVAL:
-    case ENXIO:  // a socket's or a device's name
-    case ENODEV:
-    case EOVERFLOW:
-      return Lookup::Kind::absent;
-    case EACCES:
-    case EPERM:
-      return Lookup::Kind::forbidden;
-    default:  // EMFILE, ENFILE, ENOMEM, EIO, EAGAIN
-      return Lookup::Kind::failed;
-  }
-}
-
-bool CacheEntry::is_recent(std::int64_t now_ms) const noexcept {
-  // Negative, if another thread's check was later than `now_ms`.
-  const std::int64_t age_ms = now_ms - checked_ms.load(std::memory_order_relaxed);
-  return age_ms < folder.fresh_ms() && folder.fresh_ms() > 0;
-}
-
-// A change of a mapped file changes its bytes at once, so the head must not describe the old ones.
-bool CacheEntry::is_fresh(std::int64_t now_ms) const noexcept {
-  if (dropped.load(std::memory_order_acquire) || !is_recent(now_ms)) return false;
-  if (lookup.file == nullptr) return true;
-  const Content& content = lookup.file->content();
-  return !content.changes_with_file() || (content.mapped() && content.unchanged());
-}
-
-bool CacheEntry::is_current(std::int64_t now_ms) const noexcept {
-  if (!is_recent(now_ms)) return false;
-  return lookup.file == nullptr || !lookup.file->content().mapped() ||
-         lookup.file->content().unchanged();
-}
 
 void Cache::take_spare_descriptor() { take_spare(); }
 
@@ -203,7 +160,7 @@ Cache::Entry Cache::keep(Entry entry) {
   std::vector<Entry> dropped;
   const std::lock_guard lock(mutex_);
   ++loads_;
-  Entry current = update(std::move(entry));
+  Entry current = update(entry);  // if it is another, this one is destroyed without the lock
   dropped = take_dropped();
   return current;
 }
@@ -316,7 +273,7 @@ Task<Cache::Entry> Cache::load_entry(io::Engine* engine, const Folder& folder, s
                                                   loaded.settled, now_ms, failed);
   std::vector<Entry> dropped;
   const std::lock_guard lock(mutex_);
-  Entry current = update(std::move(entry));
+  Entry current = update(entry);  // as in keep()
   dropped = take_dropped();
   co_return current;
 }
@@ -509,7 +466,7 @@ Cache::Entry Cache::update(Entry entry) {
     }
     drop(found->second);
   }
-  const std::size_t bytes = cost(*entry);
+  const std::size_t bytes = cost_of(*entry);
   if (bytes > limits_.bytes_max) {
     entry->dropped.store(true);
     return entry;
@@ -563,7 +520,7 @@ Cache::Entries::iterator Cache::victim(bool has_descriptor) {
 void Cache::drop(Entries::iterator entry) {
   const CacheEntry& one = **entry;
   if (has_snapshot(one)) std::erase(snapshots_, &one);
-  bytes_ -= cost(one);
+  bytes_ -= cost_of(one);
   one.dropped.store(true, std::memory_order_release);
   places_.erase({&one.folder, one.path});
   Entries& entries = list_of(one);

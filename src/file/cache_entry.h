@@ -59,6 +59,15 @@ struct CacheEntry {
   mutable std::uint64_t last_use = 0;        // the cache's, with its lock: the number of that use
 };
 
+[[nodiscard]] bool has_descriptor(const CacheEntry& entry) noexcept;
+[[nodiscard]] bool has_snapshot(const CacheEntry& entry) noexcept;
+// Returns true if both are of the same version. A file and a snapshot of it are, and two loads of a
+// settled file. Those of an unsettled one need not be, nor those of an object that is held in
+// memory, which has no inode.
+[[nodiscard]] bool same_version(const CacheEntry& one, const CacheEntry& other) noexcept;
+// Returns its bytes in the budget of what is held. Snapshots have a budget of their own.
+[[nodiscard]] std::size_t cost_of(const CacheEntry& entry) noexcept;
+
 // Names an entry. The path belongs to the entry.
 struct CacheKey {
   const Folder* folder;

@@ -47,6 +47,7 @@ struct WaitingOptions {
   // Nobody wants the result once the task is to stop: it need not begin then.
   bool ends_with_task = false;
   bool takes_long = false;  // seconds, for some files: not on the threads of what is short
+  bool reads = false;       // nothing but a little: not on the threads that write
   // As long as another machine or process does not respond: on threads of its own.
   bool slow_file_system = false;
   // Whose turn it takes. 0: that of the task's client. What other clients wait for, too, must not
@@ -88,6 +89,7 @@ Task<std::optional<std::invoke_result_t<Work&>>> run_waiting(io::Engine* engine,
   io::FileCall call = io::FileCall::run(&WaitingWork<Work>::run, &waiting, options.takes_long);
   coro::StopState* const stop = co_await coro::OwnStop();
   if (options.ends_with_task && stop != nullptr && stop->stopped()) co_return std::nullopt;
+  call.reads = options.reads;
   call.slow_file_system = options.slow_file_system;
   call.client = options.client == 0 && stop != nullptr ? stop->client() : options.client;
   constexpr std::uint32_t long_work = 10;

@@ -51,8 +51,7 @@ PartsSource::PartsSource(FileRef file, std::vector<Part> parts)
       parts_(std::move(parts)),
       size_(size_of(*file_, parts_)),
       piece_bytes_(static_cast<std::size_t>(std::min<std::uint64_t>(
-          size_, file_->content().may_wait() ? slow_piece_bytes_max : piece_bytes_max))),
-      piece_(std::make_unique_for_overwrite<char[]>(piece_bytes_)) {}
+          size_, file_->content().may_wait() ? slow_piece_bytes_max : piece_bytes_max))) {}
 
 PartsSource::Step PartsSource::next_step(std::span<char> room) {
   const Part& part = parts_[next_];
@@ -74,12 +73,18 @@ void PartsSource::advance(std::size_t count) {
   done_ = 0;
 }
 
+std::span<char> PartsSource::make_piece() {
+  if (piece_ == nullptr) piece_ = std::make_unique_for_overwrite<char[]>(piece_bytes_);
+  return {piece_.get(), piece_bytes_};
+}
+
 Task<Result<std::string_view>> PartsSource::read() {
   if (file_->content().may_wait()) {
     Result<std::string_view> piece = co_await read_on_thread();
     co_return piece;
   }
-  const std::span<char> piece(piece_.get(), piece_bytes_);
+  const std::span<char> piece = make_piece();
+  charge_.set(piece_bytes_);
   std::size_t filled = 0;
   while (filled < piece.size() && next_ < parts_.size()) {
     Step step = next_step(piece.subspan(filled));
@@ -108,6 +113,7 @@ Task<Result<std::string_view>> PartsSource::read_on_thread() {
   const WaitingOptions options = on_slow_file_system(file_->content().version().device);
   const std::optional<Result<std::size_t>> filled =
       co_await run_waiting(io::Engine::current(), work, options);
+  if (piece_ != nullptr) charge_.set(piece_bytes_);
   if (!filled) co_return std::unexpected(Error{ECANCELED, "file"});
   if (!*filled) co_return std::unexpected(filled->error());
   co_return std::string_view(piece_.get(), **filled);
@@ -117,7 +123,7 @@ Result<std::size_t> PartsSource::fill() {
   const Content& content = file_->content();
   const int reopened = opened_.open_once(content.descriptor());
   const int opened = reopened >= 0 ? reopened : content.descriptor();
-  const std::span<char> piece(piece_.get(), piece_bytes_);
+  const std::span<char> piece = make_piece();
   std::size_t filled = 0;
   while (filled < piece.size() && next_ < parts_.size()) {
     const Step step = next_step(piece.subspan(filled));

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "file/slow_descriptor.h"
 #include "h2server/body.h"
 #include "h2server/file.h"
@@ -29,8 +30,8 @@ class PartsSource final : public BodySource {
     std::uint64_t first = 0;
     std::uint64_t count = 0;
   };
-  // The memory that a client holds as long as it does not read. HTTP/1.1 writes each piece alone,
-  // so pieces of several small parts save system calls.
+  // The memory that a client holds that reads no more than a first piece. HTTP/1.1 writes each
+  // piece alone, so pieces of several small parts save system calls.
   static constexpr std::size_t piece_bytes_max = 32 * 1024;
   // Of a file on a slow file system, where each piece is a thread's turn.
   static constexpr std::size_t slow_piece_bytes_max = 64 * 1024;
@@ -42,6 +43,7 @@ class PartsSource final : public BodySource {
   // Fails if the file has changed or can't be read, and with ECANCELED if the engine stops.
   Task<Result<std::string_view>> read() override;
   [[nodiscard]] bool reads_request() const noexcept override { return false; }
+  [[nodiscard]] std::size_t bytes_held() const noexcept override { return charge_.bytes(); }
 
  private:
   // What comes next into a piece: a text, or bytes of the file from an offset on.
@@ -51,6 +53,8 @@ class PartsSource final : public BodySource {
   };
   Step next_step(std::span<char> room);
   void advance(std::size_t count);
+  // Returns the room for a piece, made for the first.
+  std::span<char> make_piece();
   // Returns the size of the next piece. Waits for the file.
   Result<std::size_t> fill();
   Task<Result<std::string_view>> read_on_thread();
@@ -59,7 +63,8 @@ class PartsSource final : public BodySource {
   const std::vector<Part> parts_;
   const std::uint64_t size_;
   const std::size_t piece_bytes_;  // room in `piece_`
-  const std::unique_ptr<char[]> piece_;
+  std::unique_ptr<char[]> piece_;  // since the first read: many may wait for their clients
+  base::MemoryCharge charge_{base::MemoryOwner::bodies};
   SlowDescriptor opened_;   // of a file on a slow file system
   std::size_t next_ = 0;    // index of the part that is read
   std::uint64_t done_ = 0;  // bytes of it, with its text

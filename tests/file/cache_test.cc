@@ -346,6 +346,29 @@ TEST_F(CacheTest, MappedFilesAreBounded) {
   EXPECT_EQ(small.entries(), 3U);
 }
 
+// By two that loaded it at the same time. Only a settled file has one content for one version, and
+// an object of a store has no inode.
+TEST_F(CacheTest, ASettledFileIsHeldOnce) {
+  struct Row {
+    std::uint64_t inode;
+    bool settled;
+    bool once;
+  };
+  for (const Row& row : {Row{1, true, true}, Row{1, false, false}, Row{0, true, false}}) {
+    FolderCache other(directory.fd());
+    const auto keep = [&] {
+      const FileVersion version{.inode = row.inode, .size = 4};
+      auto loaded = std::make_unique<const Content>(version, std::make_unique<char[]>(4));
+      const FileRef file = http::make_file(std::move(loaded), "a", 0);
+      return other.cache().keep(std::make_shared<const CacheEntry>(
+          other.folder(), "a", Lookup{Kind::file, file}, row.settled, 0, false));
+    };
+    const Cache::Entry first = keep();
+    EXPECT_EQ(keep() == first, row.once) << row.inode << ' ' << row.settled;
+    EXPECT_EQ(other.entries(), 1U);
+  }
+}
+
 TEST_F(CacheTest, WhatMayNotBeReadIsForbidden) {
   directory.write("closed", "x");
   directory.write("hidden/x", "x");

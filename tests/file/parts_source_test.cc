@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "content/support.h"
 #include "file/support.h"
 
@@ -97,6 +98,21 @@ TEST_P(PartsOfFile, MayBeLong) {
   const Parts parts{{"a", 500'000, 500'000}, {"b", 0, 300'000}, {"end", 0, 0}};
   PartsSource source(make(content), parts);
   EXPECT_TRUE(read_rest(source) == expected_of(parts, content));
+}
+
+// Many may wait for clients that do not read.
+TEST_P(PartsOfFile, HoldNoPieceBeforeTheFirstIsRead) {
+  const std::string content = noise(3 * piece_bytes);
+  const base::MemoryBudget& budget = base::MemoryBudget::of_process();
+  const std::uint64_t before = budget.held(base::MemoryOwner::bodies);
+  {
+    PartsSource source(make(content), {{"a", 0, 2 * piece_bytes}, {"end", 0, 0}});
+    EXPECT_EQ(source.bytes_held(), 0U);
+    ASSERT_TRUE(tests::run_now(source.read()).has_value());
+    EXPECT_EQ(source.bytes_held(), piece_bytes);
+    EXPECT_EQ(budget.held(base::MemoryOwner::bodies), before + piece_bytes);
+  }
+  EXPECT_EQ(budget.held(base::MemoryOwner::bodies), before);
 }
 
 INSTANTIATE_TEST_SUITE_P(HeldAndMapped, PartsOfFile, testing::Bool(),

@@ -277,6 +277,24 @@ TEST_P(SlowFolder, SeveralRangesAreReadByAThread) {
   EXPECT_TRUE(read(source) == "one" + text.substr(10, 20) + "two" + text.substr(100'000) + "end");
 }
 
+// The file system may not respond at all, to many.
+TEST_P(SlowFolder, ABodyHoldsNothingBeforeAThreadHasRead) {
+  directory_.write_settled("a", std::string(large, 'x'));
+  const FileRef file = find("a").file;
+  const WaitingOptions reads = on_slow_file_system(file->content().version().device);
+  tests::Obstacle obstacle;
+  for (int i = 0; i < 4; ++i) start(obstacle.stand(engine_.get(), reads));
+  PartsSource source(file, {{"", 0, large}});
+  start([](BodySource& one) -> Task<void> {
+    const Result<std::string_view> piece = co_await one.read();
+    EXPECT_EQ(piece->size(), PartsSource::slow_piece_bytes_max);
+  }(source));
+  EXPECT_EQ(source.bytes_held(), 0U);
+  obstacle.remove();
+  run();
+  EXPECT_EQ(source.bytes_held(), PartsSource::slow_piece_bytes_max);
+}
+
 TEST_P(SlowFolder, ABodyFailsIfItsFileChanges) {
   directory_.write_settled("a", std::string(large, 'x'));
   const FileRef file = find("a").file;

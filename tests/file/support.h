@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <latch>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "base/fd.h"
 #include "file/cache.h"
+#include "file/calls.h"
 #include "file/content.h"
 #include "file/folder.h"
 #include "http/file_head.h"
@@ -48,6 +50,22 @@ inline FileRef snapshot_of(const File& file) {
   EXPECT_NE(content, nullptr);
   return std::make_shared<const File>(std::move(content), file);
 }
+
+// Occupies threads of an engine until it is removed.
+class Obstacle {
+ public:
+  Task<void> stand(io::Engine* engine, file::WaitingOptions options) {
+    const auto work = [this] {
+      removed_.wait();
+      return 0;
+    };
+    co_await file::run_waiting(engine, work, options);
+  }
+  void remove() { removed_.count_down(); }
+
+ private:
+  std::latch removed_{1};
+};
 
 // A cache of its own for one directory.
 class FolderCache {
