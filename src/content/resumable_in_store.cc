@@ -30,6 +30,11 @@ std::unexpected<Response> refuse_read(const StoreError& error) {
   return std::unexpected(refuse_store_error(error));
 }
 
+// Returns true if the call had no effect. It may have had one if its answer did not arrive.
+bool is_refusal(const StoreError& error) noexcept {
+  return error.kind == Kind::denied || error.kind == Kind::precondition;
+}
+
 PendingDescription describe(NewUpload upload, const std::string& id) {
   PendingDescription description;
   description.length = upload.length;
@@ -70,6 +75,7 @@ class ResumableInStore final : public ResumableUploads {
     UploadProgress progress;
   };
   Task<Result<void, Response>> check_new(const NewUpload& upload, bool overwrite);
+  Task<bool> has_ended(std::string id);
   Task<std::unique_ptr<ClientPlaces::Place>> take_place(std::string client);
   Task<Response> refuse_unfound(std::string id);
   Task<Result<Known, Response>> look(std::string id);
@@ -104,6 +110,15 @@ Task<Result<void, Response>> ResumableInStore::check_new(const NewUpload& upload
   co_return Result<void, Response>();
 }
 
+// While a node of MinIO is away, it does not find all objects. What it lists anything of is there.
+Task<bool> ResumableInStore::has_ended(std::string id) {
+  const StoreResult<FoundState> found = co_await read_upload_state(*place_->store, id);
+  if (found) co_return found->state.stored;
+  if (found.error().kind != Kind::absent) co_return false;
+  const StoreResult<ListedUpload> listed = co_await list_upload(*place_->store, std::move(id));
+  co_return listed && !listed->state && !listed->tails;
+}
+
 // Null: the client has too many. Another replica, or an earlier request whose answer from the store
 // was lost, may have ended some.
 Task<std::unique_ptr<ClientPlaces::Place>> ResumableInStore::take_place(std::string client) {
@@ -113,8 +128,7 @@ Task<std::unique_ptr<ClientPlaces::Place>> ResumableInStore::take_place(std::str
   if (place != nullptr) co_return place;
   const std::vector<std::string> ids = pending.next_to_check(client, looks_max);
   for (const std::string& id : ids) {
-    const StoreResult<FoundState> found = co_await read_upload_state(*place_->store, id);
-    const bool ended = found ? found->state.stored : found.error().kind == Kind::absent;
+    const bool ended = co_await has_ended(id);
     if (ended) pending.end(id);
   }
   co_return pending.take(client);
@@ -138,11 +152,12 @@ Task<Result<std::unique_ptr<ResumableUpload>, Response>> ResumableInStore::creat
   StoreResult<ObjectInfo> written =
       co_await place_->store->put(state_key(id), to_text(progress.state), std::move(once));
   if (!written) {
+    if (!is_refusal(written.error())) place_->pending->keep(id, std::move(place));
     co_await lease->give_back();
     co_return std::unexpected(refuse_store_error(written.error()));
   }
-  progress.state_etag = std::move(written->etag);
   place_->pending->keep(id, std::move(place));
+  progress.state_etag = std::move(written->etag);
   co_return std::make_unique<StoreUpload>(place_, id, std::move(lease), std::move(progress));
 }
 

@@ -157,6 +157,43 @@ TEST_F(ResumableInStoreTest, NobodyHasAllThatArePending) {
   EXPECT_EQ(begin().status(), 503);
 }
 
+// It may be there; a later look tells.
+TEST_F(ResumableInStoreTest, WhatBeginsWithoutAnAnswerIsPending) {
+  struct Row {
+    Kind kind;
+    bool carried_out;
+    int next;  // the answer to the next one
+  };
+  const std::vector<Row> rows = {{Kind::failed, true, 503}, {Kind::late, true, 503},
+                                 {Kind::late, false, 201},  {Kind::denied, false, 201},
+                                 {Kind::busy, false, 201},  {Kind::stopped, true, 503}};
+  const auto begin = [this] {
+    return ask(Method::POST, "/uploads",
+               {.fields = {{"Tus-Resumable", "1.0.0"}, {"Upload-Length", "1"}}})
+        .status();
+  };
+  for (const Row& row : rows) {
+    options_.pending = std::make_shared<PendingPlaces>(1, 1);
+    start();
+    const auto fault = [&](std::string_view call) {
+      const bool meant = call.starts_with("put ") && call.contains("/state");
+      return meant ? std::optional(StoreError{.kind = row.kind}) : std::nullopt;
+    };
+    (row.carried_out ? memory_->loses : memory_->fails) = fault;
+    EXPECT_GE(begin(), 500);
+    memory_->fails = {};
+    memory_->loses = {};
+    // A node is away that has the object of the state.
+    memory_->fails = [&](std::string_view call) {
+      const bool hidden = call.starts_with("get ") && call.ends_with("/state");
+      return hidden ? std::optional(StoreError{.kind = Kind::absent}) : std::nullopt;
+    };
+    EXPECT_EQ(begin(), row.next) << static_cast<int>(row.kind);
+    memory_->fails = {};
+    memory_->objects.clear();
+  }
+}
+
 TEST(PendingPlaces, AreOfOnePlaceEach) {
   const auto places = pending_places_of("test/a");
   EXPECT_EQ(pending_places_of("test/a"), places) << "after a reload";
