@@ -61,7 +61,7 @@ struct ExchangeState {
   [[nodiscard]] bool request_in_use() const noexcept;
   // Gives back what of the head nobody reads any more: keeps the method, the target, the path, the
   // authority and the fields with these names, in lower case. No handler and no source of a body
-  // may use the request, and the response's head must have been sent.
+  // may use the request, and the response's head must have been encoded.
   void shrink_head(std::span<const std::string_view> names);
 
   void clear() noexcept {

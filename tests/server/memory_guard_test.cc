@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/memory_budget.h"
@@ -28,6 +30,27 @@ constexpr unsigned attacker = 2;  // 127.0.0.2
 
 MemoryBudget& budget() { return MemoryBudget::of_process(); }
 
+// A body that begins when it may.
+class LateBody final : public BodySource {
+ public:
+  LateBody(const std::atomic<bool>& may_begin, tests::Signal& entered)
+      : may_begin_(may_begin), entered_(entered) {}
+  Task<Result<std::string_view>> read() override {
+    entered_.set();
+    while (!may_begin_) {
+      const Result<void> slept = co_await sleep_for(1ms);
+      if (!slept) co_return std::unexpected(slept.error());
+    }
+    co_return std::exchange(left_, {});
+  }
+  [[nodiscard]] bool reads_request() const noexcept override { return false; }
+
+ private:
+  const std::atomic<bool>& may_begin_;
+  tests::Signal& entered_;
+  std::string_view left_ = "late";
+};
+
 class MemoryGuard : public testing::TestWithParam<IoEngine> {
  protected:
   MemoryGuard() : server_(options()) {
@@ -35,6 +58,9 @@ class MemoryGuard : public testing::TestWithParam<IoEngine> {
     // More than the sockets' buffers take.
     server_.get("/large", [](Request&) { return Response::text(std::string(12 * mib, 'x')); });
     server_.get("/half", [](Request&) { return Response::text(std::string(6 * mib, 'x')); });
+    server_.get("/late", [this](Request&) {
+      return Response(std::make_unique<LateBody>(may_begin_, entered_), "text/plain", 4);
+    });
     server_.get("/task", [](Request&) -> Task<Response> { co_return Response::text("task"); });
     server_.get("/either",
                 Handler([](Request&) { return std::optional(Response::text("at once")); },
@@ -77,6 +103,7 @@ class MemoryGuard : public testing::TestWithParam<IoEngine> {
 
   tests::Signal entered_;
   tests::Signal stopped_;
+  std::atomic<bool> may_begin_ = false;
   Server server_;
   std::uint16_t port_ = 0;
 };
@@ -179,6 +206,18 @@ TEST_P(MemoryGuard, CountsNoHeadWhoseResponseOnlyWaits) {
   wait_until([&] { return counted(base::MemoryOwner::requests) < before + 10'000; });
   EXPECT_EQ(slow.receive().body.size(), 6 * mib);
   EXPECT_EQ(slow.get("/plain").body, "plain") << "the next request of the connection";
+}
+
+TEST_P(MemoryGuard, CountsNoHeadWhoseBodyHasNotBegun) {
+  wait_until_free();
+  const std::uint64_t before = budget().held(base::MemoryOwner::requests);
+  Client client(port_);
+  client.send("GET /late HTTP/1.1\r\nHost: test\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n");
+  ASSERT_TRUE(entered_.wait());
+  wait_until([&] { return budget().held(base::MemoryOwner::requests) < before + 10'000; });
+  may_begin_ = true;
+  EXPECT_EQ(client.receive().body, "late");
+  EXPECT_EQ(client.get("/plain").body, "plain") << "the next request of the connection";
 }
 
 // The memory may be passed by another thread, while the worker sleeps.

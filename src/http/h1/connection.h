@@ -48,7 +48,8 @@ struct H1Exchange : ExchangeState {
   BodyDecoder decoder{Framing{}};
   std::size_t dropped = 0;  // discarded bytes of the request's body
   bool owes_continue = false;
-  bool responding = false;  // the response has begun
+  bool responding = false;       // the response has begun
+  bool head_given_back = false;  // but for what is still needed
 
   void take(io::Lease arrived) noexcept {
     lease = std::move(arrived);

@@ -11,13 +11,14 @@ namespace h2server::http::h1 {
 
 class TrailerSection {
  public:
-  // `arena` must outlive this and be cleared together with it.
+  // `arena` must outlive this. Before it is cleared: clear() or forget_fields().
   explicit TrailerSection(base::Arena& arena) noexcept : arena_(arena) {}
 
   // Adds the next byte of a field line, without the line's end. The caller has checked the syntax.
   void add(char c) { line_ += c; }
   // Keeps the line if it is allowed as a trailer field (RFC 9110, 6.5.1).
   void end_line();
+  void forget_fields() noexcept { fields_.clear(); }
   void clear() noexcept {
     line_.clear();
     fields_.clear();
