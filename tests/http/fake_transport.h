@@ -23,11 +23,23 @@ namespace h2server::http {
 // Provides the time and buffers; does no I/O.
 class FakeEngine final : public io::Engine {
  public:
-  // A turn that is waited for begins at once; nothing else ever completes.
+  // A turn that is waited for begins at once, or with next_turn(); nothing else ever completes.
   bool start(io::Op& op) override {
     if (op.kind != io::Op::Kind::sleep || op.timeout_ms != 0) return false;
     ++turns;
+    if (holds_turns) {
+      turn_ = &op;
+      return false;
+    }
     op.state.phase = io::Op::State::Phase::complete;
+    return true;
+  }
+  // `result`: 0, or -ECANCELED. Returns false if nobody waits for it.
+  bool next_turn(int result = 0) {
+    io::Op* const op = std::exchange(turn_, nullptr);
+    if (op == nullptr) return false;
+    op->state.result = result;
+    op->state.waiter.resume();
     return true;
   }
   void cancel(io::Op&) override {}
@@ -46,10 +58,13 @@ class FakeEngine final : public io::Engine {
   std::int64_t time_ms = 1'000'000;
   std::int64_t lasts_ms = 0;  // each turn
   int turns = 0;              // that were waited for
+  bool holds_turns = false;
   static constexpr std::size_t buffer_bytes = 64 * 1024;
 
  private:
   void forget(io::Socket&) noexcept override {}
+
+  io::Op* turn_ = nullptr;  // that waits for the next one
 };
 
 // Reads return what the test passes to arrive(), end() and fail(); each write is recorded.

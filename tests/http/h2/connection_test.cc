@@ -313,6 +313,62 @@ TEST_P(LongTurns, AClientThatGoesAwayGetsAllOfThem) {
   EXPECT_TRUE(over());
 }
 
+TEST_P(LongTurns, ADrainBetweenThemLosesNone) {
+  open();
+  settle();
+  engine_.holds_turns = true;
+  transport_.arrive(ask(20));
+  EXPECT_EQ(calls_, 8);
+  context_.connections.drain();
+  while (engine_.next_turn()) {
+  }
+  expect_all_answered();
+  EXPECT_FALSE(client_.goaways.empty());
+}
+
+TEST_P(LongTurns, BetweenThemAClientIsCutOff) {
+  open();
+  settle();
+  engine_.holds_turns = true;
+  transport_.arrive(ask(20));
+  for (Drainable* const one : context_.connections.members()) one->cut_off();
+  while (engine_.next_turn()) {
+  }
+  EXPECT_EQ(calls_, 8);
+  transport_.fail(ECONNRESET);  // as its read ends then
+  transport_.end();
+  EXPECT_TRUE(over());
+}
+
+TEST_P(LongTurns, TheServerEndsBetweenThem) {
+  open();
+  settle();
+  engine_.holds_turns = true;
+  transport_.arrive(ask(20));
+  EXPECT_TRUE(engine_.next_turn(-ECANCELED));
+  EXPECT_FALSE(engine_.next_turn());
+  EXPECT_EQ(calls_, 8);
+  transport_.end();
+  EXPECT_TRUE(over());
+}
+
+// The buffer of the read is the connection's until all requests of it have begun.
+TEST_P(LongTurns, ContentIsReadBetweenThem) {
+  open();
+  settle();
+  engine_.holds_turns = true;
+  const std::int32_t upload = client_.request("POST", "/echo_later", {}, "content");
+  const std::string first = client_.bytes();
+  transport_.arrive(first + ask(20));
+  EXPECT_LT(calls_, 20);
+  event_.set();
+  while (engine_.next_turn()) {
+  }
+  settle();
+  EXPECT_EQ(answer(upload).body, "content");
+  expect_all_answered();
+}
+
 // --- draining, limits and counts --------------------------------------------------------------
 
 TEST_P(H2Connection, DrainingLetsStreamsEnd) {
