@@ -75,6 +75,10 @@ def _propfinds(tls, path):
               head(path, tls, b"PROPFIND", field(b"depth", b"1"))) for number in range(STREAMS))
 
 
+def _ranges(tls, _):
+    return _gets(0, LARGE, tls, field(b"range", b"bytes=0-99999,200000-299999"))
+
+
 def _resets(tls, _):
     return opening(WINDOW_USUAL) + b"".join(
         frame(HEADERS, END_STREAM | END_HEADERS, 1 + 2 * number, head(LARGE, tls))
@@ -121,6 +125,7 @@ ATTACKS = (
     Attack("heads", "heads of 3 kB on 100 streams, windows closed", "h2", 60, _heads),
     Attack("unread", "60 MB on each of 100 streams, windows open, nothing read", "h2", 60,
            lambda tls, _: _gets(WINDOW_MAX, LARGE, tls)),
+    Attack("ranges", "two ranges of a file on 100 streams, windows closed", "h2", 60, _ranges),
     Attack("texts", "a text to be compressed on 100 streams, windows closed", "h2", 20,
            lambda tls, _: _gets(0, TEXT, tls, field(b"accept-encoding", b"br, gzip"))),
     Attack("listings", "a folder of 3,000 names on 100 streams, windows closed", "h2", 20,
