@@ -4,7 +4,6 @@ import base64
 import concurrent.futures
 import hashlib
 import os
-import pathlib
 import signal
 import subprocess
 
@@ -15,7 +14,7 @@ from support import pairs
 from support.contents import form, form_type, noise, sha256_of_file, write_noise
 from support.environment import tool
 from support.pairs import Pair
-from support.processes import members
+from support.processes import members, of_threads
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
 from support.small_disk import OnASmallDisk
@@ -348,8 +347,7 @@ def test_folders():
 
 
 def traced(pid):
-    return not any("TracerPid:\t0\n" in status.read_text()
-                   for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"))
+    return not any("TracerPid:\t0\n" in status for status in of_threads(pid, "status"))
 
 
 @pytest.mark.parametrize("durability", ["none", "file", "file+directory"])

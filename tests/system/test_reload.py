@@ -39,9 +39,7 @@ def wait_for(server, root, protocol=H1):
 
 def generations(server):
     """Returns the number of worker threads, one for each configuration that is served."""
-    tasks = f"/proc/{server.pid}/task"
-    names = [open(f"{tasks}/{task}/comm", encoding="ascii").read() for task in os.listdir(tasks)]
-    return len(names)
+    return len(os.listdir(f"/proc/{server.pid}/task"))
 
 
 def test_the_new_configuration_is_served():

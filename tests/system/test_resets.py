@@ -3,7 +3,6 @@ address any more, as clients of Unix sockets have none, whose word counts."""
 
 import contextlib
 import json
-import pathlib
 import signal
 
 import pytest
@@ -12,6 +11,7 @@ from support import named, sockets
 from support.certificates import make_certificate
 from support.configured import Configured, free_port
 from support.http1 import get
+from support.processes import of_threads
 from support.waiting import wait_until
 
 TEXT = """
@@ -59,8 +59,7 @@ def server():
 
 def states_of(server):
     """Returns the states of the threads, see proc(5)."""
-    return {task.read_text().rpartition(") ")[2][0]
-            for task in pathlib.Path(f"/proc/{server.pid}/task").glob("*/stat")}
+    return {text.rpartition(") ")[2][0] for text in of_threads(server.pid, "stat")}
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """Kernel data about a server: its main process and the forked ones in the same process group."""
 
 import collections
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -66,6 +67,15 @@ def _field(path, name):
         if line.startswith(name + ":"):
             return int(line.split()[1])
     raise ProcessLookupError(path)  # it is exiting and its memory is already freed
+
+
+def of_threads(pid, name):
+    """Returns the texts of the files of this name of all threads, see proc(5)."""
+    texts = []
+    for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            texts.append((thread / name).read_text())
+    return texts
 
 
 def _threads(pid):
