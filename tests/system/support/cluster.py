@@ -240,6 +240,7 @@ class Cluster(contextlib.AbstractContextManager):
             self._await(lambda: all(node.may_end for node in self.nodes), "MinIO is not ready")
             self._await(lambda: len(self.proxy.up("minio")) == NODES, "HAProxy sees no MinIO")
             self.store.make_bucket()
+            self._await(self._every_node_answers, "a node of MinIO does not know what another has")
         self._await(lambda: all(len(self.proxy.up(backend)) == REPLICAS for backend in (
             "downloads", "uploads", "tls-replicas")), "HAProxy sees no replicas")
 
@@ -250,6 +251,18 @@ class Cluster(contextlib.AbstractContextManager):
         store = lasting_port()
         self.store = Objects(f"http://127.0.0.1:{store}")
         return {"9100": store, **{f"{one.name}:9000": one.port for one in self.nodes}}
+
+    def _every_node_answers(self):
+        """Stores an object through each node and reads it through each: one that has only just reached
+        the others says of what they have that it is absent."""
+        nodes = [Objects(f"http://127.0.0.1:{node.port}") for node in self.nodes]
+        try:
+            for number, node in enumerate(nodes):
+                node.put(f"known{number}", b"known")
+            return all(node.get(f"known{number}") == b"known"
+                       for node in nodes for number in range(NODES))
+        except subprocess.CalledProcessError:
+            return False
 
     def _await(self, condition, what):
         def holds():
