@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/memory_budget.h"
 #include "content/upload_refusals.h"
 #include "content/webdav_answers.h"
 #include "content/webdav_methods.h"
@@ -47,23 +48,31 @@ constexpr DavMethod writing_methods[] = {
     {UNLOCK, BodyUse::ignored, &answer_unlock},
 };
 
-// Returns the response, if the body does not fit. Stores the document.
-Task<std::optional<Response>> read_body(Request& request, BodyUse use,
-                                        std::optional<XmlNode>& document) {
+// Returns the response, if the body does not fit. Stores the text of a document.
+Task<std::optional<Response>> read_body(Request& request, BodyUse use, std::string& document) {
   if (use == BodyUse::ignored) co_return std::nullopt;
   const std::size_t bytes_max = use == BodyUse::xml ? XmlLimits().bytes_max : 0;
-  const Result<std::string> body = co_await request.read_all(bytes_max);
+  Result<std::string> body = co_await request.read_all(bytes_max);
   if (!body) {
     const bool too_long = body.error().code == EMSGSIZE;
     if (!too_long) co_return refuse_body(body.error());
     const int status = use == BodyUse::xml ? 413 : 415;
     co_return http::error_response(status);
   }
-  if (body->empty()) co_return std::nullopt;
-  Result<XmlNode, std::string_view> parsed = parse_xml(*body);
-  if (!parsed) co_return Response::text(std::string(parsed.error()) + "\n", 400);
-  document = *std::move(parsed);
+  document = *std::move(body);
   co_return std::nullopt;
+}
+
+// A tree may take many times the memory of its text, so it is made on one of the few threads that
+// use it.
+Response answer_document(const DavMethod& method, const WebDavRef& dav, const std::string& document,
+                         DavRequest& asked) {
+  if (!document.empty()) {
+    Result<XmlNode, std::string_view> parsed = parse_xml(document);
+    if (!parsed) return Response::text(std::string(parsed.error()) + "\n", 400);
+    asked.body = *std::move(parsed);
+  }
+  return method.answer(dav, asked);
 }
 
 // Returns true if a change of it may take seconds. Blocks.
@@ -76,8 +85,11 @@ bool is_large(const WebDav& dav, const std::string& path) {
 Task<Response> answer_dav(WebDavRef dav, DavMethod method, Request& request) {
   Result<DavRequest, Response> asked = understand(*dav, request, request.param("path"));
   if (!asked) co_return std::move(asked.error());
-  std::optional<Response> refused = co_await read_body(request, method.body, asked->body);
+  std::string document;
+  std::optional<Response> refused = co_await read_body(request, method.body, document);
   if (refused) co_return *std::move(refused);
+  base::MemoryCharge charge(base::MemoryOwner::requests);
+  charge.set(document.size());
   file::WaitingOptions options{.ends_with_task = true};
   if (method.changes_trees) {
     const auto look = [&] { return is_large(*dav, asked->path); };
@@ -89,7 +101,7 @@ Task<Response> answer_dav(WebDavRef dav, DavMethod method, Request& request) {
   coro::StopState* const state = co_await coro::OwnStop();
   const file::StopFlag stop(method.changes_trees ? state : nullptr);
   asked->stop = &stop;
-  const auto work = [&] { return method.answer(dav, *asked); };
+  const auto work = [&] { return answer_document(method, dav, document, *asked); };
   std::optional<Response> done = co_await file::run_waiting(io::Engine::current(), work, options);
   if (!done) co_return http::error_response(503);
   co_return *std::move(done);

@@ -39,21 +39,28 @@ class EntryWalk {
       : dav_(std::move(dav)),
         context_(dav_->properties()),
         asked_(std::move(asked)),
+        asked_bytes_(bytes_of(asked_.names)),
         path_(std::move(path)) {}
 
   [[nodiscard]] bool finished() const noexcept { return finished_; }
   // Appends a batch. The error is a status.
   Result<void, int> append(std::string& out);
   // Of names.
-  [[nodiscard]] std::size_t bytes_held() const noexcept { return names_bytes_; }
+  [[nodiscard]] std::size_t bytes_held() const noexcept { return asked_bytes_ + names_bytes_; }
 
  private:
+  static std::size_t bytes_of(const std::vector<XmlName>& names) noexcept {
+    std::size_t bytes = names.capacity() * sizeof(XmlName);
+    for (const XmlName& name : names) bytes += name.space.size() + name.local.size();
+    return bytes;
+  }
   Result<void, int> read_names(int folder);
   void append_entry(std::string& out, int folder, const std::string& name) const;
 
   WebDavRef dav_;  // context_ refers to its locks
   PropertyContext context_;
   Propfind asked_;
+  std::size_t asked_bytes_;  // of its names
   std::string path_;
   std::vector<std::string> names_;
   std::size_t names_bytes_ = 0;
@@ -112,7 +119,9 @@ void EntryWalk::append_entry(std::string& out, int folder, const std::string& na
 class EntrySource final : public BodySource {
  public:
   EntrySource(std::string first, EntryWalk walk)
-      : piece_(std::move(first)), walk_(std::move(walk)) {}
+      : piece_(std::move(first)), walk_(std::move(walk)) {
+    charge_.set(piece_.capacity() + walk_.bytes_held());
+  }
 
   Task<Result<std::string_view>> read() override {
     if (walk_.finished()) co_return std::string_view();

@@ -3,6 +3,8 @@
 #include <expat.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -16,6 +18,43 @@ namespace {
 
 // Stands between a namespace and a name in what expat reports. No name can hold it.
 constexpr char separator = '\n';
+static_assert(sizeof(XML_Char) == 1);
+
+// The memory of a parser, on this thread. Before it reports an element, expat writes out the
+// namespace of each attribute, so a document of 64 KiB could make it take 100 MiB.
+class ParserMemory {
+  struct alignas(std::max_align_t) Block {
+    std::size_t bytes = 0;  // that follow
+  };
+  static Block* block_of(void* piece) noexcept { return static_cast<Block*>(piece) - 1; }
+  // As realloc(3). What is freed counts on: the sum of all is bounded.
+  static void* resize(void* piece, std::size_t bytes) noexcept {
+    Block* const before = piece != nullptr ? block_of(piece) : nullptr;
+    const std::size_t had = before != nullptr ? before->bytes : 0;
+    const std::size_t more = bytes - std::min(bytes, had);
+    if (more > left_) return nullptr;
+    auto* const block = static_cast<Block*>(std::realloc(before, sizeof(Block) + bytes));
+    if (block == nullptr) return nullptr;
+    left_ -= more;
+    block->bytes = bytes;
+    return block + 1;
+  }
+  static void* take(std::size_t bytes) noexcept { return resize(nullptr, bytes); }
+  static void give_back(void* piece) noexcept {
+    if (piece != nullptr) std::free(block_of(piece));
+  }
+
+  static thread_local std::size_t left_;
+
+ public:
+  explicit ParserMemory(std::size_t bytes_max) noexcept { left_ = bytes_max; }
+  ParserMemory(const ParserMemory&) = delete;
+  ParserMemory& operator=(const ParserMemory&) = delete;
+
+  static constexpr XML_Memory_Handling_Suite functions{&take, &resize, &give_back};
+};
+
+thread_local std::size_t ParserMemory::left_ = 0;
 
 struct FreeParser {
   void operator()(XML_Parser parser) const noexcept { XML_ParserFree(parser); }
@@ -75,6 +114,8 @@ class TreeBuilder {
     if (problem_.empty()) problem_ = problem;
     XML_StopParser(parser_, XML_FALSE);
   }
+  // Returns false if the document is refused.
+  bool admit(std::string_view name);
   void begin(const XML_Char* name, const XML_Char** attributes);
   void add_text(std::string_view piece);
 
@@ -83,15 +124,27 @@ class TreeBuilder {
   XmlNode root_;
   std::vector<XmlNode*> open_;  // each is the last child of the one before
   std::size_t nodes_ = 0;
+  std::size_t names_bytes_ = 0;
   std::string_view problem_;
   std::exception_ptr failure_;
 };
 
+bool TreeBuilder::admit(std::string_view name) {
+  names_bytes_ += name.size();
+  if (++nodes_ > limits_.nodes_max) {
+    refuse("there are too many elements");
+  } else if (names_bytes_ > limits_.names_bytes_max) {
+    refuse("the names, each with its namespace, are too long");
+  }
+  return problem_.empty();
+}
+
 void TreeBuilder::begin(const XML_Char* name, const XML_Char** attributes) {
   if (open_.size() == limits_.depth_max) return refuse("the elements are nested too deeply");
-  if (++nodes_ > limits_.nodes_max) return refuse("there are too many elements");
+  if (!admit(name)) return;
   XmlNode node{.name = split_name(name)};
   for (; *attributes != nullptr; attributes += 2) {
+    if (!admit(attributes[0])) return;
     node.attributes.push_back({split_name(attributes[0]), attributes[1]});
   }
   if (open_.empty()) {
@@ -174,14 +227,19 @@ const XmlNode* XmlNode::find(std::string_view local) const noexcept {
 
 Result<XmlNode, std::string_view> parse_xml(std::string_view text, const XmlLimits& limits) {
   if (text.size() > limits.bytes_max) return std::unexpected("the document is too large");
+  constexpr std::size_t own_bytes = 1024 * 1024;
+  const ParserMemory memory(own_bytes + 8 * text.size());
   const std::unique_ptr<XML_ParserStruct, FreeParser> parser(
-      XML_ParserCreateNS(nullptr, separator));
+      XML_ParserCreate_MM(nullptr, &ParserMemory::functions, &separator));
   if (parser == nullptr) return std::unexpected("there is no memory for a parser");
   TreeBuilder tree(parser.get(), limits);
   const XML_Status status =
       XML_Parse(parser.get(), text.data(), static_cast<int>(text.size()), XML_TRUE);
   tree.rethrow();
   if (!tree.problem().empty()) return std::unexpected(tree.problem());
+  if (XML_GetErrorCode(parser.get()) == XML_ERROR_NO_MEMORY) {
+    return std::unexpected("the document takes too much memory");
+  }
   if (status != XML_STATUS_OK) return std::unexpected("the document is not well-formed");
   return std::move(tree.root());
 }

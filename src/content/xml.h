@@ -19,7 +19,9 @@ inline constexpr std::string_view xml_namespace = "http://www.w3.org/XML/1998/na
 struct XmlLimits {
   std::size_t bytes_max = 64 * 1024;  // of the document; at most INT_MAX
   std::size_t depth_max = 32;         // of elements in elements
-  std::size_t nodes_max = 4096;       // elements and pieces of text
+  std::size_t nodes_max = 4096;       // elements, attributes and pieces of text
+  // Of all names: each has its namespace, which stands once in the document.
+  std::size_t names_bytes_max = 256 * 1024;
 };
 
 inline constexpr std::string_view dav_namespace = "DAV:";

@@ -73,6 +73,44 @@ std::string in_a_row(std::size_t count) {
   return text + "</r>";
 }
 
+// A namespace stands once in the document, and with each name in what is read of it.
+TEST(Xml, NamesWithTheirNamespacesAreBounded) {
+  const std::size_t bytes_max = XmlLimits().names_bytes_max;
+  const std::string space(20'000, 'x');
+  const auto elements = [&](std::size_t count) {
+    std::string text = "<r xmlns:b='" + space + "'>";
+    for (std::size_t i = 0; i < count; ++i) text += "<b:a/>";
+    return text + "</r>";
+  };
+  const std::size_t most = (bytes_max - 1) / (space.size() + 2);
+  EXPECT_TRUE(parse_xml(elements(most)));
+  const auto refused = parse_xml(elements(most + 1));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), "the names, each with its namespace, are too long");
+}
+
+// Before an element is reported, expat has written out all names of its attributes: 100 MiB here.
+TEST(Xml, TheParsersMemoryIsBounded) {
+  std::string text = "<r xmlns:b='" + std::string(30'000, 'x') + "'";
+  for (int i = 0; i < 3000; ++i) text += " b:a" + std::to_string(i) + "=''";
+  text += "/>";
+  ASSERT_LE(text.size(), XmlLimits().bytes_max);
+  const auto refused = parse_xml(text);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), "the document takes too much memory");
+  EXPECT_TRUE(parse_xml("<a/>")) << "the next document has its own";
+}
+
+TEST(Xml, AttributesCountAsNodes) {
+  const auto attributes = [](std::size_t count) {
+    std::string text = "<r";
+    for (std::size_t i = 0; i < count; ++i) text += " a" + std::to_string(i) + "=''";
+    return text + "/>";
+  };
+  EXPECT_TRUE(parse_xml(attributes(XmlLimits().nodes_max - 1)));
+  EXPECT_FALSE(parse_xml(attributes(XmlLimits().nodes_max)));
+}
+
 TEST(Xml, IsBounded) {
   EXPECT_TRUE(parse_xml(nested(XmlLimits().depth_max)));
   EXPECT_FALSE(parse_xml(nested(XmlLimits().depth_max + 1)));

@@ -306,10 +306,7 @@ bool refuses_checksum(const StoreError& error) noexcept {
 }
 
 Result<ListPage, std::string_view> list_page(std::string_view body, std::string_view prefix) {
-  // Of an object there are up to ten elements with their texts, and with spaces between them.
-  const XmlLimits limits{
-      .bytes_max = AnswerLimits::list_bytes_max, .depth_max = 8, .nodes_max = 64 * 1024};
-  const Result<XmlNode, std::string_view> root = parse_xml(body, limits);
+  const Result<XmlNode, std::string_view> root = parse_xml(body, answer_limits);
   if (!root) return std::unexpected(root.error());
   if (root->name.local != "ListBucketResult") return std::unexpected("the response is not a list");
   return ListReader(*root, prefix).read();

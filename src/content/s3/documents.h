@@ -6,9 +6,17 @@
 #include <string>
 #include <string_view>
 
+#include "content/s3/answers.h"
 #include "content/xml.h"
 
 namespace h2server::content::s3 {
+
+// Of a page of 1000 objects or parts: up to ten elements each, with their texts, spaces between
+// them, and the namespace once more in each name.
+inline constexpr XmlLimits answer_limits{.bytes_max = AnswerLimits::list_bytes_max,
+                                         .depth_max = 8,
+                                         .nodes_max = 64 * 1024,
+                                         .names_bytes_max = 8 * 1024 * 1024};
 
 // Returns the first child with that name, or null.
 const XmlNode* find_child(const XmlNode& node, std::string_view name) noexcept;

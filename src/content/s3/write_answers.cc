@@ -11,10 +11,6 @@ namespace h2server::content::s3 {
 
 namespace {
 
-// Of a page of 1000 parts, each with up to eight elements, their texts and spaces between them.
-constexpr XmlLimits answer_limits{
-    .bytes_max = AnswerLimits::list_bytes_max, .depth_max = 8, .nodes_max = 64 * 1024};
-
 // Some stores leave out the quotes in documents. Returns "" for what is no tag.
 std::string quoted_tag(std::string_view text) {
   text = base::trim(text);
