@@ -124,6 +124,7 @@ Task<Result<void>> TlsTransport::handshake(std::uint32_t timeout_ms, std::uint32
   std::optional<TlsHandover> handover;
   if (own_records_) handover.emplace(ssl_.get());
   const Result<void> done = co_await shake_hands(timeout_ms);
+  handshake_memory_.set(0);
   if (done) end_handshake(handover ? &*handover : nullptr);
   handover.reset();  // before the object that it refers to
   if (records_ != nullptr) ssl_.reset();
@@ -134,12 +135,16 @@ Task<Result<void>> TlsTransport::shake_hands(std::uint32_t timeout_ms) {
   // One deadline for the whole handshake: single bytes do not prolong it.
   const std::int64_t until_ms = engine().now_ms() + timeout_ms;
   base::Pace pace = base::Pace::deadline(timeout_ms);
-  for (;;) {
+  for (bool began = false;; began = true) {
     ERR_clear_error();  // SSL_get_error() would report an old error for this call
     const int verdict = SSL_do_handshake(ssl_.get());
     const int error = verdict == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), verdict);
     const int reason = error == SSL_ERROR_SSL ? reason_of_failure() : 0;
     if (error == SSL_ERROR_NONE) ERR_clear_error();
+    if (input_.empty()) lease_.end();  // the next flight may take long
+    // As measured with OpenSSL 3.0, from the first flight on.
+    constexpr std::size_t handshake_bytes = 48 * 1024;
+    if (began) handshake_memory_.set(handshake_bytes);
     if (reason != 0) failure_ = failure_of(reason);
     if (reason == SSL_R_HTTP_REQUEST) encrypted_.append(answer_to_plain_http);
     if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/memory_budget.h"
 #include "coro/event.h"
 #include "net/tcp_transport.h"
 #include "net/tls_context.h"
@@ -39,6 +40,10 @@ class TlsTransport final : public Transport {
   // Must complete before any other call. After a TLS error, sends the alert and gives the peer up
   // to `linger_ms` to read it. Later reads do the same if they can't decrypt the peer's data.
   Task<Result<void>> handshake(std::uint32_t timeout_ms, std::uint32_t linger_ms);
+  // What OpenSSL holds for a handshake that waits for the client's second flight.
+  [[nodiscard]] const base::MemoryCharge& handshake_memory() const noexcept {
+    return handshake_memory_;
+  }
   // Of the connection that it encrypts: to be called before the handshake.
   [[nodiscard]] TcpTransport& tcp() noexcept { return tcp_; }
   // Returns the name that the client asked for (SNI, RFC 6066, 3), or an empty text.
@@ -101,9 +106,10 @@ class TlsTransport final : public Transport {
   const bool own_records_;
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;  // null once records_ is not
   std::unique_ptr<TlsRecords> records_;
-  std::optional<TlsSession> session_;    // after the handshake
-  std::string protocol_;                 // short enough to need no memory
-  io::Lease lease_;                      // received ciphertext
+  std::optional<TlsSession> session_;  // after the handshake
+  std::string protocol_;               // short enough to need no memory
+  io::Lease lease_;                    // received ciphertext
+  base::MemoryCharge handshake_memory_{base::MemoryOwner::requests};
   std::string_view input_;               // part of lease_ that has not been decrypted
   base::BufferChain encrypted_;          // output not yet sent
   std::size_t small_records_left_ = 0;   // bytes still to be sent in small records

@@ -1,5 +1,6 @@
 #include "server/serve_connection.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/keyed_hash.h"
+#include "base/memory_budget.h"
 #include "http/answer.h"
 #include "http/h1/connection.h"
 #include "http/h2/connection.h"
@@ -22,7 +24,10 @@ namespace {
 // A connection that has not chosen its protocol yet. It counts as idle: a drain cancels its read.
 class Undecided final : private http::Drainable {
  public:
-  Undecided(net::Transport& transport, http::DrainList& list) : transport_(transport), list_(list) {
+  // `handshake`: what its handshake takes, if it has one.
+  Undecided(net::Transport& transport, http::DrainList& list, std::uint64_t client,
+            const base::MemoryCharge* handshake = nullptr)
+      : transport_(transport), list_(list), client_(client), handshake_(handshake) {
     list.add(*this);
     list.set_idle(*this);
   }
@@ -33,10 +38,20 @@ class Undecided final : private http::Drainable {
   void retire() override {}  // its first request may be on its way
   void cancel() override {}  // it has no exchange
   void shed() override { transport_.cancel_read(); }
+  void begin_cut_off() noexcept override { transport_.break_off(); }
+  // A client with one handshake holds no more than anybody may, however short memory is.
+  std::size_t bytes_held() const noexcept override {
+    constexpr std::size_t bytes_max = 16 * 1024;
+    return handshake_ != nullptr ? std::min(handshake_->bytes(), bytes_max) : 0;
+  }
+  std::uint64_t client() const noexcept override { return client_; }
+  std::string client_address() const override { return transport_.client().host; }
   void name_unfinished(std::vector<std::string>&) const override {}
 
   net::Transport& transport_;
   http::DrainList& list_;
+  const std::uint64_t client_;
+  const base::MemoryCharge* const handshake_;
 };
 
 struct Opening {
@@ -47,8 +62,9 @@ struct Opening {
 
 // Reads until the bytes differ from the preface, HTTP/2's (RFC 9113, 3.3), or complete it. Returns
 // null if the connection ended or timed out.
-Task<std::unique_ptr<Opening>> read_opening(WorkerContext& worker, net::Transport& transport) {
-  const Undecided undecided(transport, worker.server_context.connections);
+Task<std::unique_ptr<Opening>> read_opening(WorkerContext& worker, net::Transport& transport,
+                                            std::uint64_t client) {
+  const Undecided undecided(transport, worker.server_context.connections, client);
   const std::string_view preface = worker.shared.multiplexed.preface;
   auto opening = std::make_unique<Opening>();
   const std::int64_t until_ms = transport.engine().now_ms() + worker.shared.limits.idle_ms_max;
@@ -71,7 +87,7 @@ Task<std::unique_ptr<Opening>> read_opening(WorkerContext& worker, net::Transpor
 // Takes the header of the PROXY protocol. Returns false if there is none, or one of a peer that is
 // not trusted.
 Task<bool> take_proxy_header(WorkerContext& worker, net::TcpTransport& transport) {
-  const Undecided undecided(transport, worker.server_context.connections);
+  const Undecided undecided(transport, worker.server_context.connections, 0);
   const std::string peer = transport.client().host;  // empty also once it has reset the connection
   const bool trusted =
       peer.empty() ? transport.is_unix_socket() : worker.shared.trusted_proxies.contains(peer);
@@ -178,7 +194,8 @@ Task<void> serve_tls(WorkerContext& worker, Accepted connection, Admission::Tick
   }
   const Address client = client_of(worker, transport);
   {
-    const Undecided undecided(transport, worker.server_context.connections);
+    const Undecided undecided(transport, worker.server_context.connections, client_number,
+                              &transport.handshake_memory());
     const Limits& limits = worker.shared.limits;
     const Result<void> shaken =
         co_await transport.handshake(limits.handshake_ms_max, limits.linger_ms_max);
@@ -213,7 +230,7 @@ Task<void> serve_cleartext(WorkerContext& worker, Accepted connection, Admission
     client_number = base::keyed_hash(transport.client().host);
   }
   const Address client = client_of(worker, transport);
-  std::unique_ptr<Opening> opening = co_await read_opening(worker, transport);
+  std::unique_ptr<Opening> opening = co_await read_opening(worker, transport, client_number);
   if (opening == nullptr) co_return;
   const Record record = observe(worker, transport, client, opening->http2);
   const http::ConnectionTraits traits{.observer = record.get(), .client = client_number};

@@ -14,6 +14,7 @@
 #include "base/memory_budget.h"
 #include "h2server/server.h"
 #include "h2server/timing.h"
+#include "net/tls_handshake.h"
 #include "server/client.h"
 #include "server/http2_client.h"
 
@@ -163,7 +164,8 @@ TEST_P(MemoryGuard, CutsOffTheClientThatHoldsMost) {
   }
   wait_until([cut_off] { return budget().cut_off() > cut_off; });
   int ended = 0;
-  for (const auto& client : greedy) {  // each: the last may not have been heard before the cut
+  for (const auto& client :
+       greedy) {  // a request that is read only after the cut makes memory tight again
     if (client->receive().body.size() < 12 * mib) ++ended;
   }
   EXPECT_GE(ended, 1);
@@ -238,6 +240,62 @@ INSTANTIATE_TEST_SUITE_P(Engines, MemoryGuard,
                          [](const auto& engine) {
                            return engine.param == IoEngine::epoll ? "epoll" : "automatic";
                          });
+
+// Returns the first flight of a client (RFC 8446, 4.1.2).
+std::string client_hello() {
+  const std::unique_ptr<SSL_CTX, net::FreeBy<SSL_CTX_free>> settings(
+      SSL_CTX_new(TLS_client_method()));
+  const std::unique_ptr<SSL, net::FreeBy<SSL_free>> client(SSL_new(settings.get()));
+  BIO* const sent = BIO_new(BIO_s_mem());
+  SSL_set_bio(client.get(), BIO_new(BIO_s_mem()), sent);
+  EXPECT_EQ(SSL_connect(client.get()), -1);
+  ERR_clear_error();
+  const char* bytes = nullptr;
+  const long size = BIO_get_mem_data(sent, &bytes);
+  return {bytes, static_cast<std::size_t>(size)};
+}
+
+// Handshakes that wait for the client's second flight.
+TEST_P(MemoryGuard, CutsOffHandshakes) {
+  wait_until_free();
+  const net::Files files;
+  const CertificateFiles pair =
+      files.write_pair("pair", net::make_identity("server", net::ec_key(), nullptr));
+  ServerOptions secure = options();
+  secure.cleartext = false;
+  secure.limits.handshake_ms_max = 600'000;
+  secure.certificate_file = pair.certificate_file;
+  secure.key_file = pair.key_file;
+  Server server(secure);
+  const auto started = server.start();
+  ASSERT_TRUE(started) << started.error();
+  const auto counted = [](base::MemoryOwner owner) { return budget().held(owner); };
+  const std::uint64_t cut_off = budget().cut_off();
+  const std::uint64_t before = counted(base::MemoryOwner::requests);
+  const std::uint64_t leased = counted(base::MemoryOwner::receiving);
+  Client innocent(tests::port_of(server));
+  innocent.send(client_hello());
+  ASSERT_EQ(innocent.take(1), "\x16");
+  const std::uint64_t one = counted(base::MemoryOwner::requests) - before;
+  EXPECT_GT(one, 0U);
+  std::vector<Client> greedy;
+  for (int i = 0; i < 100; ++i) {
+    greedy.emplace_back(tests::port_of(server), Client::Family::ipv4, attacker)
+        .send(client_hello());
+    ASSERT_EQ(greedy.back().take(1), "\x16");  // the server's first flight
+  }
+  EXPECT_GE(counted(base::MemoryOwner::requests), before + 101 * one);
+  EXPECT_LT(counted(base::MemoryOwner::receiving), leased + mib) << "none keeps its buffer";
+  base::MemoryCharge ballast(base::MemoryOwner::uploads);
+  ballast.set(17 * mib);
+  wait_until([cut_off] { return budget().cut_off() > cut_off; });
+  for (Client& client : greedy) EXPECT_LT(client.take(mib).size(), mib) << "until it ends";
+  wait_until([&] { return counted(base::MemoryOwner::requests) <= before + one; });
+  std::this_thread::sleep_for(300ms);  // in which it would be the next
+  EXPECT_EQ(counted(base::MemoryOwner::requests), before + one) << "one is nobody's fault";
+  ballast.set(0);
+  server.stop();
+}
 
 TEST(MemoryMax, TooLittleIsRefused) {
   ServerOptions options = tests::cleartext();
