@@ -62,6 +62,7 @@ Result<NameReservation, Response> PendingUploads::reserve_upload(const std::stri
 }
 
 Result<NameReservation, Response> PendingUploads::reserve(const std::string& name) {
+  if (directory_->is_locked(name)) return refused_locked(name);
   std::optional<NameReservation> reservation = directory_->names().reserve(name);
   if (reservation) return *std::move(reservation);
   return refused(409, fmt::format("{} is being uploaded already", name));

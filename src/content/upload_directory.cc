@@ -5,10 +5,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/shared_objects.h"
 #include "content/upload_file.h"
@@ -30,6 +32,22 @@ UploadDirectory::UploadDirectory(base::Fd directory) : directory_(std::move(dire
   if (const Result<void, int> done = remove_abandoned(fd()); !done) {
     base::log_error("can't look for abandoned uploads: {}", std::strerror(done.error()));
   }
+}
+
+bool UploadDirectory::is_locked(const std::string& path) const {
+  if (locks_.empty()) return false;
+  const std::int64_t now_ms = base::monotonic_ms();
+  const auto is_new = [this](const std::string& name) {
+    struct stat status{};
+    return ::fstatat(fd(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0;
+  };
+  bool makes = true;  // the name, and then the folders that are made for it
+  for (std::string name = path; makes && !name.empty();
+       name = std::filesystem::path(name).parent_path()) {
+    makes = is_new(name);
+    if (locks_.obstacle({.path = name, .membership = makes}, {}, now_ms)) return true;
+  }
+  return false;
 }
 
 Result<std::shared_ptr<UploadDirectory>, int> UploadDirectory::open(int directory) {

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "base/fd.h"
+#include "content/lock_table.h"
 #include "content/names_in_flight.h"
 #include "content/pending_places.h"
 #include "content/resumable_uploads.h"
 #include "content/upload_space.h"
-#include "content/webdav_locks.h"
 #include "h2server/result.h"
 
 namespace h2server::content {
@@ -35,6 +35,9 @@ class UploadDirectory {
   [[nodiscard]] NamesInFlight& names() noexcept { return names_; }
   [[nodiscard]] LockTable& locks() noexcept { return locks_; }
   [[nodiscard]] PendingPlaces& pending() noexcept { return pending_; }
+  // Returns true if a lock of WebDAV keeps a request that names no lock from storing a file there
+  // (RFC 4918, 7): a form, or a resumable upload. May block on the disk.
+  [[nodiscard]] bool is_locked(const std::string& path) const;
 
  private:
   base::Fd directory_;

@@ -109,6 +109,7 @@ Result<void, Response> UploadReceiver::reserve(const std::string& path) {
   if (std::ranges::find(files_, path, &UploadFile::name) != files_.end()) {
     return refused(409, fmt::format("{} is sent twice", path));
   }
+  if (place_.directory->is_locked(path)) return refused_locked(path);
   std::optional<NameReservation> reservation = place_.directory->names().reserve(path);
   if (!reservation) return refused(409, fmt::format("{} is being uploaded already", path));
   reservations_.push_back(*std::move(reservation));
@@ -148,6 +149,9 @@ Result<void, Response> UploadReceiver::check_complete() {
   if (!parser_.finished()) return refused(400, "the body ends before its closing boundary");
   if (files_.empty()) return refused(400, "the form holds no file");
   if (!digests_.matches()) return std::unexpected(refuse_digest());
+  for (const UploadFile& file : files_) {  // a lock may be newer than the form
+    if (place_.directory->is_locked(file.name())) return refused_locked(file.name());
+  }
   return {};
 }
 

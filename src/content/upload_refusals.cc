@@ -55,6 +55,10 @@ std::unexpected<Response> refused_for(int error, std::string_view name) {
   return std::unexpected(refuse_upload_error(error, name));
 }
 
+std::unexpected<Response> refused_locked(std::string_view name) {
+  return refused(423, fmt::format("{} is locked", name));
+}
+
 std::unexpected<Response> refused_missing() { return refused(404, "there is no such upload"); }
 
 Result<void, Response> answer_verdict(UploadSpace::Verdict verdict) {

@@ -23,6 +23,8 @@ Response refuse_body(const Error& error);
 // Return the same responses as errors.
 std::unexpected<Response> refused(int status, std::string_view text);
 std::unexpected<Response> refused_for(int error, std::string_view name);
+// Returns 423 for a file that a lock of WebDAV protects (RFC 4918, 11.3).
+std::unexpected<Response> refused_locked(std::string_view name);
 // Returns 404 for an upload that does not exist.
 std::unexpected<Response> refused_missing();
 

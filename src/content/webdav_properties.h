@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "content/lock_table.h"
 #include "content/webdav_files.h"
-#include "content/webdav_locks.h"
 #include "content/webdav_requests.h"
 #include "http/media_type.h"
 

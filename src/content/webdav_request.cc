@@ -131,13 +131,8 @@ std::optional<Response> check_conditions(const WebDav& dav, const DavRequest& as
 
 std::optional<Response> check_locks(const WebDav& dav, const DavRequest& asked,
                                     const Change& change) {
-  const std::int64_t now_ms = base::monotonic_ms();
-  std::optional<std::string> found =
-      dav.locks().obstacle(change.path, change.deep, asked.holder(), now_ms);
-  // RFC 4918, 7.4: a lock on a folder protects its names.
-  if (!found && change.membership && !change.path.empty()) {
-    found = dav.locks().obstacle(split_path(change.path).folder, false, asked.holder(), now_ms);
-  }
+  const std::optional<std::string> found =
+      dav.locks().obstacle(change, asked.holder(), base::monotonic_ms());
   if (found) return locked(dav.base, *found);
   return std::nullopt;
 }

@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "content/lock_table.h"
 #include "content/upload_directory.h"
 #include "content/webdav_fields.h"
 #include "content/webdav_files.h"
-#include "content/webdav_locks.h"
 #include "content/webdav_properties.h"
 #include "content/xml.h"
 #include "file/stop_flag.h"
@@ -66,12 +66,6 @@ Result<DavRequest, Response> understand(const WebDav& dav, const Request& reques
 // fail.
 std::optional<Response> check_conditions(const WebDav& dav, const DavRequest& asked);
 
-// What a method changes, for its check against locks.
-struct Change {
-  std::string path;
-  bool deep = false;        // also what is below it
-  bool membership = false;  // a name is added to its folder or removed from it
-};
 // Returns 423 if a lock that the client does not hold forbids it.
 std::optional<Response> check_locks(const WebDav& dav, const DavRequest& asked,
                                     const Change& change);

@@ -49,6 +49,42 @@ class Pending : public testing::Test {
   tests::TemporaryDirectory directory_;
 };
 
+// A resumable upload names no lock.
+TEST_F(Pending, WhatIsLockedIsNotReplaced) {
+  struct Row {
+    const char* name;
+    int status;
+  };
+  const std::vector<Row> rows = {{"locked", 423},   {"free", 200},      {"box/old", 200},
+                                 {"box/new", 423},  {"deep/old", 423},  {"deep/new", 423},
+                                 {"deep/a/b", 423}, {"box/a/new", 200}, {"box/b/new", 423},
+                                 {"unlocked", 200}};
+  for (const char* const name : {"locked", "free", "box/old", "box/a/old", "deep/old"}) {
+    directory_.write(name, "mine");
+  }
+  const std::shared_ptr<UploadDirectory> directory = UploadDirectory::open(directory_.fd()).value();
+  const std::int64_t now_ms = base::monotonic_ms();
+  ASSERT_TRUE(directory->locks().add({.path = "locked"}, now_ms));
+  ASSERT_TRUE(directory->locks().add({.path = "box"}, now_ms));
+  ASSERT_TRUE(directory->locks().add({.path = "deep", .deep = true}, now_ms));
+  PendingUploads store(directory, {.overwrite = true, .folders = true}, {});
+  for (const Row& row : rows) {
+    NewUpload wanted;
+    wanted.name = row.name;
+    wanted.length = 1;
+    EXPECT_EQ(status_of(store.create(std::move(wanted), true)), row.status) << row.name;
+  }
+  // Locked while it was sent.
+  const std::string id = make(store, "free", 1, "x");
+  const auto locked = directory->locks().add({.path = "free"}, now_ms);
+  ASSERT_TRUE(locked);
+  EXPECT_EQ(status_of((*store.open(id))->store(std::nullopt, true)), 423);
+  EXPECT_EQ(directory_.read("free"), "mine");
+  EXPECT_EQ(directory->locks().remove("free", locked->token, "", now_ms), LockTable::Removal::done);
+  EXPECT_EQ(status_of((*store.open(id))->store(std::nullopt, true)), 200);
+  EXPECT_EQ(directory_.read("free"), "x");
+}
+
 // --- files --------------------------------------------------------------------------------------
 
 TEST(PendingDescription, JsonAndBack) {

@@ -1,17 +1,21 @@
 """WebDAV on the upload directory: Debian's litmus, cadaver and rclone, and what they do not try."""
 
+import base64
 import os
 import re
 import shutil
 import subprocess
+import urllib.parse
 import xml.etree.ElementTree
 
 import pytest
 
-from support.contents import noise
+from support.contents import form, form_type, noise
 from support.environment import PATIENCE
+from support.http1 import Connection
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
+from support.waiting import wait_until
 
 SUITES = ["basic", "copymove", "props", "locks", "http"]
 
@@ -53,6 +57,61 @@ def test_litmus(server, suite, tmp_path):
     summary = re.search(rf"summary for `{suite}': of (\d+) tests run: (\d+) passed, 0 failed", said)
     assert summary and summary[1] == summary[2], said
     assert "WARNING" not in said and "SKIPPED" not in said, said
+
+
+# --- locks ---------------------------------------------------------------------------------------
+
+
+LOCKINFO = (b'<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>'
+            b'<D:locktype><D:write/></D:locktype></D:lockinfo>')
+
+
+def ways_to_store(server, name):
+    """Returns the statuses of a PUT, a form, and the beginnings of both kinds of resumable uploads,
+    which are removed again."""
+    h1 = PROTOCOLS[0]
+    metadata = "filename " + base64.b64encode(name.encode()).decode()
+    answers = [
+        fetch(server, h1, f"/files/{name}", "PUT", [], b"other"),
+        fetch(server, h1, "/files", "POST", [form_type()], form((name, b"other"))),
+        fetch(server, h1, "/uploads", "POST", [
+            ("tus-resumable", "1.0.0"), ("upload-length", "5"), ("upload-metadata", metadata)]),
+        fetch(server, h1, f"/files/{name}", "PUT", [
+            ("upload-draft-interop-version", "8"), ("upload-complete", "?0")], b"other")]
+    for begun in answers[2:]:
+        if begun.status < 300:
+            place = urllib.parse.urlsplit(begun.field("location")).path
+            removed = fetch(server, h1, place, "DELETE", [("tus-resumable", "1.0.0")])
+            assert removed.status == 204
+    return [answer.status for answer in answers]
+
+
+def test_a_lock_holds_for_all_ways_to_store(server):
+    (server.uploads / "locked.txt").write_bytes(b"mine")
+    locked = fetch(server, PROTOCOLS[0], "/files/locked.txt", "LOCK", [], LOCKINFO)
+    assert locked.status == 200
+    assert ways_to_store(server, "locked.txt") == [423] * 4
+    assert (server.uploads / "locked.txt").read_bytes() == b"mine"
+    token = [("lock-token", locked.field("lock-token"))]
+    assert fetch(server, PROTOCOLS[0], "/files/locked.txt", "UNLOCK", token).status == 204
+    assert all(status < 300 for status in ways_to_store(server, "locked.txt"))
+
+
+def test_a_lock_holds_for_a_form_on_its_way(server):
+    (server.uploads / "late.txt").write_bytes(b"mine")
+    whole = form(("late.txt", noise(100_000)))
+
+    def body():
+        yield whole[:50_000]
+        wait_until(lambda: server.temporary_files(), "the form is being stored")
+        locked = fetch(server, PROTOCOLS[0], "/files/late.txt", "LOCK", [], LOCKINFO)
+        assert locked.status == 200
+        yield whole[50_000:]
+
+    with Connection(server) as client:
+        client.request("POST", "/files", [form_type()], body())
+        assert client.answer().status == 423
+    assert (server.uploads / "late.txt").read_bytes() == b"mine"
 
 
 # --- cadaver -------------------------------------------------------------------------------------

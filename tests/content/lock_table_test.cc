@@ -1,4 +1,4 @@
-#include "content/webdav_locks.h"
+#include "content/lock_table.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace h2server::content {
 namespace webdav_locks_test {
 
-class WebdavLocks : public testing::Test {
+class LockTableTest : public testing::Test {
  protected:
   // Returns the token, or "" if something is in the way, whose path is then in `obstacle_`.
   std::string lock(const std::string& path, bool deep = false, bool shared = false,
@@ -23,7 +23,7 @@ class WebdavLocks : public testing::Test {
   // Returns the path of the lock that forbids the change, or "-".
   std::string obstacle(const std::string& path, bool deep = false,
                        const std::vector<std::string>& tokens = {}, std::string_view user = "") {
-    return table_.obstacle(path, deep, {tokens, user}, now_ms_).value_or("-");
+    return table_.obstacle({.path = path, .deep = deep}, {tokens, user}, now_ms_).value_or("-");
   }
 
   std::string covering(const std::string& path) {
@@ -37,7 +37,7 @@ class WebdavLocks : public testing::Test {
   std::string obstacle_;
 };
 
-TEST_F(WebdavLocks, Cover) {
+TEST_F(LockTableTest, Cover) {
   EXPECT_NE(lock("a/b", true), "");
   EXPECT_NE(lock("a", false, true), "");
   EXPECT_EQ(covering("a/b"), "/a/b");
@@ -50,7 +50,7 @@ TEST_F(WebdavLocks, Cover) {
   EXPECT_EQ(obstacle_, "/a/b");
 }
 
-TEST_F(WebdavLocks, Conflict) {
+TEST_F(LockTableTest, Conflict) {
   EXPECT_NE(lock("a/b"), "");
   EXPECT_EQ(lock("a/b"), "");
   EXPECT_EQ(obstacle_, "/a/b");
@@ -68,7 +68,7 @@ TEST_F(WebdavLocks, Conflict) {
   EXPECT_EQ(lock("s/t"), "");
 }
 
-TEST_F(WebdavLocks, ObstaclesAndTheirHolders) {
+TEST_F(LockTableTest, ObstaclesAndTheirHolders) {
   const std::string deep = lock("a", true);
   const std::string inner = lock("b/c");
   EXPECT_EQ(obstacle("a"), "a");
@@ -88,7 +88,22 @@ TEST_F(WebdavLocks, ObstaclesAndTheirHolders) {
   EXPECT_EQ(obstacle("s", true, {other}), "-");
 }
 
-TEST_F(WebdavLocks, End) {
+TEST_F(LockTableTest, ANameOfALockedFolder) {
+  const std::string folder = lock("a");
+  const auto obstacle = [&](const Change& change, const std::vector<std::string>& tokens = {}) {
+    return table_.obstacle(change, {tokens, ""}, now_ms_).value_or("-");
+  };
+  EXPECT_EQ(obstacle({.path = "a/x"}), "-");
+  EXPECT_EQ(obstacle({.path = "a/x", .membership = true}), "a");
+  EXPECT_EQ(obstacle({.path = "a/x", .membership = true}, {folder}), "-");
+  EXPECT_EQ(obstacle({.path = "a/x/y", .membership = true}), "-");
+  EXPECT_EQ(obstacle({.path = "b", .membership = true}), "-");
+  lock("");
+  EXPECT_EQ(obstacle({.path = "b", .membership = true}), "");
+  EXPECT_EQ(obstacle({.path = "b"}), "-");
+}
+
+TEST_F(LockTableTest, End) {
   const std::string first = lock("a", false, false, 10);
   now_ms_ += 9'999;
   EXPECT_EQ(obstacle("a"), "a");
@@ -107,7 +122,7 @@ TEST_F(WebdavLocks, End) {
   EXPECT_NE(lock("a"), "");
 }
 
-TEST_F(WebdavLocks, RefreshAndRemoval) {
+TEST_F(LockTableTest, RefreshAndRemoval) {
   const auto made = table_.add({.path = "a", .deep = true, .user = "ada"}, now_ms_);
   const std::vector<std::string> tokens = {made->token};
   EXPECT_TRUE(table_.refresh("a/b", {tokens, "ada"}, 5, now_ms_));
@@ -120,7 +135,7 @@ TEST_F(WebdavLocks, RefreshAndRemoval) {
   EXPECT_EQ(obstacle("a"), "-");
 }
 
-TEST_F(WebdavLocks, WhatIsGoneIsNotLocked) {
+TEST_F(LockTableTest, WhatIsGoneIsNotLocked) {
   for (const char* const path : {"a", "a/b", "a/b/c", "ab", "b"}) ASSERT_NE(lock(path), "");
   table_.forget("a");
   EXPECT_EQ(covering("a") + covering("a/b") + covering("a/b/c"), "");
@@ -129,7 +144,7 @@ TEST_F(WebdavLocks, WhatIsGoneIsNotLocked) {
   EXPECT_EQ(covering("ab") + covering("b"), "");
 }
 
-TEST_F(WebdavLocks, AreBounded) {
+TEST_F(LockTableTest, AreBounded) {
   for (std::size_t i = 0; i < LockLimits::locks_max; ++i) {
     ASSERT_NE(lock(std::to_string(i)), "") << i;
   }
@@ -142,7 +157,7 @@ TEST_F(WebdavLocks, AreBounded) {
   EXPECT_NE(lock("another"), "");
 }
 
-TEST_F(WebdavLocks, NoClientGetsAll) {
+TEST_F(LockTableTest, NoClientGetsAll) {
   const auto add = [this](std::size_t number, const char* client) {
     return table_.add({.path = std::to_string(number), .client = client}, now_ms_).has_value();
   };
@@ -153,7 +168,7 @@ TEST_F(WebdavLocks, NoClientGetsAll) {
   EXPECT_TRUE(add(10'001, "192.0.2.1"));
 }
 
-TEST_F(WebdavLocks, TokensAreUnique) {
+TEST_F(LockTableTest, TokensAreUnique) {
   std::set<std::string> tokens;
   for (int i = 0; i < 100; ++i) {
     const std::string token = lock(std::to_string(i));

@@ -1,4 +1,4 @@
-#include "content/webdav_locks.h"
+#include "content/lock_table.h"
 
 #include <fmt/format.h>
 
@@ -25,14 +25,9 @@ bool holds(const Holder& holder, const Lock& lock) {
          std::ranges::find(holder.tokens, lock.token) != holder.tokens.end();
 }
 
-// Calls `each` with the path of each folder above `path`, the nearest first.
-template <class Each>
-void for_each_above(std::string_view path, Each each) {
-  while (!path.empty()) {
-    const std::size_t slash = path.rfind('/');
-    path = path.substr(0, slash == std::string_view::npos ? 0 : slash);
-    each(path);
-  }
+std::string_view parent_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return path.substr(0, slash == std::string_view::npos ? 0 : slash);
 }
 
 // Calls `each` with the entries of `map` whose path lies below `path`, until it returns true.
@@ -75,7 +70,10 @@ std::vector<const Lock*> LockTable::find_covering(std::string_view path,
     }
   };
   collect(path, false);
-  for_each_above(path, [&](std::string_view above) { collect(above, true); });
+  while (!path.empty()) {
+    path = parent_of(path);
+    collect(path, true);
+  }
   return found;
 }
 
@@ -146,14 +144,18 @@ std::vector<Lock> LockTable::covering(std::string_view path, std::int64_t now_ms
   return copies;
 }
 
-std::optional<std::string> LockTable::obstacle(std::string_view path, bool deep,
-                                               const Holder& holder, std::int64_t now_ms) const {
-  const std::lock_guard guard(mutex_);
-  if (count_ == 0) return std::nullopt;
+std::optional<std::string> LockTable::find_covering_of_others(std::string_view path,
+                                                              const Holder& holder,
+                                                              std::int64_t now_ms) const {
   const std::vector<const Lock*> covering = find_covering(path, now_ms);
   const auto is_held = [&](const Lock* lock) { return holds(holder, *lock); };
-  if (!covering.empty() && std::ranges::none_of(covering, is_held)) return covering.front()->path;
-  if (!deep) return std::nullopt;
+  if (covering.empty() || std::ranges::any_of(covering, is_held)) return std::nullopt;
+  return covering.front()->path;
+}
+
+std::optional<std::string> LockTable::find_below_of_others(std::string_view path,
+                                                           const Holder& holder,
+                                                           std::int64_t now_ms) const {
   std::optional<std::string> found;
   any_below(locks_, path, [&](const std::vector<Lock>& locks) {
     const bool locked =
@@ -165,6 +167,24 @@ std::optional<std::string> LockTable::obstacle(std::string_view path, bool deep,
     return true;
   });
   return found;
+}
+
+std::optional<std::string> LockTable::obstacle(const Change& change, const Holder& holder,
+                                               std::int64_t now_ms) const {
+  const std::lock_guard guard(mutex_);
+  if (count_ == 0) return std::nullopt;
+  std::optional<std::string> found = find_covering_of_others(change.path, holder, now_ms);
+  if (!found && change.deep) found = find_below_of_others(change.path, holder, now_ms);
+  // RFC 4918, 7.4: a lock on a folder protects its names.
+  if (!found && change.membership && !change.path.empty()) {
+    found = find_covering_of_others(parent_of(change.path), holder, now_ms);
+  }
+  return found;
+}
+
+bool LockTable::empty() const {
+  const std::lock_guard guard(mutex_);
+  return count_ == 0;
 }
 
 void LockTable::forget(std::string_view path) {

@@ -38,10 +38,17 @@ struct Lock {
   std::int64_t end_ms = 0;                          // by base::monotonic_ms()
 };
 
-// Who asks, and with which tokens.
+// Who asks, and with which tokens. By default one who names no lock.
 struct Holder {
-  std::span<const std::string> tokens;
-  std::string_view user;
+  std::span<const std::string> tokens = {};
+  std::string_view user = {};
+};
+
+// What a request changes, for its check against locks.
+struct Change {
+  std::string path;
+  bool deep = false;        // also what is below it
+  bool membership = false;  // a name is added to its folder or removed from it
 };
 
 class LockTable {
@@ -63,11 +70,12 @@ class LockTable {
 
   // Returns the locks on the path, also those on folders above that are deep.
   [[nodiscard]] std::vector<Lock> covering(std::string_view path, std::int64_t now_ms) const;
-  // Returns the root of a lock that keeps the holder from changing `path`, or, if `deep`, something
-  // below it. Of several shared locks the holder needs one.
-  [[nodiscard]] std::optional<std::string> obstacle(std::string_view path, bool deep,
-                                                    const Holder& holder,
+  // Returns the root of a lock that keeps the holder from the change. Of several shared locks the
+  // holder needs one.
+  [[nodiscard]] std::optional<std::string> obstacle(const Change& change, const Holder& holder,
                                                     std::int64_t now_ms) const;
+  // True: nothing is locked.
+  [[nodiscard]] bool empty() const;
   // Forgets the locks on the path and below it: what they locked is gone.
   void forget(std::string_view path);
 
@@ -78,6 +86,12 @@ class LockTable {
   [[nodiscard]] std::size_t count_of(std::string_view client) const;
   [[nodiscard]] std::vector<const Lock*> find_covering(std::string_view path,
                                                        std::int64_t now_ms) const;
+  [[nodiscard]] std::optional<std::string> find_covering_of_others(std::string_view path,
+                                                                   const Holder& holder,
+                                                                   std::int64_t now_ms) const;
+  [[nodiscard]] std::optional<std::string> find_below_of_others(std::string_view path,
+                                                                const Holder& holder,
+                                                                std::int64_t now_ms) const;
 
   mutable std::mutex mutex_;
   Locks locks_;  // by path
