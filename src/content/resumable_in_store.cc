@@ -75,6 +75,7 @@ class ResumableInStore final : public ResumableUploads {
     UploadProgress progress;
   };
   Task<Result<void, Response>> check_new(const NewUpload& upload, bool overwrite);
+  Task<StoreResult<bool>> is_listed(std::string id);
   Task<bool> has_ended(std::string id);
   Task<std::unique_ptr<ClientPlaces::Place>> take_place(std::string client);
   Task<Response> refuse_unfound(std::string id);
@@ -110,13 +111,20 @@ Task<Result<void, Response>> ResumableInStore::check_new(const NewUpload& upload
   co_return Result<void, Response>();
 }
 
-// While a node of MinIO is away, it does not find all objects. What it lists anything of is there.
+// While a node of MinIO is away, it does not find all objects. An upload of which it lists anything
+// is there.
+Task<StoreResult<bool>> ResumableInStore::is_listed(std::string id) {
+  const StoreResult<ListedUpload> listed = co_await list_upload(*place_->store, std::move(id));
+  if (!listed) co_return std::unexpected(listed.error());
+  co_return listed->state || listed->tails;
+}
+
 Task<bool> ResumableInStore::has_ended(std::string id) {
   const StoreResult<FoundState> found = co_await read_upload_state(*place_->store, id);
   if (found) co_return found->state.stored;
   if (found.error().kind != Kind::absent) co_return false;
-  const StoreResult<ListedUpload> listed = co_await list_upload(*place_->store, std::move(id));
-  co_return listed && !listed->state && !listed->tails;
+  const StoreResult<bool> listed = co_await is_listed(std::move(id));
+  co_return listed && !*listed;
 }
 
 // Null: the client has too many. Another replica, or an earlier request whose answer from the store
@@ -163,12 +171,11 @@ Task<Result<std::unique_ptr<ResumableUpload>, Response>> ResumableInStore::creat
 
 // --- known uploads ------------------------------------------------------------------------------
 
-// While a node of MinIO is away, it does not find all objects. To clients, 404 is the end of an
-// upload, so they get 503 as long as the store lists anything of it.
+// To clients, 404 is the end of an upload, so they get 503 as long as the store lists it.
 Task<Response> ResumableInStore::refuse_unfound(std::string id) {
-  const StoreResult<ListedUpload> listed = co_await list_upload(*place_->store, std::move(id));
+  const StoreResult<bool> listed = co_await is_listed(std::move(id));
   if (!listed) co_return refuse_store_error(listed.error());
-  if (listed->state || listed->tails) co_return refuse_store_error(StoreError{.kind = Kind::busy});
+  if (*listed) co_return refuse_store_error(StoreError{.kind = Kind::busy});
   co_return refused_missing().error();
 }
 
