@@ -47,7 +47,7 @@ struct WaitingOptions {
   // Nobody wants the result once the task is to stop: it need not begin then.
   bool ends_with_task = false;
   bool takes_long = false;  // seconds, for some files: not on the threads of what is short
-  bool reads = false;       // nothing but a little: not on the threads that write
+  bool reads = false;       // and no more than a little: not on the threads that write
   // As long as another machine or process does not respond: on threads of its own.
   bool slow_file_system = false;
   // Whose turn it takes. 0: that of the task's client. What other clients wait for, too, must not

@@ -30,8 +30,8 @@ class PartsSource final : public BodySource {
     std::uint64_t first = 0;
     std::uint64_t count = 0;
   };
-  // The memory that a client holds that reads no more than a first piece. HTTP/1.1 writes each
-  // piece alone, so pieces of several small parts save system calls.
+  // A response holds so much while its client reads no more than a first piece. HTTP/1.1 writes
+  // each piece alone, so pieces of several small parts save system calls.
   static constexpr std::size_t piece_bytes_max = 32 * 1024;
   // Of a file on a slow file system, where each piece is a thread's turn.
   static constexpr std::size_t slow_piece_bytes_max = 64 * 1024;

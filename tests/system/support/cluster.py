@@ -253,8 +253,8 @@ class Cluster(contextlib.AbstractContextManager):
         return {"9100": store, **{f"{one.name}:9000": one.port for one in self.nodes}}
 
     def _every_node_answers(self):
-        """Stores an object through each node and reads it through each: one that has only just reached
-        the others says of what they have that it is absent."""
+        """Stores an object through each node and reads it through all. Returns false if one fails: a
+        node that has only just started may answer 404 for objects of the others."""
         nodes = [Objects(f"http://127.0.0.1:{node.port}") for node in self.nodes]
         try:
             for number, node in enumerate(nodes):
