@@ -94,7 +94,9 @@ Task<Result<FolderEntriesRef, int>> Listings::find(std::string path) {
 Task<Result<FolderEntriesRef, int>> Listings::read(const std::string& path,
                                                    const file::Folder::Opened& folder) {
   const std::int64_t began_ms = base::monotonic_ms();
-  const auto work = [this, &path, &folder] {
+  const auto work = [this, &path, &folder]() -> Result<FolderEntries, int> {
+    // Others may have filled it while this one waited for a thread.
+    if (base::MemoryBudget::of_process().tight()) return std::unexpected(ENOMEM);
     return read_folder(root_->fd(), path, folder.descriptor.get(), options_);
   };
   const file::WaitingOptions options =

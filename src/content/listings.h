@@ -41,7 +41,7 @@ class Listings {
 
   // Returns the entries of the folder with that path, empty or ending in a slash. While one request
   // reads a folder, others wait for it. The error is an errno value, ENOENT also for what is no
-  // folder, and ECANCELED if the caller is to stop.
+  // folder, ENOMEM if memory is tight, and ECANCELED if the caller is to stop.
   [[nodiscard]] Task<Result<FolderEntriesRef, int>> find(std::string path);
 
  private:

@@ -184,6 +184,7 @@ Task<Response> StaticFiles::serve(Request& request) const {
 Task<Response> StaticFiles::list(Request& request) const {
   const std::string path(request.param("path"));
   const Result<FolderEntriesRef, int> entries = co_await listings_.find(path);
+  if (!entries && entries.error() == ENOMEM) co_return http::refuse_for_memory();
   if (!entries) co_return refusal(file::kind_of_error(entries.error()));
   ListingPage page{.path = path, .archives = options_.archives, .types = types_};
   co_await add_readme(*entries, page);

@@ -21,6 +21,7 @@
 #include "content/upload_receiver.h"
 #include "content/upload_space.h"
 #include "file/calls.h"
+#include "http/answer.h"
 #include "http/cross_site.h"
 #include "http/message.h"
 #include "io/engine.h"
@@ -49,6 +50,7 @@ Task<Response> receive_upload(Place place, std::string base, UploadOptions optio
 
 // Of what cannot be listed.
 Response unlisted(int error) {
+  if (error == ENOMEM) return http::refuse_for_memory();
   if (error == EMFILE || error == ENFILE) return http::error_response(503);
   return http::error_response(error == ENOENT || error == ENOTDIR ? 404 : 500);
 }

@@ -14,6 +14,7 @@
 #include "file/calls.h"
 #include "h2server/authentication.h"
 #include "h2server/own_stop.h"
+#include "http/answer.h"
 #include "http/message.h"
 #include "io/engine.h"
 
@@ -67,6 +68,8 @@ Task<std::optional<Response>> read_body(Request& request, BodyUse use, std::stri
 // use it.
 Response answer_document(const DavMethod& method, const WebDavRef& dav, const std::string& document,
                          DavRequest& asked) {
+  // Others may have filled it while this one waited for a thread.
+  if (http::memory_is_tight()) return http::refuse_for_memory();
   if (!document.empty()) {
     Result<XmlNode, std::string_view> parsed = parse_xml(document);
     if (!parsed) return Response::text(std::string(parsed.error()) + "\n", 400);

@@ -1,5 +1,6 @@
 #include "content/webdav.h"
 
+#include "base/memory_budget.h"
 #include "content/support.h"
 #include "content/webdav_dead_properties.h"
 #include "content/webdav_files.h"
@@ -84,6 +85,34 @@ TEST_F(Webdav, Options) {
     EXPECT_EQ(response.field("DAV"), "1, 2");
     EXPECT_NE(response.field("Allow")->find("PROPFIND"), std::string_view::npos);
   }
+}
+
+TEST_F(Webdav, RefusesWhatWaitedUntilMemoryWasTight) {
+  constexpr std::size_t mib = 1024 * 1024;
+  base::MemoryCharge others(base::MemoryOwner::uploads);
+  Server server;
+  Routes routes = server.routes();
+  add_webdav_routes(routes, routes,
+                    {.directory = uploads_, .put = store(), .user = [&others](const Request&) {
+                       others.set(9 * mib);
+                       return std::string();
+                     }});
+  TestClient client(server);
+  base::MemoryBudget::of_process().set_limit(16 * mib);
+  const auto answer = [&client](Method method) {
+    TestRequest request{.method = method, .target = "/files/new", .fields = {}};
+    if (method == LOCK) request.body = exclusive_lock;
+    return client.send(std::move(request));
+  };
+  for (const Method method : {PROPFIND, LOCK, MKCOL}) {
+    others.set(0);
+    const TestResponse response = answer(method);
+    EXPECT_EQ(response.status, 503);
+    EXPECT_EQ(response.field("Retry-After"), "1");
+  }
+  base::MemoryBudget::of_process().set_limit(base::MemoryBudget::no_limit);
+  EXPECT_FALSE(exists("new"));
+  EXPECT_EQ(answer(MKCOL).status, 201);
 }
 
 TEST_F(Webdav, PropfindOfAFile) {
