@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <climits>
 
 #include "app/doctor_text.h"
 #include "content/encoded_copies.h"
 #include "content/listings.h"
+#include "content/lock_table.h"
 #include "content/object_cache.h"
 #include "file/cache.h"
 #include "observe/log_ring.h"
@@ -21,6 +22,9 @@ std::uint64_t clients_of(const config::Configuration& configuration) {
   const std::uint64_t asked = configuration.server.memory_max;
   return asked != 0 ? asked : server::usual_memory_max();
 }
+
+// The path of a lock is the longest part, with that of its root; its token and the like are small.
+constexpr std::uint64_t lock_bytes_max = content::LockLimits::owner_bytes_max + 2 * PATH_MAX + 512;
 
 template <class Is>
 std::uint64_t sites_that(const config::Configuration& configuration, Is is) {
@@ -48,7 +52,14 @@ std::vector<MemoryLimit> memory_limits(const config::Configuration& configuratio
   const auto lists = [](const config::Site& site) { return site.files.listing; };
   const std::uint64_t listings = std::min<std::uint64_t>(content::ListingsLimits().bytes_max,
                                                          clients / content::ListingsLimits::parts);
-  all.push_back({"listings", sites_that(configuration, lists) * listings});
+  const auto has_uploads = [](const config::Site& site) { return site.has_uploads(); };
+  const std::uint64_t roots =
+      sites_that(configuration, lists) + sites_that(configuration, has_uploads);
+  all.push_back({"listings", roots * listings});
+  const auto has_locks = [](const config::Site& site) { return site.webdav; };
+  if (const std::uint64_t sites = sites_that(configuration, has_locks); sites > 0) {
+    all.push_back({"locks of WebDAV", sites * content::LockLimits::locks_max * lock_bytes_max});
+  }
   const auto logs = [](const config::Site& site) { return !site.access_log.empty(); };
   const std::uint64_t workers = std::max(configuration.server.threads, 1U);
   if (sites_that(configuration, logs) > 0) {

@@ -27,12 +27,24 @@ constexpr unsigned share_parts = 4;
 // than so many bytes: to cut off a client that holds less would free too little.
 constexpr unsigned least_parts = 64;
 constexpr std::size_t least_bytes = 16 * 1024;
+// A single connection without a request may hold as much as a TLS handshake: if all that is left is
+// clients who only begin, none is to blame.
+constexpr std::size_t beginning_bytes = 48 * 1024;
 
 struct MemoryHolder {
   std::vector<http::Drainable*> connections;
   std::size_t bytes = 0;
   std::size_t requests = 0;
+
+  [[nodiscard]] bool only_begins() const noexcept {
+    return connections.size() == 1 && requests == 0 && bytes <= beginning_bytes;
+  }
 };
+
+// What a client is blamed for.
+std::size_t excess_of(const MemoryHolder& client) noexcept {
+  return client.only_begins() ? std::min(client.bytes, least_bytes) : client.bytes;
+}
 
 // Returns the client whose connections hold most. A connection without a client's number stands for
 // itself: its address is the number.
@@ -48,8 +60,8 @@ MemoryHolder find_largest(http::DrainList& connections) {
     client.bytes += bytes;
     connection->each_exchange([&](const http::ExchangeState&) { ++client.requests; });
   }
-  const auto largest =
-      std::ranges::max_element(clients, {}, [](const auto& client) { return client.second.bytes; });
+  const auto largest = std::ranges::max_element(
+      clients, {}, [](const auto& client) { return excess_of(client.second); });
   return largest != clients.end() ? std::move(largest->second) : MemoryHolder();
 }
 
@@ -123,7 +135,7 @@ void MemoryGuard::cut_off_largest() {
   std::uint64_t allowed = limit / share_parts;
   if (budget.critical()) allowed = limit / least_parts;
   if (budget.full()) allowed = least_bytes;
-  if (largest.bytes <= allowed || (!budget.critical() && largest.requests == 1)) return;
+  if (excess_of(largest) <= allowed || (!budget.critical() && largest.requests == 1)) return;
   constexpr std::size_t kib = 1024;
   const std::string address = largest.connections.front()->client_address();
   for (http::Drainable* const connection : largest.connections) connection->cut_off();

@@ -39,10 +39,8 @@ class Undecided final : private http::Drainable {
   void cancel() override {}  // it has no exchange
   void shed() override { transport_.cancel_read(); }
   void begin_cut_off() noexcept override { transport_.break_off(); }
-  // A client with one handshake holds no more than anybody may, however short memory is.
   std::size_t bytes_held() const noexcept override {
-    constexpr std::size_t bytes_max = 16 * 1024;
-    return handshake_ != nullptr ? std::min(handshake_->bytes(), bytes_max) : 0;
+    return handshake_ != nullptr ? handshake_->bytes() : 0;
   }
   std::uint64_t client() const noexcept override { return client_; }
   std::string client_address() const override { return transport_.client().host; }
@@ -192,6 +190,8 @@ Task<void> serve_tls(WorkerContext& worker, Accepted connection, Admission::Tick
     if (!begun) co_return;
     client_number = base::keyed_hash(transport.client().host);
   }
+  // Where threads block, nobody is cut off: none begins while there is no memory left.
+  if (!worker.engine.has_loop() && base::MemoryBudget::of_process().full()) co_return;
   const Address client = client_of(worker, transport);
   {
     const Undecided undecided(transport, worker.server_context.connections, client_number,

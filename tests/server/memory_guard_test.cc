@@ -255,18 +255,21 @@ std::string client_hello() {
   return {bytes, static_cast<std::size_t>(size)};
 }
 
+ServerOptions with_tls(const net::Files& files, ServerOptions options) {
+  const CertificateFiles pair =
+      files.write_pair("pair", net::make_identity("server", net::ec_key(), nullptr));
+  options.cleartext = false;
+  options.limits.handshake_ms_max = 600'000;
+  options.certificate_file = pair.certificate_file;
+  options.key_file = pair.key_file;
+  return options;
+}
+
 // Handshakes that wait for the client's second flight.
 TEST_P(MemoryGuard, CutsOffHandshakes) {
   wait_until_free();
   const net::Files files;
-  const CertificateFiles pair =
-      files.write_pair("pair", net::make_identity("server", net::ec_key(), nullptr));
-  ServerOptions secure = options();
-  secure.cleartext = false;
-  secure.limits.handshake_ms_max = 600'000;
-  secure.certificate_file = pair.certificate_file;
-  secure.key_file = pair.key_file;
-  Server server(secure);
+  Server server(with_tls(files, options()));
   const auto started = server.start();
   ASSERT_TRUE(started) << started.error();
   const auto counted = [](base::MemoryOwner owner) { return budget().held(owner); };
@@ -287,14 +290,34 @@ TEST_P(MemoryGuard, CutsOffHandshakes) {
   EXPECT_GE(counted(base::MemoryOwner::requests), before + 101 * one);
   EXPECT_LT(counted(base::MemoryOwner::receiving), leased + mib) << "none keeps its buffer";
   base::MemoryCharge ballast(base::MemoryOwner::uploads);
-  ballast.set(17 * mib);
+  ballast.set(4 * mib);  // memory is tight, not more, and they hold above a quarter
   wait_until([cut_off] { return budget().cut_off() > cut_off; });
+  ballast.set(17 * mib);
   for (Client& client : greedy) EXPECT_LT(client.take(mib).size(), mib) << "until it ends";
   wait_until([&] { return counted(base::MemoryOwner::requests) <= before + one; });
   std::this_thread::sleep_for(300ms);  // in which it would be the next
   EXPECT_EQ(counted(base::MemoryOwner::requests), before + one) << "one is nobody's fault";
   ballast.set(0);
   server.stop();
+}
+
+TEST(MemoryMax, ThreadsThatBlockBeginNoHandshakeWithoutMemory) {
+  const net::Files files;
+  ServerOptions options = tests::cleartext(ServerScheme::thread_per_connection);
+  options.memory_max = 16 * mib;
+  Server server(with_tls(files, options));
+  ASSERT_TRUE(server.start());
+  base::MemoryCharge ballast(base::MemoryOwner::uploads);
+  ballast.set(17 * mib);
+  Client refused(tests::port_of(server));
+  refused.send(client_hello());
+  EXPECT_EQ(refused.take(1), "");
+  ballast.set(0);
+  Client other(tests::port_of(server));
+  other.send(client_hello());
+  EXPECT_EQ(other.take(1), "\x16");
+  server.stop();
+  budget().set_limit(MemoryBudget::no_limit);
 }
 
 TEST(MemoryMax, TooLittleIsRefused) {

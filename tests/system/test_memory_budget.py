@@ -199,6 +199,21 @@ def test_limits_are_printed_with_their_sum():
     assert "From 48 MiB on" in done.stdout
 
 
+def test_limits_have_what_options_add(tmp_path):
+    def parts(*options):
+        done = run("config", "--limits", "--memory", "64MiB", "--h2c", *options)
+        assert done.returncode == 0, done.stderr
+        return {name: size for size, name in re.findall(r"^ *(\S+ \w+)  (.*)", done.stdout, re.MULTILINE)}
+
+    plain = parts()
+    assert plain["listings"] == "4.0 MiB"
+    assert "locks of WebDAV" not in plain
+    (tmp_path / "root").mkdir()
+    more = parts("--root", tmp_path / "root", "--upload-dir", tmp_path / "up", "--webdav")
+    assert more["listings"] == "8.0 MiB", "of the root, and of the uploads"
+    assert more["locks of WebDAV"] == "42 MiB"
+
+
 def test_too_little_is_an_error():
     done = run("check", "--memory", "1M", "--h2c")
     assert done.returncode == 2
