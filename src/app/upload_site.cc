@@ -271,7 +271,8 @@ void Area::add_managing() {
          .uploads = options,
          .types = types_,
          .put = content::resumable_put(service_,
-                                       content::raw_upload(opened_.directory, "/files", options)),
+                                       content::raw_upload(opened_.directory, "/files", options,
+                                                           true)),  // by the methods of WebDAV
          .user = owner_of_locks_});
   } else if (site_.upload_manage) {
     const content::ManageOptions options{.base = "/files", .uploads = options_};

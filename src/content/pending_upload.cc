@@ -249,7 +249,7 @@ Result<StoredFile, Response> PendingUpload::store(std::optional<std::string> nam
   Result<void, Response> ready = check_digest(stop);
   if (ready) ready = write_description();
   if (!ready) return std::unexpected(std::move(ready.error()));
-  // The digest may have taken minutes.
+  // A lock may be newer than the upload.
   if (store_.directory_->is_locked(description_.name)) return refused_locked(description_.name);
   return take_name(overwrite);
 }

@@ -62,7 +62,6 @@ Result<NameReservation, Response> PendingUploads::reserve_upload(const std::stri
 }
 
 Result<NameReservation, Response> PendingUploads::reserve(const std::string& name) {
-  if (directory_->is_locked(name)) return refused_locked(name);
   std::optional<NameReservation> reservation = directory_->names().reserve(name);
   if (reservation) return *std::move(reservation);
   return refused(409, fmt::format("{} is being uploaded already", name));
@@ -78,6 +77,7 @@ Result<void, Response> PendingUploads::check_new(const NewUpload& upload, bool o
   if (!fits || upload.name.empty()) return fits;
   Result<NameReservation, Response> free = reserve(upload.name);  // given back likewise
   if (!free) return std::unexpected(std::move(free.error()));
+  if (directory_->is_locked(upload.name)) return refused_locked(upload.name);
   return check_name(upload.name, overwrite);
 }
 

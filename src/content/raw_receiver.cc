@@ -57,6 +57,9 @@ Result<void, Response> RawReceiver::begin() {
   Result<void, Response> done = check_size(head_.body_bytes.value_or(0));
   if (done) done = place_.open();
   if (!done) return done;
+  if (!place_.locks_are_checked && place_.directory->is_locked(head_.path)) {
+    return refused_locked(head_.path);
+  }
   reservation_ = place_.directory->names().reserve(head_.path);
   if (!reservation_) {
     return refused(409, fmt::format("{} is being uploaded already", head_.path));

@@ -70,11 +70,12 @@ Task<Stored> store_body(Request& request, StoreUploadsRef uploads, std::string p
 // put_file() takes its arguments by value. A coroutine lambda would refer to its captures, which
 // the handler owns.
 Handler raw_upload(std::shared_ptr<UploadDirectory> directory, std::string base,
-                   UploadOptions options) {
-  return Handler(
-      [directory = std::move(directory), base = std::move(base), options](Request& request) {
-        return put_file(UploadPlace{.directory = directory, .path = {}}, base, options, request);
-      });
+                   UploadOptions options, bool locks_are_checked) {
+  const UploadPlace place{
+      .directory = std::move(directory), .path = {}, .locks_are_checked = locks_are_checked};
+  return Handler([place, base = std::move(base), options](Request& request) {
+    return put_file(place, base, options, request);
+  });
 }
 
 Handler raw_upload(StoreUploadsRef uploads, std::string base, UploadOptions options) {

@@ -22,9 +22,9 @@ Task<Stored> store_body(Request& request, StoreUploadsRef uploads, std::string p
 
 // For PUT of "base/{path...}": 201 with the ETag and, unless it is not computed, the Repr-Digest;
 // 204 if a file was replaced. A path that would be stored under another name is refused. Requests
-// from pages of other origins get 403.
+// from pages of other origins get 403, and what is locked 423 unless the caller has checked that.
 Handler raw_upload(std::shared_ptr<UploadDirectory> directory, std::string base,
-                   UploadOptions options);
+                   UploadOptions options, bool locks_are_checked = false);
 // The same for a store, where clients that know no preconditions are not kept from uploading the
 // same name at the same time: the first one to end wins.
 Handler raw_upload(StoreUploadsRef uploads, std::string base, UploadOptions options);

@@ -112,8 +112,8 @@ class ResumableUpload {
                                                    ExpectedDigest* expected) = 0;
 
   // Stores the upload, which ends with its last byte, under its name, or under `name`. 409 if the
-  // name is taken, unless `overwrite`; the upload then stays pending. 400 if it is not what its
-  // digest declares; it is removed then.
+  // name is taken, unless `overwrite`, 423 if it is locked; the upload then stays pending. 400 if
+  // it is not what its digest declares; it is removed then.
   virtual Task<Result<StoredFile, Response>> store(std::optional<std::string> name,
                                                    bool overwrite) = 0;
   // Returns true if store() failed and the file may be there nevertheless.

@@ -163,9 +163,10 @@ Task<Response> fill_new_tus(ResumableServiceRef service, Request& request, Resum
     add_digest(response, upload.description().sha256);
     co_return response;
   }
-  // Only if it may still be finished does the client need to know it.
-  if (refusal->status() == 409) refusal->add("Location", service->url_of(upload.id()));
-  if (refusal->status() != 409) co_await upload.remove();
+  // Only if it may still be finished does the client need to know it: its name is taken or locked.
+  const bool stays = refusal->status() == 409 || refusal->status() == 423;
+  if (stays) refusal->add("Location", service->url_of(upload.id()));
+  if (!stays) co_await upload.remove();
   co_return *std::move(refusal);
 }
 

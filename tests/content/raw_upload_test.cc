@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "base/base64.h"
+#include "base/clock.h"
 #include "content/commit_file.h"
 #include "content/file_digest.h"
 #include "content/support.h"
@@ -53,7 +54,7 @@ class RawUpload : public testing::Test {
     asked.head.authority = "here";
     asked.head.content_length = upload.length;
     for (const auto& [name, value] : upload.fields) asked.head.fields.add(name, value);
-    return asked.answer(raw_upload(uploads_, "/files", options), &body);
+    return asked.answer(raw_upload(uploads_, "/files", options, locks_are_checked_), &body);
   }
 
   int status(const Put& upload, const UploadOptions& options = {}) {
@@ -64,6 +65,7 @@ class RawUpload : public testing::Test {
 
   tests::TemporaryDirectory directory_;
   std::shared_ptr<UploadDirectory> uploads_ = *UploadDirectory::open(directory_.fd());
+  bool locks_are_checked_ = false;
 };
 
 TEST_F(RawUpload, Created) {
@@ -423,6 +425,16 @@ TEST_F(RawUpload, TwoOfOneNameAtOnce) {
   EXPECT_EQ(directory_.read("a"), "first");
   EXPECT_EQ(status({"a", {"third"}}, {.overwrite = true}), 204);
   EXPECT_EQ(directory_.read("a"), "third");
+}
+
+TEST_F(RawUpload, WhatIsLockedIsNotReplaced) {
+  directory_.write("a", "mine");
+  ASSERT_TRUE(uploads_->locks().add({.path = "a"}, base::monotonic_ms()));
+  EXPECT_EQ(status({"a"}, {.overwrite = true}), 423);
+  EXPECT_EQ(directory_.read("a"), "mine");
+  EXPECT_EQ(status({"b"}), 201);
+  locks_are_checked_ = true;
+  EXPECT_EQ(status({"a"}, {.overwrite = true}), 204);
 }
 
 TEST_F(RawUpload, TheServersOwnTrouble) {

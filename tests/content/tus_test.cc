@@ -1,6 +1,7 @@
 #include "content/tus.h"
 
 #include "base/base64.h"
+#include "base/clock.h"
 #include "content/file_digest.h"
 #include "content/resumable_support.h"
 #include "content/tus_fields.h"
@@ -374,6 +375,22 @@ TEST_F(Tus, ANameThatIsTakenNow) {
   EXPECT_EQ(field_of(head(url), "Upload-Offset"), "5");
   EXPECT_EQ(files(), (Files{{"a", "hello"}}));
   EXPECT_TRUE(directory_of_server_->names().reserve("a")) << "it is free again";
+}
+
+// The client's bytes are not lost: it may end the upload once the lock has gone.
+TEST_F(Tus, ALockIsWaitedFor) {
+  const std::int64_t now_ms = base::monotonic_ms();
+  LockTable& locks = directory_of_server_->locks();
+  const auto lock = locks.add({.path = "", .deep = true}, now_ms);
+  ASSERT_TRUE(lock);
+  const Response made = create({{"upload-length", "5"}}, {"hello"});
+  EXPECT_EQ(made.status(), 423);
+  EXPECT_EQ(pending(), 1U);
+  const std::string url = field_of(made, "Location");
+  EXPECT_EQ(head(url).status(), 423) << "an offset at the end would mean that it is stored";
+  EXPECT_EQ(locks.remove("", lock->token, "", now_ms), LockTable::Removal::done);
+  EXPECT_EQ(field_of(head(url), "Upload-Offset"), "5");
+  EXPECT_EQ(files().begin()->second, "hello");
 }
 
 // A server that is killed between the last byte and the rename leaves a whole upload.
