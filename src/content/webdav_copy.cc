@@ -260,12 +260,12 @@ TreeOutcome copy_tree(UploadDirectory& directory, const std::string& from, const
   const Result<FileState, int> before = look_at(target->folder.get(), target->name);
   if (before && !options.replace) return fail(412);
   if (before && before->is_folder) {
-    TreeSum old = sum_tree(*target, to);
+    TreeSum old = sum_tree(*target, to, options.stop);
     if (!old.obstacles.empty()) return {.failures = std::move(old.obstacles)};
   }
   Copier copier(directory, options);
   const bool nothing_in_it = copied->is_folder && options.shallow;
-  const std::uint64_t bytes = nothing_in_it ? 0 : sum_tree(*source, from).bytes;
+  const std::uint64_t bytes = nothing_in_it ? 0 : sum_tree(*source, from, options.stop).bytes;
   if (const Result<void, int> room = copier.expect(bytes); !room) return fail(room.error());
   TreeOutcome outcome;
   bool there = true;

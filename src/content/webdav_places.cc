@@ -72,11 +72,14 @@ namespace {
 
 class Summer {
  public:
+  explicit Summer(const file::StopFlag* stop) noexcept : stop_(stop) {}
   void add(int parent, const std::string& name, const std::string& path, unsigned depth = 0);
   TreeSum sum;
 
  private:
   void add_folder(int parent, const std::string& name, const std::string& path, unsigned depth);
+
+  const file::StopFlag* const stop_;
 };
 
 void Summer::add(int parent, const std::string& name, const std::string& path, unsigned depth) {
@@ -97,6 +100,7 @@ void Summer::add_folder(int parent, const std::string& name, const std::string& 
   bool empty = true;
   bool hides = false;  // something that is not shown
   const Result<void, int> done = for_each_entry(folder.get(), [&](const char* entry) {
+    if (file::is_set(stop_)) return false;
     if (std::strcmp(entry, ".") == 0 || std::strcmp(entry, "..") == 0) return true;
     empty = false;
     const Result<FileState, int> state = look_at(folder.get(), entry);
@@ -118,9 +122,10 @@ void Summer::add_folder(int parent, const std::string& name, const std::string& 
 
 }  // namespace
 
-TreeSum sum_tree(const Place& place, const std::string& path) {
-  Summer summer;
+TreeSum sum_tree(const Place& place, const std::string& path, const file::StopFlag* stop) {
+  Summer summer(stop);
   summer.add(place.folder.get(), place.name, path);
+  if (file::is_set(stop)) summer.sum.obstacles = {{path, true, 503}};
   return std::move(summer.sum);
 }
 

@@ -64,7 +64,8 @@ struct TreeSum {
   // deep or they can't be changed (403).
   TreeFailures obstacles;
 };
-TreeSum sum_tree(const Place& place, const std::string& path);
+// Ends when `stop` is set, with the place itself as an obstacle (503).
+TreeSum sum_tree(const Place& place, const std::string& path, const file::StopFlag* stop);
 // Returns true if the folder has at most so many folders within each other, itself included. Ends
 // as soon as it has more, or when `stop` is set, which is false then, too.
 bool has_height_at_most(const Place& folder, unsigned height, const file::StopFlag* stop);

@@ -187,8 +187,9 @@ int status_of_placing(int error) { return error == EEXIST ? 412 : status_of_erro
 
 // Replaces a tree, or something by a tree. Returns what failed.
 TreeFailures exchange_trees(UploadDirectory& directory, const Place& source, const Place& target,
-                            const std::string& from, const std::string& to) {
-  TreeSum old = sum_tree(target, to);
+                            const std::string& from, const std::string& to,
+                            const file::StopFlag* stop) {
+  TreeSum old = sum_tree(target, to, stop);
   if (!old.obstacles.empty()) return std::move(old.obstacles);
   SparePlaces spares(directory.fd());
   const Result<Place, int> spare = spares.next();
@@ -219,7 +220,7 @@ TreeOutcome move_tree(UploadDirectory& directory, const std::string& from, const
   TreeOutcome outcome;
   if (before && (before->is_folder || moved->is_folder)) {
     outcome.replaced = TreeOutcome::Replaced::tree;
-    outcome.failures = exchange_trees(directory, *source, *target, from, to);
+    outcome.failures = exchange_trees(directory, *source, *target, from, to, stop);
     if (!outcome.failures.empty()) return outcome;
   } else {
     const Result<void, int> done = put_in_place(*source, *target, moved->is_folder, replace);

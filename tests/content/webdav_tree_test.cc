@@ -254,6 +254,7 @@ TEST_F(WebdavTree, Copies) {
 TEST_F(WebdavTree, ChangesEndWithTheirTask) {
   directory_.write("d/a", "1");
   directory_.write("d/e/b", "2");
+  directory_.write("other/c", "3");
   coro::StopState task;
   const file::StopFlag stop(&task);
   EXPECT_FALSE(stop.is_set());
@@ -263,6 +264,10 @@ TEST_F(WebdavTree, ChangesEndWithTheirTask) {
   ASSERT_FALSE(copy.failures.empty());
   EXPECT_EQ(copy.failures.front().status, 503);
   EXPECT_FALSE(exists("copy"));
+  const TreeOutcome move = move_tree(*uploads_, "other", "d", true, options_, &stop);
+  ASSERT_FALSE(move.failures.empty());
+  EXPECT_EQ(move.failures.front().status, 503);
+  EXPECT_TRUE(exists("other/c"));
   const TreeFailures removal = remove_tree(*uploads_, "d", &stop);
   ASSERT_FALSE(removal.empty());
   EXPECT_EQ(removal.front().status, 503);
