@@ -191,9 +191,10 @@ def measure(place, name, attack, tls):
         if name in OURS:
             scheme, engine, threads, options = OURS[name]
             server = servers.ours(place.build, scheme, engine)
-            (work / "up").mkdir()
+            folder = work / "up" / attackers.UPLOADED
+            folder.mkdir(parents=True)
             for number in range(attack.stored):
-                (work / f"up/an-upload-with-a-name-of-usual-length-{number:04}.txt").touch()
+                (folder / f"an-upload-with-a-name-of-usual-length-{number:06}.txt").touch()
             options = (*options, "--upload-dir", work / "up")
             if scheme != "process-per-connection":  # whose processes share no locks
                 options = (*options, "--webdav")
@@ -254,13 +255,13 @@ def measure_all(names, attacks):
         make_files(place)
         for name in names:
             for attack in attacks:
-                for tls in transports_of(name):
+                for tls in transports_of(name, attack):
                     yield measure(place, name, attack, tls)
 
 
-def transports_of(name):
+def transports_of(name, attack):
     """Returns whether it is measured over TLS, for each transport."""
-    return (True,) if name in VARIANTS else (False, True)
+    return (True,) if name in VARIANTS or not attack.shakes else (False, True)
 
 
 def shown(runs, left=False):

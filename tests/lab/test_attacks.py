@@ -39,7 +39,7 @@ def test_frames_are_whole_and_streams_in_order(name):
     assert sent[0][0] == 4
     opened = [stream for kind, flags, stream, _ in sent if kind == 1]
     assert opened == sorted(opened) and all(stream % 2 == 1 for stream in opened)
-    expected = {"continuation": 1, "resets": 20_000, "pings": 0}.get(name, 100)
+    expected = {"continuation": 1, "resets": 20_000, "copies": 2000, "pings": 0}.get(name, 100)
     assert len(set(opened)) == expected
 
 
@@ -47,6 +47,12 @@ def test_a_bomb_sends_its_field_once():
     octets = BY_NAME["bomb"].sends(False, "")
     assert octets.count(b"z" * 3900) == 1 and octets.count(b"\xbe" * 7) == 99
     assert len(octets) < 10_000
+
+
+def test_a_first_flight_is_one():
+    octets = BY_NAME["handshakes"].sends(True, "")
+    assert octets[0] == 22 and octets[5] == 1  # RFC 8446, 5.1 and 4: handshake, client_hello
+    assert len(octets) == 5 + int.from_bytes(octets[3:5], "big")
 
 
 RUN = {"held_kib": 3000, "left_kib": 1024, "probes": 5, "failed": 0, "worst_ms": 12.3}
@@ -92,7 +98,7 @@ def test_results_are_of_every_attack_on_every_server():
     found = [(run["server"], run["attack"], run["tls"]) for run in runs]
     assert sorted(found) == sorted(
         (name, attack.name, tls) for name in (*attacks.OURS, *attacks.PEERS)
-        for attack in attackers.ATTACKS for tls in attacks.transports_of(name))
+        for attack in attackers.ATTACKS for tls in attacks.transports_of(name, attack))
 
 
 def test_a_measure_takes_the_place_of_an_earlier_one():
