@@ -16,7 +16,7 @@ ADDRESS = "127.0.0.2"  # where hostile clients come from; others come from 127.0
 LARGE, TEXT, SMALL, FOLDER = "/large.bin", "/large.txt", "/small.txt", "/many/"
 README_FOLDER = "/read/"
 UPLOADED = "folder/"  # of uploads
-BOUNDARY = b"limit"
+BOUNDARY = b"part-of-a-form"
 STREAMS = 100
 
 SEND_S_MAX = 15  # for all connections of an attack

@@ -68,11 +68,6 @@ StoreResult<void> check_for_reading(const ObjectInfo& info, const StoreCondition
   return {};
 }
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == path.npos ? std::string() : path.substr(0, slash);
-}
-
 // Its errors are those of a folder that is gone again, or of a disk that fails later calls, too.
 void sync_folder(int directory, const std::string& path) {
   const auto folder = file::open_beneath_now(directory, path, O_RDONLY | O_DIRECTORY);
@@ -234,8 +229,10 @@ StoreResult<ObjectInfo> LocalObjects::commit(int file, const std::string& tempor
     }
     version = file::version_of(file);
   }
-  sync_folder(directory_.get(), folder_of(key));
-  for (const std::string& folder : made) sync_folder(directory_.get(), folder_of(folder));
+  sync_folder(directory_.get(), std::string(folder_of(key)));
+  for (const std::string& folder : made) {
+    sync_folder(directory_.get(), std::string(folder_of(folder)));
+  }
   if (!version) return refused(Kind::failed, "can't read the state of the file");
   return object_info(*version);
 }
@@ -270,9 +267,9 @@ StoreResult<void> LocalObjects::remove(const std::string& key) const {
       if (errno == ENOENT || errno == EISDIR || errno == ENAMETOOLONG) return {};
       return std::unexpected(write_failure(errno));
     }
-    remove_empty_folders(folder_of(key));
+    remove_empty_folders(std::string(folder_of(key)));
   }
-  sync_folder(directory_.get(), folder_of(key));
+  sync_folder(directory_.get(), std::string(folder_of(key)));
   return {};
 }
 
@@ -281,7 +278,7 @@ void LocalObjects::remove_empty_folders(std::string path) const {
   while (!path.empty()) {
     // ENOTEMPTY
     if (::unlinkat(directory_.get(), path.c_str(), AT_REMOVEDIR) != 0) break;
-    path = folder_of(path);
+    path.resize(folder_of(path).size());
   }
   sync_folder(directory_.get(), path);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "content/upload_path.h"
 
 namespace h2server::content {
 
@@ -23,11 +24,6 @@ std::string make_token() {
 bool holds(const Holder& holder, const Lock& lock) {
   return lock.user == holder.user &&
          std::ranges::find(holder.tokens, lock.token) != holder.tokens.end();
-}
-
-std::string_view parent_of(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return path.substr(0, slash == std::string_view::npos ? 0 : slash);
 }
 
 // Calls `each` with the entries of `map` whose path lies below `path`, until it returns true.
@@ -71,7 +67,7 @@ std::vector<const Lock*> LockTable::find_covering(std::string_view path,
   };
   collect(path, false);
   while (!path.empty()) {
-    path = parent_of(path);
+    path = folder_of(path);
     collect(path, true);
   }
   return found;
@@ -177,7 +173,7 @@ std::optional<std::string> LockTable::obstacle(const Change& change, const Holde
   if (!found && change.deep) found = find_below_of_others(change.path, holder, now_ms);
   // RFC 4918, 7.4: a lock on a folder protects its names.
   if (!found && change.membership && !change.path.empty()) {
-    found = find_covering_of_others(parent_of(change.path), holder, now_ms);
+    found = find_covering_of_others(folder_of(change.path), holder, now_ms);
   }
   return found;
 }

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "base/log.h"
 #include "base/shared_objects.h"
 #include "content/upload_file.h"
+#include "content/upload_path.h"
 
 namespace h2server::content {
 
@@ -42,8 +42,7 @@ bool UploadDirectory::is_locked(const std::string& path) const {
     return ::fstatat(fd(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0;
   };
   bool makes = true;  // the name, and then the folders that are made for it
-  for (std::string name = path; makes && !name.empty();
-       name = std::filesystem::path(name).parent_path()) {
+  for (std::string name = path; makes && !name.empty(); name.resize(folder_of(name).size())) {
     makes = is_new(name);
     if (locks_.obstacle({.path = name, .membership = makes}, {}, now_ms)) return true;
   }

@@ -86,6 +86,11 @@ void remove_made_folders(int directory, const std::vector<std::string>& made) no
   }
 }
 
+std::string_view folder_of(std::string_view path) noexcept {
+  const std::size_t slash = path.rfind('/');
+  return path.substr(0, slash == std::string_view::npos ? 0 : slash);
+}
+
 bool is_at_or_below(std::string_view path, std::string_view folder) noexcept {
   if (folder.empty()) return true;
   if (!path.starts_with(folder)) return false;

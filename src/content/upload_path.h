@@ -24,6 +24,9 @@ struct UploadPathLimits {
 // left. Of a path with several segments, none may be empty, "..", or a hidden or temporary file's.
 std::optional<std::string> safe_upload_path(std::string_view claimed, bool folders);
 
+// Returns the folder of a path, "" for what lies in the upload directory itself.
+std::string_view folder_of(std::string_view path) noexcept;
+
 // Returns true if `path` is `folder` or lies below it, as all paths do if that is empty.
 bool is_at_or_below(std::string_view path, std::string_view folder) noexcept;
 

@@ -69,10 +69,8 @@ bool is_safe_path(std::string_view path) {
 }
 
 PathParts split_path(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string_view::npos) return {.folder = {}, .name = std::string(path)};
-  return {.folder = std::string(path.substr(0, slash)),
-          .name = std::string(path.substr(slash + 1))};
+  return {.folder = std::string(folder_of(path)),
+          .name = std::string(path.substr(path.rfind('/') + 1))};  // npos + 1 is 0: all of it
 }
 
 Result<base::Fd, int> open_below(int root, const std::string& path, int flags) {

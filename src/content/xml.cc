@@ -21,7 +21,7 @@ constexpr char separator = '\n';
 static_assert(sizeof(XML_Char) == 1);
 
 // The memory of a parser, on this thread. Before it reports an element, expat writes out the
-// namespace of each attribute, so a document of 64 KiB could make it take 100 MiB.
+// namespace of each attribute: 127 MiB for a document of 60 KiB, as measured with expat 2.5.
 class ParserMemory {
   struct alignas(std::max_align_t) Block {
     std::size_t bytes = 0;  // that follow

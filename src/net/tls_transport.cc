@@ -136,14 +136,16 @@ Task<Result<void>> TlsTransport::shake_hands(std::uint32_t timeout_ms) {
   const std::int64_t until_ms = engine().now_ms() + timeout_ms;
   base::Pace pace = base::Pace::deadline(timeout_ms);
   for (bool began = false;; began = true) {
+    if (!input_.empty() && handshake_memory_.bytes() == 0) {
+      const bool waited = co_await wait_in_long_turn();
+      if (!waited) co_return std::unexpected(Error{ECANCELED, "TLS handshake"});
+    }
     ERR_clear_error();  // SSL_get_error() would report an old error for this call
     const int verdict = SSL_do_handshake(ssl_.get());
     const int error = verdict == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), verdict);
     const int reason = error == SSL_ERROR_SSL ? reason_of_failure() : 0;
     if (error == SSL_ERROR_NONE) ERR_clear_error();
     if (input_.empty()) lease_.end();  // the next flight may take long
-    // As measured with OpenSSL 3.0, from the first flight on.
-    constexpr std::size_t handshake_bytes = 48 * 1024;
     if (began) handshake_memory_.set(handshake_bytes);
     if (reason != 0) failure_ = failure_of(reason);
     if (reason == SSL_R_HTTP_REQUEST) encrypted_.append(answer_to_plain_http);
@@ -164,6 +166,20 @@ Task<Result<void>> TlsTransport::shake_hands(std::uint32_t timeout_ms) {
     lease_ = *std::move(lease);
     input_ = lease_.bytes();
   }
+}
+
+// The first flight costs as much processor time as a hundred small responses, and clients' flights
+// come by the hundred in one turn: what comes late in a turn waits for the next ones, so that
+// others need not. Those that have waited have as much time again, or new ones would keep them
+// waiting. Yields false if cancelled.
+Task<bool> TlsTransport::wait_in_long_turn() {
+  for (std::int64_t ms_max = io::Engine::long_turn_ms / 2; engine().turn_ms() >= ms_max;
+       ms_max = io::Engine::long_turn_ms) {
+    io::SleepOp next_turn(engine(), 0);
+    const bool resumed = co_await next_turn;
+    if (!resumed) co_return false;
+  }
+  co_return true;
 }
 
 // Sends the alert and lingers, so that the peer can read it (RFC 9112, 9.6).

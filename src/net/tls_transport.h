@@ -40,7 +40,9 @@ class TlsTransport final : public Transport {
   // Must complete before any other call. After a TLS error, sends the alert and gives the peer up
   // to `linger_ms` to read it. Later reads do the same if they can't decrypt the peer's data.
   Task<Result<void>> handshake(std::uint32_t timeout_ms, std::uint32_t linger_ms);
-  // What OpenSSL holds for a handshake that waits for the client's second flight.
+  // What OpenSSL 3.0 holds for a handshake from the client's first flight on, as measured.
+  static constexpr std::size_t handshake_bytes = 48 * 1024;
+  // `handshake_bytes` while a handshake waits for the client's second flight, otherwise 0.
   [[nodiscard]] const base::MemoryCharge& handshake_memory() const noexcept {
     return handshake_memory_;
   }
@@ -90,6 +92,7 @@ class TlsTransport final : public Transport {
   friend struct TlsBio;  // gives OpenSSL access to input_ and encrypted_
 
   Task<Result<void>> shake_hands(std::uint32_t timeout_ms);
+  Task<bool> wait_in_long_turn();
   void end_handshake(TlsHandover* handover);
   Task<void> send_alert();
   Task<Result<io::Lease>> read_plain(std::uint32_t timeout_ms);

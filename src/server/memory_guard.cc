@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/memory_budget.h"
+#include "net/tls_transport.h"
 #include "server/context.h"
 
 namespace h2server::server {
@@ -27,17 +28,16 @@ constexpr unsigned share_parts = 4;
 // than so many bytes: to cut off a client that holds less would free too little.
 constexpr unsigned least_parts = 64;
 constexpr std::size_t least_bytes = 16 * 1024;
-// A single connection without a request may hold as much as a TLS handshake: if all that is left is
-// clients who only begin, none is to blame.
-constexpr std::size_t beginning_bytes = 48 * 1024;
 
 struct MemoryHolder {
   std::vector<http::Drainable*> connections;
   std::size_t bytes = 0;
   std::size_t requests = 0;
 
+  // A single connection without a request may hold as much as a TLS handshake: if all that is left
+  // is clients who only begin, none is to blame.
   [[nodiscard]] bool only_begins() const noexcept {
-    return connections.size() == 1 && requests == 0 && bytes <= beginning_bytes;
+    return connections.size() == 1 && requests == 0 && bytes <= net::TlsTransport::handshake_bytes;
   }
 };
 

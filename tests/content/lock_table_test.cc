@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace h2server::content {
-namespace webdav_locks_test {
+namespace lock_table_test {
 
 class LockTableTest : public testing::Test {
  protected:
@@ -180,5 +180,5 @@ TEST_F(LockTableTest, TokensAreUnique) {
   }
 }
 
-}  // namespace webdav_locks_test
+}  // namespace lock_table_test
 }  // namespace h2server::content

@@ -78,10 +78,16 @@ TEST_F(Pending, WhatIsLockedIsNotReplaced) {
   const std::string id = make(store, "free", 1, "x");
   const auto locked = directory->locks().add({.path = "free"}, now_ms);
   ASSERT_TRUE(locked);
-  EXPECT_EQ(status_of((*store.open(id))->store(std::nullopt, true)), 423);
+  {
+    const auto refused = store.open(id);
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(status_of((*refused)->store(std::nullopt, true)), 423);
+  }
   EXPECT_EQ(directory_.read("free"), "mine");
   EXPECT_EQ(directory->locks().remove("free", locked->token, "", now_ms), LockTable::Removal::done);
-  EXPECT_EQ(status_of((*store.open(id))->store(std::nullopt, true)), 200);
+  const auto again = store.open(id);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(status_of((*again)->store(std::nullopt, true)), 200);
   EXPECT_EQ(directory_.read("free"), "x");
 }
 

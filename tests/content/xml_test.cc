@@ -89,7 +89,7 @@ TEST(Xml, NamesWithTheirNamespacesAreBounded) {
   EXPECT_EQ(refused.error(), "the names, each with its namespace, are too long");
 }
 
-// Before an element is reported, expat has written out all names of its attributes: 100 MiB here.
+// Before an element is reported, expat has written out all names of its attributes: 127 MiB here.
 TEST(Xml, TheParsersMemoryIsBounded) {
   std::string text = "<r xmlns:b='" + std::string(30'000, 'x') + "'";
   for (int i = 0; i < 3000; ++i) text += " b:a" + std::to_string(i) + "=''";

@@ -108,7 +108,7 @@ TEST(SocketAddress, TcpThatIsReset) {
   const sockaddr_in address = loopback();
   Connected connected(reinterpret_cast<const sockaddr*>(&address), sizeof address);
   EXPECT_FALSE(is_unix_socket(connected.server.get()));
-  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  const struct ::linger at_once{.l_onoff = 1, .l_linger = 0};
   ASSERT_EQ(::setsockopt(connected.client.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once),
             0);
   connected.client.close();

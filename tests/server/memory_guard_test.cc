@@ -164,8 +164,8 @@ TEST_P(MemoryGuard, CutsOffTheClientThatHoldsMost) {
   }
   wait_until([cut_off] { return budget().cut_off() > cut_off; });
   int ended = 0;
-  for (const auto& client :
-       greedy) {  // a request that is read only after the cut makes memory tight again
+  // A request that is read only after the cut makes memory tight again.
+  for (const auto& client : greedy) {
     if (client->receive().body.size() < 12 * mib) ++ended;
   }
   EXPECT_GE(ended, 1);
