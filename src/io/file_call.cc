@@ -66,8 +66,11 @@ int read_now(const FileCall& call) noexcept {
   const iovec piece{call.memory, call.size};
   const int result =
       result_of(::preadv2(call.descriptor, &piece, 1, static_cast<off_t>(call.offset), RWF_NOWAIT));
-  // The file system can't tell, e.g. overlayfs: assumes that the read would wait.
-  return result == -EOPNOTSUPP ? -EAGAIN : result;
+  if (result != -EOPNOTSUPP) return result;
+  // tmpfs knows no such flag, but what it holds in memory; overlayfs says that it holds nothing.
+  if (!is_cached(call.descriptor, call.offset, call.size)) return -EAGAIN;
+  return result_of(
+      ::pread(call.descriptor, call.memory, call.size, static_cast<off_t>(call.offset)));
 }
 
 }  // namespace

@@ -5,14 +5,17 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -136,6 +139,24 @@ TEST_P(FileOpTest, AColdReadDoesNotCompleteAtOnce) {
     if (waited) break;
   }
   EXPECT_TRUE(waited);
+}
+
+#ifndef SYS_cachestat
+#define SYS_cachestat 451  // headers before Linux 6.5 lack it
+#endif
+
+// tmpfs knows no read that would not wait.
+TEST(FileCallTest, AReadOfWhatMemoryHoldsCompletesAtOnce) {
+  const base::Fd file(::memfd_create("file_call_test", MFD_CLOEXEC));
+  ASSERT_EQ(::pwrite(file.get(), "hello", 5, 0), 5);
+  std::array<std::uint64_t, 2> range{0, 5};
+  std::array<std::uint64_t, 5> state{};
+  if (::syscall(SYS_cachestat, file.get(), range.data(), state.data(), 0) != 0) {
+    GTEST_SKIP() << "no cachestat() in this kernel";
+  }
+  std::array<char, 8> room{};
+  EXPECT_EQ(FileCall::read(file.get(), std::span(room).first(5), 0).make(false), 5);
+  EXPECT_STREQ(room.data(), "hello");
 }
 
 TEST_P(FileOpTest, PopulatesAMapping) {
