@@ -159,6 +159,20 @@ TEST_P(H2Session, SendsAllOfALargeBody) {
   EXPECT_TRUE(host_.alive.empty());
 }
 
+// The client takes frames of 16 KiB (RFC 9113, 6.5.2), however large a body may leave with its head.
+TEST_P(H2Session, ABodyThatLeavesWithItsHeadFitsIntoAFrame) {
+  host_.limits.inline_file_bytes_max = 64UZ * 1024;
+  host_.open();
+  for (const std::size_t size : {16'384UZ, 16'385UZ, 40'000UZ}) {
+    const std::int32_t id = client_.request("GET", "/");
+    settle();
+    host_.respond(id, Response(200, std::string(size, 'x')));
+    settle();
+    EXPECT_EQ(client_.answers[id].body.size(), size);
+    EXPECT_TRUE(client_.answers[id].ended) << size;
+  }
+}
+
 TEST_P(H2Session, ProducesNoMoreThanAsked) {
   const std::int32_t id = client_.request("GET", "/");
   settle();
