@@ -1,6 +1,7 @@
 # Compiles files in batches (unity builds), since most of the time of a file goes into the headers
 # that it shares with its neighbours. A batch has files of one folder, so a new file moves the others
-# of its folder only. In a folder, no two files may define the same name in anonymous namespaces.
+# of its folder only; the small folders of a layer share batches. In a layer, no two files may define
+# the same name in anonymous namespaces.
 # The preset `package` builds without batches and without precompiled headers, which makes missing
 # includes errors.
 
@@ -12,9 +13,22 @@ function(compile_in_batches target size)
   set(folders "")
   foreach(file IN LISTS ARGN)
     cmake_path(GET file PARENT_PATH folder)
-    string(MAKE_C_IDENTIFIER "${folder}" folder)
-    list(APPEND folders ${folder})
-    list(APPEND files_${folder} "${file}")
+    string(MAKE_C_IDENTIFIER "${folder}" name)
+    list(APPEND folders "${name}")
+    list(APPEND files_${name} "${file}")
+    string(REGEX MATCH "^.*/(src|tests)/[^/]+" layer "${folder}")
+    string(MAKE_C_IDENTIFIER "${layer}" layer_of_${name})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  math(EXPR small "${size} / 2")
+  foreach(folder IN LISTS folders)
+    list(LENGTH files_${folder} count)
+    set(layer "${layer_of_${folder}}")
+    if(count LESS small AND layer AND NOT layer STREQUAL folder)
+      list(APPEND files_${layer} ${files_${folder}})
+      list(REMOVE_ITEM folders "${folder}")
+      list(APPEND folders "${layer}")
+    endif()
   endforeach()
   list(REMOVE_DUPLICATES folders)
   foreach(folder IN LISTS folders)

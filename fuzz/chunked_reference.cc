@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "http/trailers.h"
+#include "http/fields/trailers.h"
 
 namespace h2server::fuzz {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "http/date.h"
+#include "http/fields/date.h"
 #include "require.h"
 
 namespace h2server::fuzz {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "date_rules.h"
+#include "http/fields/ranges.h"
+#include "http/fields/syntax.h"
 #include "http/h2/priority.h"
-#include "http/ranges.h"
-#include "http/syntax.h"
 #include "multipart_rules.h"
 #include "pieces.h"
 #include "precondition_rules.h"

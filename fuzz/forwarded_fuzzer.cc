@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/networks.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "forwarded_reference.h"
 #include "fuzzer.h"
 #include "h2server/connection_info.h"
 #include "h2server/request.h"
-#include "http/syntax.h"
+#include "http/fields/syntax.h"
 #include "require.h"
 
 namespace h2server::fuzz {

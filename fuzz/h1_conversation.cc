@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "http/h1/body_decoder.h"
 #include "http/h1/trailer_section.h"
 #include "require.h"

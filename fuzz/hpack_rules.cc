@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "http/fields/syntax.h"
 #include "http/h2/hpack/token.h"
-#include "http/syntax.h"
 #include "pieces.h"
 #include "require.h"
 

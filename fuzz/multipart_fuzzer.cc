@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "content/multipart.h"
+#include "content/uploads/receive/multipart.h"
 #include "fuzzer.h"
 #include "multipart_rules.h"
 #include "part_names.h"

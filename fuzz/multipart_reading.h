@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "content/multipart.h"
+#include "content/uploads/receive/multipart.h"
 #include "pieces.h"
 
 namespace h2server::fuzz {

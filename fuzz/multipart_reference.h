@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "content/multipart.h"
+#include "content/uploads/receive/multipart.h"
 
 namespace h2server::fuzz {
 

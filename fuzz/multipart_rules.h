@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "content/multipart.h"
+#include "content/uploads/receive/multipart.h"
 #include "pieces.h"
 
 namespace h2server::fuzz {

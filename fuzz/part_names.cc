@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "content/file_name.h"
+#include "content/names/file_name.h"
 #include "multipart_reading.h"
 #include "require.h"
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "content/multipart.h"
+#include "content/uploads/receive/multipart.h"
 
 namespace h2server::fuzz {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "http/conditional.h"
-#include "http/date.h"
+#include "http/fields/conditional.h"
+#include "http/fields/date.h"
 #include "require.h"
 
 namespace h2server::fuzz {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <string>
 
+#include "http/fields/syntax.h"
+#include "http/fields/target.h"
+#include "http/fields/trailers.h"
 #include "http/h2/h2_exchange.h"
 #include "http/h2/protocol.h"
 #include "http/h2/request_head.h"
-#include "http/syntax.h"
-#include "http/target.h"
-#include "http/trailers.h"
 #include "require.h"
 
 namespace h2server::fuzz {

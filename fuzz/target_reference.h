@@ -1,5 +1,5 @@
-// Reference parser of request targets: reads them segment by segment, as RFC 3986 and http/target.h
-// define them. The fuzzers compare the in-place parser with it.
+// Reference parser of request targets: reads them segment by segment, as RFC 3986 and
+// http/fields/target.h define them. The fuzzers compare the in-place parser with it.
 #pragma once
 
 #include <optional>

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "base/arena.h"
-#include "http/target.h"
+#include "base/memory/arena.h"
+#include "http/fields/target.h"
 #include "pieces.h"
 #include "require.h"
 #include "target_reference.h"

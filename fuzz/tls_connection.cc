@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "net/tls_certificate.h"
-#include "net/tls_context.h"
-#include "net/tls_handover.h"
+#include "net/certs/tls_certificate.h"
+#include "net/tls/tls_context.h"
+#include "net/tls/tls_handover.h"
 #include "require.h"
 
 namespace h2server::fuzz {

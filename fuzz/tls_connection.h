@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/buffer_chain.h"
-#include "net/tls_records.h"
+#include "base/memory/buffer_chain.h"
+#include "net/tls/tls_records.h"
 
 namespace h2server::fuzz {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/buffer_chain.h"
+#include "base/memory/buffer_chain.h"
 #include "pieces.h"
 #include "tls_connection.h"
 #include "tls_expectation.h"

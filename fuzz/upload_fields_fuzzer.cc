@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "base/base64.h"
-#include "content/file_name.h"
-#include "content/resumable_fields.h"
-#include "content/tus_fields.h"
-#include "content/upload_metadata.h"
-#include "content/upload_path.h"
+#include "base/text/base64.h"
+#include "content/names/file_name.h"
+#include "content/storage/upload_path.h"
+#include "content/uploads/resumable/resumable_fields.h"
+#include "content/uploads/resumable/tus_fields.h"
+#include "content/uploads/upload_metadata.h"
 #include "fuzzer.h"
-#include "http/digest_fields.h"
-#include "http/syntax.h"
+#include "http/fields/digest_fields.h"
+#include "http/fields/syntax.h"
 #include "require.h"
 #include "upload_fields_reference.h"
 

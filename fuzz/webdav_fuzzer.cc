@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "content/webdav_fields.h"
-#include "content/webdav_files.h"
-#include "content/webdav_requests.h"
-#include "content/xml.h"
+#include "content/webdav/webdav_fields.h"
+#include "content/webdav/webdav_files.h"
+#include "content/webdav/webdav_requests.h"
+#include "content/xml/xml.h"
 #include "fuzzer.h"
-#include "http/syntax.h"
+#include "http/fields/syntax.h"
 #include "require.h"
 
 namespace h2server::fuzz {

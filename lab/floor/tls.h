@@ -10,7 +10,7 @@
 
 #include "floor/output.h"
 #include "floor/session.h"
-#include "net/tls_context.h"
+#include "net/tls/tls_context.h"
 
 struct bio_st;
 struct ssl_st;

@@ -1,4 +1,4 @@
-"""gzip, br and zstd with the levels and windows of the server (content/codecs.cc), and the limit of
+"""gzip, br and zstd with the levels and windows of the server (content/coding/codecs.cc), and the limit of
 compression: what a codec takes in one process that does nothing else.
 
     python -m harness.codec gzip|br|zstd FILE SECONDS

@@ -8,8 +8,8 @@
 #include <optional>
 #include <span>
 
-#include "base/buffer_chain.h"
 #include "base/fd.h"
+#include "base/memory/buffer_chain.h"
 #include "load/errors.h"
 #include "load/target.h"
 #include "load/tls.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "http/syntax.h"
+#include "http/fields/syntax.h"
 
 namespace h2server::lab::load {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string_view>
 
-#include "base/buffer_chain.h"
+#include "base/memory/buffer_chain.h"
 #include "load/errors.h"
 #include "load/request_plan.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/buffer_chain.h"
+#include "base/memory/buffer_chain.h"
 #include "http/h2/frame.h"
 #include "spdy/protocol.h"
 

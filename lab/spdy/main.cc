@@ -16,9 +16,9 @@
 
 #include "file/cache.h"
 #include "h2server/files.h"
+#include "server/accept/listeners.h"
 #include "server/context.h"
-#include "server/listeners.h"
-#include "server/scheme.h"
+#include "server/schemes/scheme.h"
 #include "server/system_limits.h"
 #include "spdy/session.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "http/syntax.h"
+#include "http/fields/syntax.h"
 #include "spdy/header_block.h"
 
 namespace h2server::lab::spdy {

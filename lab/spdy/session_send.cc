@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "http/trailers.h"
+#include "http/fields/trailers.h"
 #include "spdy/session.h"
 
 namespace h2server::lab::spdy {

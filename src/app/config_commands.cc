@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "app/doctor_text.h"
-#include "app/memory_limits.h"
-#include "app/options.h"
+#include "app/doctor/doctor_text.h"
+#include "app/options/options.h"
 #include "app/start_checks.h"
+#include "app/tools/memory_limits.h"
 #include "config/effective.h"
 #include "config/problems.h"
 #include "config/reference.h"

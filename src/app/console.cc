@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
-#include "app/qr_code.h"
-#include "base/secrets.h"
+#include "app/system/qr_code.h"
+#include "base/text/secrets.h"
 #include "http/message.h"
 
 namespace h2server::app {

@@ -5,9 +5,9 @@
 #include <system_error>
 #include <utility>
 
-#include "app/acme_http.h"
-#include "app/acme_setup.h"
-#include "app/passphrase.h"
+#include "app/acme/acme_http.h"
+#include "app/certificates/acme_setup.h"
+#include "app/certificates/passphrase.h"
 #include "app/site.h"
 #include "base/log.h"
 #include "server/system_limits.h"

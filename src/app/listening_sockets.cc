@@ -12,12 +12,12 @@
 #include <iterator>
 #include <utility>
 
-#include "app/admin_access.h"
+#include "app/admin/admin_access.h"
 #include "base/log.h"
 #include "net/port_trial.h"
 #include "net/socket_address.h"
-#include "server/listeners.h"
-#include "server/scheme.h"
+#include "server/accept/listeners.h"
+#include "server/schemes/scheme.h"
 
 namespace h2server::app {
 

@@ -1,18 +1,18 @@
 // The program h2server: its commands, and the server.
 #include <string>
 
-#include "app/completion.h"
+#include "app/certificates/credentials.h"
 #include "app/config_commands.h"
-#include "app/credentials.h"
-#include "app/doctor.h"
-#include "app/link_command.h"
-#include "app/man_page.h"
-#include "app/options.h"
-#include "app/program_text.h"
-#include "app/put_command.h"
+#include "app/doctor/doctor.h"
+#include "app/options/options.h"
+#include "app/options/program_text.h"
+#include "app/put/put_command.h"
 #include "app/service.h"
-#include "app/top.h"
-#include "app/trust.h"
+#include "app/tools/completion.h"
+#include "app/tools/link_command.h"
+#include "app/tools/man_page.h"
+#include "app/top/top.h"
+#include "app/trust/trust.h"
 #include "app/upgrade.h"
 
 namespace h2server::app {

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "file/whole_file.h"
 #include "h2server/result.h"
-#include "http/media_type.h"
+#include "http/fields/media_type.h"
 
 namespace h2server::app {
 

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "file/whole_file.h"
-#include "net/folder_lock.h"
-#include "net/new_file.h"
+#include "net/certs/folder_lock.h"
+#include "net/certs/new_file.h"
 
 namespace h2server::app {
 

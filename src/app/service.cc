@@ -21,14 +21,14 @@
 #include <utility>
 
 #include "app/start_screen.h"
-#include "app/start_thread.h"
-#include "app/stop.h"
-#include "app/terminal.h"
+#include "app/system/start_thread.h"
+#include "app/system/stop.h"
+#include "app/system/terminal.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/values.h"
-#include "net/tls_memory.h"
+#include "net/tls/tls_memory.h"
 #include "server/system_limits.h"
 
 namespace h2server::app {

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "app/acme_challenges.h"
+#include "app/acme/acme_challenges.h"
 #include "app/console.h"
 #include "app/generation.h"
 #include "app/listening_sockets.h"

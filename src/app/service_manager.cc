@@ -14,8 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "app/numbers.h"
-#include "app/terminal.h"
+#include "app/system/numbers.h"
+#include "app/system/terminal.h"
 #include "base/clock.h"
 #include "base/log.h"
 

@@ -20,14 +20,14 @@
 #include <utility>
 #include <vector>
 
-#include "app/acme_setup.h"
+#include "app/certificates/acme_setup.h"
 #include "app/mime_types.h"
 #include "app/protected_paths.h"
-#include "app/stop.h"
-#include "app/upload_site.h"
+#include "app/system/stop.h"
+#include "app/uploads/upload_site.h"
 #include "base/host_map.h"
-#include "content/static_files.h"
-#include "content/store_files.h"
+#include "content/files/static_files.h"
+#include "content/files/store_files.h"
 #include "file/folder.h"
 #include "h2server/authentication.h"
 #include "h2server/cors.h"
@@ -38,9 +38,9 @@
 #include "h2server/path_rules.h"
 #include "h2server/rate_limit.h"
 #include "h2server/standard_middleware.h"
-#include "http/media_type.h"
+#include "http/fields/media_type.h"
+#include "http/fields/target.h"
 #include "http/message.h"
-#include "http/target.h"
 
 namespace h2server::app {
 

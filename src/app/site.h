@@ -3,12 +3,12 @@
 
 #include <vector>
 
-#include "app/acme_challenges.h"
+#include "app/acme/acme_challenges.h"
 #include "app/console.h"
-#include "app/options.h"
-#include "app/stores.h"
-#include "app/upload_hooks.h"
-#include "app/upload_tokens.h"
+#include "app/options/options.h"
+#include "app/options/stores.h"
+#include "app/uploads/upload_hooks.h"
+#include "app/uploads/upload_tokens.h"
 #include "h2server/result.h"
 #include "h2server/server.h"
 

@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "app/options.h"
+#include "app/options/options.h"
 #include "app/site.h"
 #include "base/log.h"
 #include "h2server/server.h"
-#include "net/tls_context.h"
-#include "net/tls_inspection.h"
+#include "net/certs/tls_inspection.h"
+#include "net/tls/tls_context.h"
 #include "server/system_limits.h"
 #include "server/ticket_key_file.h"
 

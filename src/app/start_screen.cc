@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "app/qr_code.h"
-#include "net/interfaces.h"
-#include "net/tls_groups.h"
-#include "server/scheme.h"
+#include "app/system/qr_code.h"
+#include "net/certs/interfaces.h"
+#include "net/tls/tls_groups.h"
+#include "server/schemes/scheme.h"
 
 namespace h2server::app {
 

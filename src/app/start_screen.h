@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "app/credentials.h"
-#include "app/options.h"
-#include "app/upload_tokens.h"
+#include "app/certificates/credentials.h"
+#include "app/options/options.h"
+#include "app/uploads/upload_tokens.h"
 #include "h2server/server.h"
 
 namespace h2server::app {

@@ -22,9 +22,9 @@
 #include <system_error>
 #include <utility>
 
-#include "app/numbers.h"
-#include "app/options.h"
+#include "app/options/options.h"
 #include "app/pid_file.h"
+#include "app/system/numbers.h"
 #include "base/clock.h"
 
 extern char** environ;  // NOLINT: POSIX declares no header for it

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace h2server::base {
 

@@ -16,8 +16,8 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/harmless_text.h"
 #include "base/log_fold.h"
+#include "base/text/harmless_text.h"
 
 namespace h2server::base {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config/relations.h"
-#include "net/tls_issue.h"
+#include "net/certs/tls_issue.h"
 
 namespace h2server::config {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdlib>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace h2server::config {
 

@@ -11,7 +11,7 @@
 #include "config/option_makers.h"
 #include "config/rules.h"
 #include "content/s3/location.h"
-#include "server/scheme.h"
+#include "server/schemes/scheme.h"
 #include "server/system_limits.h"
 
 namespace h2server::config {

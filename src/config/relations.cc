@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/rules.h"
-#include "server/scheme.h"
+#include "server/schemes/scheme.h"
 
 namespace h2server::config {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/networks.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "h2server/path_rules.h"
-#include "http/media_type.h"
+#include "http/fields/media_type.h"
 #include "http/path_rules.h"
 
 namespace h2server::config {

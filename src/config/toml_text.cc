@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "config/toml_limits.h"
 
 namespace h2server::config {

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace h2server::config {
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/buffer_chain.h"
+#include "base/memory/buffer_chain.h"
 #include "file/content.h"
 #include "h2server/file.h"
 #include "h2server/result.h"

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "file/slow_descriptor.h"
 #include "h2server/body.h"
 #include "h2server/file.h"

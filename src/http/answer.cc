@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/memory_budget.h"
-#include "base/secrets.h"
+#include "base/memory/memory_budget.h"
+#include "base/text/secrets.h"
+#include "http/fields/syntax.h"
 #include "http/message.h"
-#include "http/syntax.h"
 
 namespace h2server {
 

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "http/answer.h"
 
 namespace h2server::http {

@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/arena.h"
-#include "base/pool.h"
+#include "base/memory/arena.h"
+#include "base/memory/pool.h"
 #include "h2server/access_record.h"
 #include "h2server/handler.h"
 #include "h2server/middleware.h"

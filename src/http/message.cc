@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "http/syntax.h"
+#include "http/fields/syntax.h"
 
 namespace h2server {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "file/content.h"
 #include "file/parts_source.h"
 

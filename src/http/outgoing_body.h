@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/buffer_chain.h"
+#include "base/memory/buffer_chain.h"
 #include "file/part_sender.h"
 #include "h2server/body.h"
 #include "h2server/response.h"

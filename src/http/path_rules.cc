@@ -8,10 +8,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/percent_encoding.h"
+#include "base/text/percent_encoding.h"
+#include "http/fields/syntax.h"
+#include "http/fields/target.h"
 #include "http/message.h"
-#include "http/syntax.h"
-#include "http/target.h"
 
 namespace h2server::http {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "h2server/path_rules.h"
 #include "h2server/result.h"
 #include "http/path_pattern.h"

@@ -10,14 +10,14 @@
 #include "h2server/own_stop.h"
 #include "h2server/response.h"
 #include "h2server/timing.h"
-#include "http/byteranges.h"
-#include "http/conditional.h"
-#include "http/conditional_fields.h"
-#include "http/file_head.h"
+#include "http/fields/byteranges.h"
+#include "http/fields/conditional.h"
+#include "http/fields/conditional_fields.h"
+#include "http/fields/file_head.h"
+#include "http/fields/ranges.h"
+#include "http/fields/syntax.h"
 #include "http/message.h"
-#include "http/ranges.h"
 #include "http/read_all.h"
-#include "http/syntax.h"
 
 namespace h2server {
 

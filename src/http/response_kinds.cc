@@ -6,13 +6,13 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/percent_encoding.h"
+#include "base/text/percent_encoding.h"
 #include "h2server/json.h"
 #include "h2server/problem.h"
 #include "h2server/response.h"
 #include "http/arguments.h"
+#include "http/fields/syntax.h"
 #include "http/message.h"
-#include "http/syntax.h"
 
 namespace h2server {
 

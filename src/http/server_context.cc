@@ -6,9 +6,9 @@
 
 #include "file/calls.h"
 #include "http/answer.h"
+#include "http/fields/target.h"
 #include "http/message.h"
 #include "http/observer.h"
-#include "http/target.h"
 
 namespace h2server::http {
 

@@ -9,9 +9,9 @@
 
 #include "base/counter.h"
 #include "h2server/limits.h"
-#include "http/date_cache.h"
 #include "http/drain_list.h"
 #include "http/exchange.h"
+#include "http/fields/date_cache.h"
 #include "http/router.h"
 
 namespace h2server::io {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "http/syntax.h"
+#include "http/fields/syntax.h"
 
 namespace h2server {
 

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 
 namespace h2server::http {
 

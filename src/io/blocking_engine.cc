@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "io/socket_calls.h"
 
 namespace h2server::io {

@@ -28,8 +28,8 @@ class EngineLocal {
 
   // Called on the engine's thread after another thread called wake().
   virtual void woken() {}
-  // Called at the end of each turn while memory is short (base/memory_budget.h) or a round that
-  // gives back freed memory has been asked for (base/freed_memory.h).
+  // Called at the end of each turn while memory is short (base/memory/memory_budget.h) or a round
+  // that gives back freed memory has been asked for (base/memory/freed_memory.h).
   virtual void relieve() {}
 };
 

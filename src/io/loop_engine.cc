@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "base/clock.h"
-#include "base/freed_memory.h"
+#include "base/memory/freed_memory.h"
 
 namespace h2server::io {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "base/timer_wheel.h"
 #include "io/engine.h"
 #include "io/file_threads.h"

@@ -9,8 +9,8 @@
 #include <span>
 
 #include "base/assert.h"
-#include "base/buffer_chain.h"
 #include "base/fd.h"
+#include "base/memory/buffer_chain.h"
 #include "base/timer_wheel.h"
 #include "h2server/result.h"
 #include "io/file_call.h"

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "net/folder_lock.h"
+#include "net/certs/folder_lock.h"
 
 namespace h2server::net {
 

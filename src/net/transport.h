@@ -9,7 +9,7 @@
 #include <string_view>
 #include <variant>
 
-#include "base/buffer_chain.h"
+#include "base/memory/buffer_chain.h"
 #include "base/pace.h"
 #include "h2server/connection_info.h"
 #include "h2server/result.h"

@@ -1,7 +1,7 @@
 #include "observe/line_text.h"
 
-#include "base/harmless_text.h"
-#include "base/utf8.h"
+#include "base/text/harmless_text.h"
+#include "base/text/utf8.h"
 
 namespace h2server::observe {
 

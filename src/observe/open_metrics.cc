@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 namespace h2server::observe {
 

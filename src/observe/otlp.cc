@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "base/text.h"
-#include "base/utf8.h"
+#include "base/text/text.h"
+#include "base/text/utf8.h"
 #include "observe/access_record.h"
 #include "observe/url_parts.h"
 

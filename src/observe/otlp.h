@@ -1,6 +1,6 @@
 // Spans of requests, and their encoding for an OpenTelemetry collector: OTLP 1.x, the protobuf
 // bytes of an ExportTraceServiceRequest (opentelemetry-proto, trace/v1/trace.proto), as they are
-// POSTed to /v1/traces. Encoding only: app/trace_sender.h sends.
+// POSTed to /v1/traces. Encoding only: app/admin/trace_sender.h sends.
 //
 // Values and pure functions, any thread.
 #pragma once

@@ -1,6 +1,6 @@
 #include "server/context.h"
 
-#include "base/buffer_chain.h"
+#include "base/memory/buffer_chain.h"
 #include "coro/frame_pool.h"
 
 namespace h2server::server {

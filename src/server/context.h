@@ -7,8 +7,8 @@
 #include <memory>
 #include <string_view>
 
+#include "base/memory/pool.h"
 #include "base/networks.h"
-#include "base/pool.h"
 #include "file/folder.h"
 #include "h2server/limits.h"
 #include "http/answer.h"
@@ -20,9 +20,9 @@
 #include "io/choose.h"
 #include "io/engine.h"
 #include "io/job_pool.h"
-#include "net/tls_current.h"
-#include "server/accepted.h"
-#include "server/admission.h"
+#include "net/tls/tls_current.h"
+#include "server/accept/accepted.h"
+#include "server/accept/admission.h"
 #include "server/counters.h"
 #include "server/give_up.h"
 #include "server/observation.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/memory_budget.h"
-#include "net/tls_transport.h"
+#include "base/memory/memory_budget.h"
+#include "net/tls/tls_transport.h"
 #include "server/context.h"
 
 namespace h2server::server {

@@ -1,14 +1,14 @@
-// MemoryGuard: what a worker does while the process is short of memory (base/memory_budget.h): it
-// frees what it keeps in reserve, and cuts off the client whose connections hold most. A client is
-// an address, or an IPv6 network of 64 bits, as for Admission. And it looks after what was freed
-// (base/freed_memory.h).
+// MemoryGuard: what a worker does while the process is short of memory
+// (base/memory/memory_budget.h): it frees what it keeps in reserve, and cuts off the client whose
+// connections hold most. A client is an address, or an IPv6 network of 64 bits, as for Admission.
+// And it looks after what was freed (base/memory/freed_memory.h).
 //
 // One for each worker with an event loop, used on its thread. Each looks at its own connections.
 #pragma once
 
 #include <cstdint>
 
-#include "base/freed_memory.h"
+#include "base/memory/freed_memory.h"
 #include "base/timer_wheel.h"
 #include "io/engine.h"
 

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/secrets.h"
-#include "base/text.h"
+#include "base/text/secrets.h"
+#include "base/text/text.h"
 #include "h2server/authentication.h"
 #include "h2server/forwarded.h"
 #include "h2server/trace.h"

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/resident_memory.h"
+#include "base/memory/resident_memory.h"
 
 namespace h2server::server {
 

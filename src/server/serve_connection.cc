@@ -10,12 +10,12 @@
 
 #include "base/assert.h"
 #include "base/keyed_hash.h"
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "http/answer.h"
 #include "http/h1/connection.h"
 #include "http/h2/connection.h"
 #include "net/tcp_transport.h"
-#include "net/tls_transport.h"
+#include "net/tls/tls_transport.h"
 
 namespace h2server::server {
 

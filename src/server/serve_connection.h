@@ -2,7 +2,7 @@
 #pragma once
 
 #include "h2server/task.h"
-#include "server/accepted.h"
+#include "server/accept/accepted.h"
 #include "server/context.h"
 
 namespace h2server::server {

@@ -21,13 +21,13 @@
 #include <thread>
 
 #include "base/log.h"
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "base/out_of_memory.h"
 #include "file/open_beneath.h"
-#include "http/file_head.h"
+#include "http/fields/file_head.h"
 #include "io/engine.h"
-#include "server/listeners.h"
-#include "server/scheme.h"
+#include "server/accept/listeners.h"
+#include "server/schemes/scheme.h"
 #include "server/server_state.h"
 #include "server/system_limits.h"
 #include "server/ticket_key_file.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "http/answer.h"
 #include "server/server_state.h"
 #include "server/worker_services.h"

@@ -11,7 +11,7 @@
 #include "h2server/server.h"
 #include "io/mailbox.h"
 #include "server/context.h"
-#include "server/scheme.h"
+#include "server/schemes/scheme.h"
 
 namespace h2server {
 

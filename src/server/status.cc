@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "file/cache.h"
 #include "io/turn_times.h"
 #include "observe/open_metrics.h"

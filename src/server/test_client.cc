@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/buffer_chain.h"
+#include "base/memory/buffer_chain.h"
 #include "base/timer_wheel.h"
 #include "file/cache_index.h"
 #include "http/answer.h"
-#include "http/file_head.h"
+#include "http/fields/file_head.h"
+#include "http/fields/syntax.h"
 #include "http/message.h"
 #include "http/server_context.h"
-#include "http/syntax.h"
 #include "io/epoll_engine.h"
 #include "io/mailbox.h"
 #include "server/server_state.h"

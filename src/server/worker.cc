@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "file/cache_index.h"
 #include "h2server/task_group.h"
-#include "server/accept_loop.h"
+#include "server/accept/accept_loop.h"
 #include "server/serve_connection.h"
 #include "server/worker_services.h"
 

@@ -15,7 +15,7 @@
 #include "h2server/result.h"
 #include "h2server/status.h"
 #include "h2server/task.h"
-#include "server/accepted.h"
+#include "server/accept/accepted.h"
 #include "server/context.h"
 #include "server/engine_thread.h"
 #include "server/long_turns.h"

@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "app/acme_session.h"
-#include "base/base64.h"
-#include "net/tls_issue.h"
+#include "app/acme/acme_session.h"
+#include "base/text/base64.h"
+#include "net/certs/tls_issue.h"
 
 namespace h2server::tests {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "net/tls_issue.h"
+#include "net/certs/tls_issue.h"
 
 namespace h2server::tests {
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "app/doctor_checks.h"
+#include "app/doctor/doctor_checks.h"
 
 namespace h2server::app {
 

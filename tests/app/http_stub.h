@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace h2server::tests {
 

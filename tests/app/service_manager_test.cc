@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/log.h"
 
 namespace h2server::app {
 namespace service_manager_test {
@@ -152,6 +153,7 @@ TEST_F(ServiceManagerTest, OneThatIsGoneIsReportedOnce) {
     const Manager systemd(false);
   }
   ServiceManager manager;
+  base::flush_log();  // what tests before this one left to be said
   testing::internal::CaptureStderr();
   manager.ready("one");
   manager.ready("two");

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "content/coding.h"
+#include "content/coding/coding.h"
 
 namespace h2server::tests {
 

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "content/object_key.h"
+#include "content/names/object_key.h"
 #include "content/support.h"
 #include "h2server/store.h"
-#include "http/ranges.h"
+#include "http/fields/ranges.h"
 
 namespace h2server::tests {
 

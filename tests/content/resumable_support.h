@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "content/local_uploads.h"
-#include "content/resumable_routes.h"
 #include "content/support.h"
+#include "content/uploads/resumable/local_uploads.h"
+#include "content/uploads/resumable/resumable_routes.h"
 #include "http/router.h"
 
 namespace h2server::tests {

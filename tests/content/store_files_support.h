@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
+#include "content/files/store_files.h"
 #include "content/memory_store.h"
-#include "content/store_files.h"
 #include "content/support.h"
 #include "h2server/store.h"
-#include "http/target.h"
+#include "http/fields/target.h"
 
 namespace h2server::tests {
 

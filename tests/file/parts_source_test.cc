@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "content/support.h"
 #include "file/support.h"
 

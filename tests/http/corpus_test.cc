@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "http/fields/syntax.h"
+#include "http/fields/target.h"
 #include "http/h1/body_decoder.h"
 #include "http/h1/parser.h"
 #include "http/h2/session_host.h"
-#include "http/syntax.h"
-#include "http/target.h"
 
 namespace h2server::http {
 namespace corpus_test {

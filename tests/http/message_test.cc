@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "http/syntax.h"
+#include "http/fields/syntax.h"
 
 namespace h2server::http {
 namespace message_test {

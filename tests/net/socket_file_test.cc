@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "content/support.h"
-#include "net/folder_lock.h"
+#include "net/certs/folder_lock.h"
 #include "net/listener.h"
 
 namespace h2server::net {

@@ -14,8 +14,8 @@
 #include <memory>
 #include <string>
 
-#include "net/tls_context.h"
-#include "net/tls_objects.h"
+#include "net/crypto/tls_objects.h"
+#include "net/tls/tls_context.h"
 
 namespace h2server::net {
 

@@ -12,8 +12,8 @@
 
 #include "h2server/task_group.h"
 #include "io/epoll_engine.h"
+#include "net/tls/tls_transport.h"
 #include "net/tls_handshake.h"
-#include "net/tls_transport.h"
 
 namespace h2server::net {
 namespace tls_long_turns_test {

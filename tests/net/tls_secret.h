@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/tls_protection.h"
+#include "net/tls/tls_protection.h"
 
 namespace h2server::net {
 

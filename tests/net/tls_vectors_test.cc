@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "net/tls_protection.h"
-#include "net/tls_records.h"
+#include "net/tls/tls_protection.h"
+#include "net/tls/tls_records.h"
 #include "net/tls_secret.h"
 
 namespace h2server::net {

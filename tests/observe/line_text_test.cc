@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 namespace h2server::observe {
 namespace line_text_test {

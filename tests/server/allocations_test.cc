@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/sanitizers.h"
-#include "content/encoded_files.h"
-#include "content/static_files.h"
+#include "content/files/encoded_files.h"
+#include "content/files/static_files.h"
 #include "content/support.h"
 #include "h2server/server.h"
-#include "http/file_head.h"
+#include "http/fields/file_head.h"
 #include "server/client.h"
 #include "server/http2_client.h"
 

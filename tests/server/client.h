@@ -19,7 +19,7 @@
 
 #include "base/fd.h"
 #include "h2server/server.h"
-#include "server/scheme.h"
+#include "server/schemes/scheme.h"
 
 namespace h2server::tests {
 

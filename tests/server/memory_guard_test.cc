@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "h2server/server.h"
 #include "h2server/timing.h"
 #include "net/tls_handshake.h"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "content/support.h"
 #include "h2server/server.h"
 #include "h2server/timing.h"

@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 #include "h2server/server.h"
-#include "net/tls_challenges.h"
+#include "net/certs/tls_challenges.h"
 #include "net/tls_handshake.h"
 #include "server/client.h"
 

@@ -1,4 +1,4 @@
-"""In a batch (cmake/Batches.cmake), the anonymous namespaces of several files of a folder are one. So
+"""In a batch (cmake/Batches.cmake), the anonymous namespaces of several files of a layer are one. So
 a function in one of them must not have the name of a function in another file or in a header of the
 same namespace: a call could silently become one of the other's."""
 
@@ -28,7 +28,7 @@ def hidden_functions(text):
 
 
 def problems_in(files):
-    """`files`: {path: text} of one folder. Yields a line for each name that two files have."""
+    """`files`: {path: text} of one layer. Yields a line for each name that two files have."""
     places = collections.defaultdict(set)
     for path, text in files.items():
         namespace = _NAMESPACE.search(text)
@@ -40,10 +40,11 @@ def problems_in(files):
 
 
 def main():
-    folders = collections.defaultdict(dict)
+    layers = collections.defaultdict(dict)
     for path in sorted(ROOT.glob("src/**/*.cc")) + sorted(ROOT.glob("src/**/*.h")):
-        folders[path.parent][path.relative_to(ROOT)] = path.read_text()
-    problems = [line for folder in sorted(folders) for line in problems_in(folders[folder])]
+        name = path.relative_to(ROOT)
+        layers[name.parts[1]][name] = path.read_text()
+    problems = [line for layer in sorted(layers) for line in problems_in(layers[layer])]
     print(*problems, f"{len(problems)} problem(s)", sep="\n")
     return 1 if problems else 0
 

@@ -4,8 +4,8 @@
     app → config → server, content → http → file, net → io → coro → base
                    server → observe → base
 
-A layer may include itself and the layers to its right, but not the one beside it. Of the project,
-observe includes only base and the public headers of values. Only app includes config, and only app,
+A layer may include itself and the layers to its right, but not the one beside it. Its rooms, which
+are its folders, have an order, too (ROOMS). Of the project, observe includes only base and the public headers of values. Only app includes config, and only app,
 config and server include observe. Each layer has
 its own system headers, so that http, for instance, can't do I/O. The public headers, include/h2server,
 include only each other and the C++ library, so no header of another library is
@@ -21,6 +21,15 @@ from lib import sources
 
 LAYERS = ["app", "config", "server", "content", "observe", "http", "file", "net", "io", "coro", "base"]
 BESIDE = {("server", "content"), ("content", "observe"), ("file", "net")}
+# A room may include itself and what stands below it. "" is what lies in the layer's own folder.
+ROOMS = {
+    "app": [["", "uploads"], ["admin"], ["certificates"], ["put"], ["tools"], ["top"], ["doctor"],
+            ["options"], ["acme"], ["client"], ["trust"], ["system"]],
+    "content": [["webdav"], ["uploads"], ["files"], ["archive"], ["s3"], ["cache"], ["coding"],
+                ["store"], ["storage"], ["xml"], ["names"]],
+    "net": [["tls"], [""], ["certs"], ["crypto"]],
+    "base": [["memory"], [""], ["text"]],
+}
 SYSTEM_HEADERS = {
     "app": r"fcntl|poll|pthread|pwd|spawn"
            r"|sys/(eventfd|inotify|ioctl|resource|signalfd|socket|stat|statvfs|syscall|time|timex|types"
@@ -51,13 +60,13 @@ _STANDARD = re.compile(r"^[a-z_]+$")
 _CONNECTION = re.compile(
     r"^src/http/(h[12]/connection[^/]*|(.*/)?(connection_[^/]*|[^/]*_connection)\.(h|cc))$"
 )
-_TLS = re.compile(r"^(src/net|fuzz)/tls_[^/]*$")
+_TLS = re.compile(r"^(src/net/(tls|certs|crypto)/|fuzz/tls_)[^/]*$")
 _URING = re.compile(r"^src/io/uring_[^/]*$")
 _TOML = re.compile(r"^src/config/[^/]*\.cc$")
-_CURL = ("src/app/curl_fields.h", "src/app/http_client.cc", "src/app/upload_client.cc",
+_CURL = ("src/app/client/curl_fields.h", "src/app/client/http_client.cc", "src/app/put/upload_client.cc",
          "src/content/s3/transfers.cc", "src/content/s3/transfer_state.h",
          "src/content/s3/transfer_state.cc")
-_JSON = ("src/app/json_members.h", "src/app/top_status.cc", "src/app/acme_messages.cc")
+_JSON = ("src/app/client/json_members.h", "src/app/top/top_status.cc", "src/app/acme/acme_messages.cc")
 _HIDDEN = re.compile(r"nghttp2/|brotli/|liburing|(zlib|zstd)\.h$")
 
 
@@ -95,6 +104,24 @@ def area_of(file):
     return file.parts[1] if file.parts[0] == "src" else file.parts[0]
 
 
+def room_of(file):
+    """Returns the folder of a layer in which a file of src lies, or "" for the layer's own."""
+    return file.parts[2] if len(file.parts) > 3 else ""
+
+
+def refuse_room(layer, source, target):
+    """Returns why `source` may not include `target` of the same layer, or None if it may."""
+    if layer not in ROOMS:
+        return None
+    ranks = {room: rank for rank, rooms in enumerate(ROOMS[layer]) for room in rooms}
+    here, there = room_of(source), room_of(target)
+    if here not in ranks:
+        return f"src/{layer}/{here} is not among the rooms in tests/tidy/includes.py"
+    if ranks.get(there, -1) < ranks[here]:
+        return f"the arrow {layer}/{here} → {layer}/{there} points the wrong way"
+    return None
+
+
 def refuse_arrow(source, target):
     """Returns why `source` may not include the project's file `target`, or None if it may."""
     here, there = area_of(source), area_of(target)
@@ -108,7 +135,7 @@ def refuse_arrow(source, target):
     if here in ("include", "examples"):
         return f"{here}/ may include public headers and the C++ library only"
     if there == here:
-        return None
+        return refuse_room(here, source, target) if source.parts[0] == "src" else None
     if (here, there) in (("app", "config"), ("tests", "app"), ("tests", "config"), ("tests", "lab"),
                          ("tests", "examples"), ("fuzz", "tests")):
         return None
@@ -148,23 +175,23 @@ def refuse_system_header(source, bracket, target):
         return f"src/{area_of(source)} has no use for this system header"
     outside_lab = area_of(source) != "lab"
     if target.startswith("openssl/") and outside_lab and not _TLS.match(source.as_posix()):
-        return "OpenSSL stays in src/net/tls_* and fuzz/tls_*"
+        return "OpenSSL stays in src/net/(tls|certs|crypto)/ and fuzz/tls_*"
     if _HIDDEN.match(target) and source.suffix != ".cc":
         return "nghttp2, liburing and the codecs stay behind headers of ours, so in no header"
-    if re.match(r"brotli/|zstd\.h$", target) and source.as_posix() != "src/content/codecs.cc":
-        return "brotli and zstd stay in src/content/codecs.cc"
+    if re.match(r"brotli/|zstd\.h$", target) and source.as_posix() != "src/content/coding/codecs.cc":
+        return "brotli and zstd stay in src/content/coding/codecs.cc"
     if target == "zlib.h" and area_of(source) != "content" and source.parts[:2] != ("lab", "spdy"):
         return "zlib stays in src/content and lab/spdy"
-    if target == "expat.h" and source.as_posix() != "src/content/xml.cc":
-        return "expat stays in src/content/xml.cc"
+    if target == "expat.h" and source.as_posix() != "src/content/xml/xml.cc":
+        return "expat stays in src/content/xml/xml.cc"
     if target.startswith("toml++/") and not _TOML.match(source.as_posix()):
         return "toml++ stays in src/config/*.cc"
     if target.startswith("curl/") and source.as_posix() not in _CURL:
         return "libcurl stays in " + ", ".join(_CURL)
     if target.startswith("nlohmann/") and source.as_posix() not in _JSON:
         return "nlohmann/json stays in " + ", ".join(_JSON)
-    if target == "qrencode.h" and source.as_posix() != "src/app/qr_code.cc":
-        return "libqrencode stays in src/app/qr_code.cc"
+    if target == "qrencode.h" and source.as_posix() != "src/app/system/qr_code.cc":
+        return "libqrencode stays in src/app/system/qr_code.cc"
     if target == "liburing.h" and area_of(source) in LAYERS and not _URING.match(source.as_posix()):
         return "liburing stays in src/io/uring_*"
     return None

@@ -9,6 +9,7 @@ import batches
 import coroutines
 import includes
 import lengths
+import rooms
 import visibility
 import words
 
@@ -33,27 +34,28 @@ TREE = {
     "src/base/clock.h": "#include <cstdint>\n",
     "src/coro/event.h": '#include "h2server/task.h"\n',
     "src/io/engine.h": '#include "base/fd.h"\n',
+    "src/net/tls/tls_stream.h": "",
     "src/net/stream.h": '#include "io/engine.h"\n',
-    "src/net/tls_stream.cc": '#include <openssl/ssl.h>\n#include "net/stream.h"\n',
+    "src/net/tls/tls_stream.cc": '#include <openssl/ssl.h>\n#include "net/stream.h"\n',
     "src/http/router.h": "",
     "src/http/h1/connection.cc": '#include "io/engine.h"\n#include "net/stream.h"\n',
     "src/http/h2/connection_send.cc": '#include "net/stream.h"\n',
     "src/http/h2/nghttp2_session.cc": "#include <nghttp2/nghttp2.h>\n",
     "src/content/files.h": '#include "http/router.h"\n',
     "src/file/cache.h": '#include <sys/stat.h>\n#include "io/engine.h"\n',
-    "src/http/file_head.h": '#include "file/cache.h"\n',
+    "src/http/fields/file_head.h": '#include "file/cache.h"\n',
     "src/server/worker.h": '#include "file/cache.h"\n#include "coro/event.h"\n',
     "src/observe/line.h": '#include "h2server/result.h"\n#include "base/fd.h"\n',
     "src/server/log.cc": '#include "observe/line.h"\n',
     "src/config/reader.h": '#include "server/worker.h"\n#include "http/router.h"\n',
     "src/config/toml_text.cc": '#include <toml++/toml.h>\n#include "config/reader.h"\n',
-    "src/app/options.h": '#include "server/worker.h"\n#include "config/reader.h"\n',
-    "src/app/main.cc": '#include "app/options.h"\n#include <CLI/CLI.hpp>\n',
+    "src/app/options/options.h": '#include "server/worker.h"\n#include "config/reader.h"\n',
+    "src/app/main.cc": '#include "app/options/options.h"\n#include <CLI/CLI.hpp>\n',
     "examples/hello.cc": "#include <h2server/server.h>\n#include <print>\n",
     "tests/http/bytes.h": "#include <gtest/gtest.h>\n#include <openssl/ssl.h>\n",
     "tests/http/router_test.cc": '#include "http/bytes.h"\n#include "http/router.h"\n',
     "tests/config/reader_test.cc": '#include "config/reader.h"\n',
-    "tests/app/options_test.cc": '#include "app/options.h"\n',
+    "tests/app/options_test.cc": '#include "app/options/options.h"\n',
     "lab/plot.h": "",
 }
 
@@ -63,20 +65,20 @@ WRONG_INCLUDES = [
     ("src/io/bad.cc", '#include "net/stream.h"', "points the wrong way"),
     ("src/io/bad.cc", '  #  include "../net/stream.h"', "points the wrong way"),
     ("src/io/bad.cc", "#include <net/stream.h>", "points the wrong way"),
-    ("src/server/bad.cc", '#include "app/options.h"', "nothing includes app/"),
-    ("src/config/bad.cc", '#include "app/options.h"', "nothing includes app/"),
+    ("src/server/bad.cc", '#include "app/options/options.h"', "nothing includes app/"),
+    ("src/config/bad.cc", '#include "app/options/options.h"', "nothing includes app/"),
     ("src/server/bad.cc", '#include "config/reader.h"', "only app and the tests include config/"),
     ("fuzz/bad.cc", '#include "config/reader.h"', "only app and the tests include config/"),
     ("src/content/bad.cc", '#include "observe/line.h"', "beside each other"),
     ("src/http/bad.cc", '#include "observe/line.h"', "points the wrong way"),
     ("src/observe/bad.cc", '#include "http/router.h"', "base and public headers of values only"),
     ("src/observe/bad.cc", '#include "h2server/task.h"', "base and public headers of values only"),
-    ("src/app/bad.cc", "#include <curl/curl.h>", "libcurl stays in src/app/curl_fields.h"),
-    ("src/app/bad.cc", "#include <nlohmann/json.hpp>", "stays in src/app/json_members.h"),
+    ("src/app/bad.cc", "#include <curl/curl.h>", "libcurl stays in src/app/client/curl_fields.h"),
+    ("src/app/bad.cc", "#include <nlohmann/json.hpp>", "stays in src/app/client/json_members.h"),
     ("src/app/bad.cc", "#include <toml++/toml.h>", "toml++ stays in src/config/*.cc"),
     ("src/config/bad.h", "#include <toml++/toml.h>", "toml++ stays in src/config/*.cc"),
-    ("lab/bad.cc", '#include "app/options.h"', "nothing includes app/"),
-    ("fuzz/bad.cc", '#include "app/options.h"', "nothing includes app/"),
+    ("lab/bad.cc", '#include "app/options/options.h"', "nothing includes app/"),
+    ("fuzz/bad.cc", '#include "app/options/options.h"', "nothing includes app/"),
     ("src/server/bad.cc", '#include "../../tests/http/bytes.h"', "nothing includes tests/"),
     ("src/server/bad.cc", '#include "../../lab/plot.h"', "nothing includes lab/"),
     ("src/misc/bad.cc", '#include "base/fd.h"', "is no layer"),
@@ -95,14 +97,16 @@ WRONG_INCLUDES = [
     ("examples/bad.cc", '#include "base/fd.h"', "public headers and the C++ library only"),
     ("examples/bad.cc", '#include "../src/base/fd.h"', "the C++ library only"),
     ("examples/bad.cc", "#include <openssl/ssl.h>", "the C++ library only"),
-    ("src/net/socket.cc", "#include <openssl/ssl.h>", "OpenSSL stays in src/net/tls_* and fuzz/tls_*"),
+    ("src/net/socket.cc", "#include <openssl/ssl.h>", "OpenSSL stays in src/net/(tls|certs|crypto)/ and fuzz/tls_*"),
+    ("src/net/bad.cc", '#include "net/tls/tls_stream.h"', "net/ → net/tls points the wrong way"),
+    ("src/net/else/bad.cc", '#include "net/stream.h"', "src/net/else is not among the rooms"),
     ("src/http/h2/session.h", "#include <nghttp2/nghttp2.h>", "so in no header"),
     ("src/http/h2/more.cc", "#include <nghttp2/nghttp2.h>", "belongs in one .cc"),
     ("src/io/uring_engine.h", "#include <liburing.h>", "so in no header"),
     ("src/io/engine.cc", "#include <liburing.h>", "liburing stays in src/io/uring_*"),
     ("src/content/codecs.h", "#include <zlib.h>", "so in no header"),
-    ("src/content/coding.cc", "#include <zstd.h>", "brotli and zstd stay in"),
-    ("src/content/coding.cc", "#include <brotli/encode.h>", "brotli and zstd stay in"),
+    ("src/content/coding/coding.cc", "#include <zstd.h>", "brotli and zstd stay in"),
+    ("src/content/coding/coding.cc", "#include <brotli/encode.h>", "brotli and zstd stay in"),
     ("src/http/bad.cc", "#include <zlib.h>", "zlib stays in src/content"),
     ("src/io/bad.cc", '#include "io/gone.h"', "no such file"),
 ]
@@ -347,6 +351,30 @@ class Visibility(unittest.TestCase):
 
     def test_refuses_an_empty_tree(self):
         self.assertTrue(problems_of(visibility.check, {}))
+
+
+README = "# {}\n\nWhat it is.\n\n- In: a.\n- Out: b.\n- Read first: `a.h`.\n"
+RIGHT_ROOM = {"src/io/a.h": "", "src/io/README.md": README.format("io"), "src/io/pages/a.html": ""}
+WRONG_ROOMS = [
+    ({"src/io/README.md": None}, "src/io: has no README.md"),
+    ({f"src/io/a{number}.cc": "" for number in range(39)}, "src/io: 41 files (at most 40)"),
+    ({"src/io/README.md": README.format("net")}, "its heading is that of net"),
+    ({"src/io/README.md": README.format("io").replace("a.h", "b.h")}, "there is no b.h"),
+    ({"src/io/README.md": README.format("io").replace("- In", "- On")}, "does not say what"),
+    ({"src/io/README.md": README.format("io").replace("What", "a\n" * 4)}, "11 lines (at most 10)"),
+]
+
+
+class Rooms(unittest.TestCase):
+    def test_accepts_a_small_one_that_says_what_it_is(self):
+        self.assertEqual(problems_of(rooms.check, RIGHT_ROOM), [])
+
+    def test_refuses_others(self):
+        for files, reason in WRONG_ROOMS:
+            with self.subTest(reason=reason):
+                tree = {name: text for name, text in {**RIGHT_ROOM, **files}.items()
+                        if text is not None}
+                self.assertIn(reason, "\n".join(problems_of(rooms.check, tree)))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ BANNED = {
 # Files that may use `new` or `delete`, each with its reason. `operator new` and `= delete` are
 # allowed everywhere.
 ALLOWED_NEW = {
-    "src/base/buffer_chain.cc": "makes blocks of two sizes, with their header in front of the bytes",
+    "src/base/memory/buffer_chain.cc": "makes blocks of two sizes, with their header in front of the bytes",
     "src/coro/frame_pool.cc": "is an allocator: it builds its free list inside the freed memory",
     "src/io/epoll_engine.cc": "open() makes it: make_unique cannot reach the private constructor",
     "src/io/uring_engine.cc": "open() makes it: make_unique cannot reach the private constructor",

@@ -7,13 +7,13 @@
 #include <chrono>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "content/s3/documents.h"
-#include "content/xml.h"
-#include "http/conditional.h"
-#include "http/date.h"
-#include "http/media_type.h"
-#include "http/syntax.h"
+#include "content/xml/xml.h"
+#include "http/fields/conditional.h"
+#include "http/fields/date.h"
+#include "http/fields/media_type.h"
+#include "http/fields/syntax.h"
 
 namespace h2server::content::s3 {
 

@@ -3,9 +3,9 @@
 #include <array>
 #include <utility>
 
-#include "base/base64.h"
 #include "base/crc32c.h"
-#include "base/text.h"
+#include "base/text/base64.h"
+#include "base/text/text.h"
 
 namespace h2server::content::s3 {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <variant>
 
-#include "content/file_digest.h"
 #include "content/s3/answers.h"
+#include "content/storage/file_digest.h"
 
 namespace h2server::content::s3 {
 

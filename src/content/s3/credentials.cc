@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "base/fd.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace h2server::content::s3 {
 

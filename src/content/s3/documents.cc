@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/text.h"
-#include "base/utf8.h"
+#include "base/text/text.h"
+#include "base/text/utf8.h"
 
 namespace h2server::content::s3 {
 

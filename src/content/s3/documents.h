@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "content/s3/answers.h"
-#include "content/xml.h"
+#include "content/xml/xml.h"
 
 namespace h2server::content::s3 {
 

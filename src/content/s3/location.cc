@@ -8,10 +8,10 @@
 
 #include "base/assert.h"
 #include "base/host_map.h"
-#include "base/percent_encoding.h"
-#include "base/text.h"
-#include "content/object_key.h"
-#include "http/target.h"
+#include "base/text/percent_encoding.h"
+#include "base/text/text.h"
+#include "content/names/object_key.h"
+#include "http/fields/target.h"
 
 namespace h2server::content::s3 {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "content/file_digest.h"
 #include "content/s3/checksums.h"
+#include "content/storage/file_digest.h"
 #include "file/calls.h"
 #include "io/engine.h"
 

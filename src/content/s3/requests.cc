@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/random.h"
-#include "content/counted_store.h"
+#include "content/store/counted_store.h"
 #include "h2server/stop.h"
 
 namespace h2server::content::s3 {

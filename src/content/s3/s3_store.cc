@@ -15,10 +15,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "content/counted_store.h"
 #include "content/s3/answers.h"
 #include "content/s3/checksums.h"
 #include "content/s3/payload.h"
+#include "content/store/counted_store.h"
 #include "file/calls.h"
 #include "h2server/timing.h"
 #include "io/engine.h"

@@ -15,8 +15,8 @@
 #include "content/s3/payload.h"
 #include "content/s3/s3_store.h"
 #include "content/s3/write_answers.h"
-#include "http/conditional.h"
-#include "http/syntax.h"
+#include "http/fields/conditional.h"
+#include "http/fields/syntax.h"
 
 namespace h2server::content::s3 {
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/text.h"
-#include "net/tls_hmac.h"
-#include "net/tls_sha256.h"
+#include "base/text/text.h"
+#include "net/crypto/tls_hmac.h"
+#include "net/crypto/tls_sha256.h"
 
 namespace h2server::content::s3 {
 

@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 #include "base/out_of_memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "content/s3/signature.h"
 
 namespace h2server::content::s3 {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "content/s3/answers.h"
 #include "content/s3/credentials.h"
 #include "content/s3/transfers.h"

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/percent_encoding.h"
-#include "base/text.h"
+#include "base/text/percent_encoding.h"
+#include "base/text/text.h"
 #include "content/s3/documents.h"
-#include "content/xml.h"
+#include "content/xml/xml.h"
 
 namespace h2server::content::s3 {
 

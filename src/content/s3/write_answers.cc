@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "content/s3/documents.h"
-#include "content/xml.h"
-#include "http/conditional.h"
+#include "content/xml/xml.h"
+#include "http/fields/conditional.h"
 
 namespace h2server::content::s3 {
 

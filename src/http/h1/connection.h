@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
-#include "base/buffer_chain.h"
-#include "base/gathered_bytes.h"
+#include "base/memory/buffer_chain.h"
+#include "base/memory/gathered_bytes.h"
 #include "base/timer_wheel.h"
 #include "coro/event.h"
 #include "h2server/task_group.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "http/fields/syntax.h"
+#include "http/fields/target.h"
 #include "http/message.h"
-#include "http/syntax.h"
-#include "http/target.h"
 
 namespace h2server::http::h1 {
 

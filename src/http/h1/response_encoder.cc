@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "http/file_head.h"
+#include "http/fields/file_head.h"
+#include "http/fields/trailers.h"
 #include "http/message.h"
-#include "http/trailers.h"
 
 namespace h2server::http::h1 {
 

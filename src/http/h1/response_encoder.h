@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "base/arena.h"
-#include "base/buffer_chain.h"
+#include "base/memory/arena.h"
+#include "base/memory/buffer_chain.h"
 #include "h2server/message.h"
 #include "h2server/response.h"
 

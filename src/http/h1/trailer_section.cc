@@ -1,8 +1,8 @@
 #include "http/h1/trailer_section.h"
 
 #include "base/assert.h"
-#include "http/syntax.h"
-#include "http/trailers.h"
+#include "http/fields/syntax.h"
+#include "http/fields/trailers.h"
 
 namespace h2server::http::h1 {
 

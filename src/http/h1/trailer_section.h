@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "h2server/message.h"
 
 namespace h2server::http::h1 {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string_view>
 
-#include "base/buffer_chain.h"
+#include "base/memory/buffer_chain.h"
 #include "base/pace.h"
 #include "coro/event.h"
 #include "h2server/task_group.h"

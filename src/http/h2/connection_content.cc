@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "http/fields/syntax.h"
 #include "http/h2/connection.h"
-#include "http/syntax.h"
 
 namespace h2server::http::h2 {
 

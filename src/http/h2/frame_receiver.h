@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/gathered_bytes.h"
+#include "base/memory/gathered_bytes.h"
 #include "http/h2/flood_guard.h"
 #include "http/h2/flow.h"
 #include "http/h2/frame.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "http/trailers.h"
+#include "http/fields/trailers.h"
 
 namespace h2server::http::h2 {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/buffer_chain.h"
+#include "base/memory/buffer_chain.h"
 #include "http/h2/flow.h"
 #include "http/h2/frame.h"
 #include "http/h2/hpack/encoder.h"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/buffer_chain.h"
+#include "base/memory/buffer_chain.h"
 #include "base/pace.h"
 #include "coro/event.h"
 #include "http/exchange.h"

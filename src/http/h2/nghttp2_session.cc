@@ -10,12 +10,12 @@
 
 #include "base/c_callback.h"
 #include "base/out_of_memory.h"
+#include "http/fields/trailers.h"
 #include "http/h2/flood_guard.h"
 #include "http/h2/frame_heads.h"
 #include "http/h2/incoming_content.h"
 #include "http/h2/request_head.h"
 #include "http/h2/skipped_streams.h"
-#include "http/trailers.h"
 
 namespace h2server::http::h2 {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/assert.h"
-#include "http/syntax.h"
+#include "http/fields/syntax.h"
 
 namespace h2server::http::h2 {
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "http/fields/syntax.h"
+#include "http/fields/target.h"
+#include "http/fields/trailers.h"
 #include "http/h2/priority.h"
 #include "http/message.h"
-#include "http/syntax.h"
-#include "http/target.h"
-#include "http/trailers.h"
 
 namespace h2server::http::h2 {
 

@@ -4,9 +4,9 @@
 #include <array>
 #include <charconv>
 
-#include "http/file_head.h"
+#include "http/fields/file_head.h"
+#include "http/fields/syntax.h"
 #include "http/message.h"
-#include "http/syntax.h"
 
 namespace h2server::http::h2 {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "base/arena.h"
+#include "base/memory/arena.h"
 #include "h2server/message.h"
 #include "h2server/response.h"
 #include "http/h2/session.h"

@@ -16,8 +16,8 @@
 #include <span>
 #include <string_view>
 
-#include "base/buffer_chain.h"
-#include "base/pool.h"
+#include "base/memory/buffer_chain.h"
+#include "base/memory/pool.h"
 #include "h2server/limits.h"
 #include "h2server/message.h"
 #include "h2server/options.h"

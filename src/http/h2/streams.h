@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/pool.h"
+#include "base/memory/pool.h"
 #include "http/h2/session.h"
 
 namespace h2server::http::h2 {

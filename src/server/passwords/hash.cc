@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "h2server/authorization.h"
 
 namespace h2server::server {

@@ -12,7 +12,7 @@
 #include <memory>
 #include <mutex>
 
-#include "net/tls_keyed_digest.h"
+#include "net/crypto/tls_keyed_digest.h"
 
 namespace h2server::server {
 

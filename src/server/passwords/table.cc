@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "base/keyed_hash.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "server/passwords/hash.h"
 
 namespace h2server::server {

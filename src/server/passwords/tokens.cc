@@ -3,7 +3,7 @@
 #include <bit>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "server/passwords/hash.h"
 
 namespace h2server::server {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "h2server/result.h"
-#include "net/tls_sha256.h"
+#include "net/crypto/tls_sha256.h"
 
 namespace h2server::server {
 

@@ -4,8 +4,8 @@
 #include <deque>
 #include <optional>
 
-#include "server/acceptor.h"
-#include "server/scheme.h"
+#include "server/accept/acceptor.h"
+#include "server/schemes/scheme.h"
 #include "server/worker.h"
 
 namespace h2server::server {

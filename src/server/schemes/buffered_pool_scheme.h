@@ -5,9 +5,9 @@
 
 #include "base/bounded_queue.h"
 #include "base/counter.h"
-#include "server/blocking_pool.h"
-#include "server/listener_set.h"
-#include "server/scheme.h"
+#include "server/accept/listener_set.h"
+#include "server/schemes/blocking_pool.h"
+#include "server/schemes/scheme.h"
 
 namespace h2server::server {
 

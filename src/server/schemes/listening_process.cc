@@ -13,9 +13,9 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "file/cache.h"
-#include "server/blocking_worker.h"
+#include "server/schemes/blocking_worker.h"
 
 namespace h2server::server {
 

@@ -15,8 +15,8 @@
 
 #include "base/counter.h"
 #include "base/shared_array.h"
+#include "server/accept/listener_set.h"
 #include "server/context.h"
-#include "server/listener_set.h"
 #include "server/stop_signal.h"
 
 namespace h2server::server {

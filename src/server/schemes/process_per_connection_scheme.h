@@ -6,8 +6,8 @@
 
 #include <sys/types.h>
 
-#include "server/scheme.h"
 #include "server/schemes/listening_process.h"
+#include "server/schemes/scheme.h"
 #include "server/stop_signal.h"
 
 namespace h2server::server {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "net/socket_address.h"
-#include "server/listeners.h"
+#include "server/accept/listeners.h"
 
 namespace h2server::server {
 

@@ -5,7 +5,7 @@
 #include <deque>
 #include <vector>
 
-#include "server/scheme.h"
+#include "server/schemes/scheme.h"
 #include "server/worker.h"
 
 namespace h2server::server {

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/blocking_worker.h"
+#include "server/schemes/blocking_worker.h"
 
 namespace h2server::server {
 

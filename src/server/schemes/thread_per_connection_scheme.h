@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "server/blocking_thread.h"
-#include "server/listener_set.h"
-#include "server/scheme.h"
+#include "server/accept/listener_set.h"
+#include "server/schemes/blocking_thread.h"
+#include "server/schemes/scheme.h"
 #include "server/stop_signal.h"
 
 namespace h2server::server {

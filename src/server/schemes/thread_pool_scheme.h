@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "server/blocking_pool.h"
-#include "server/listener_set.h"
-#include "server/scheme.h"
+#include "server/accept/listener_set.h"
+#include "server/schemes/blocking_pool.h"
+#include "server/schemes/scheme.h"
 
 namespace h2server::server {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "content/s3/s3_store.h"
 #include "content/s3/store_stub.h"
 #include "h2server/server.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "http/h2/flood_guard.h"
 #include "http/h2/frame_heads.h"
 #include "http/h2/frames.h"

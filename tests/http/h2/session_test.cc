@@ -159,7 +159,8 @@ TEST_P(H2Session, SendsAllOfALargeBody) {
   EXPECT_TRUE(host_.alive.empty());
 }
 
-// The client takes frames of 16 KiB (RFC 9113, 6.5.2), however large a body may leave with its head.
+// The client takes frames of 16 KiB (RFC 9113, 6.5.2), however large a body may leave with its
+// head.
 TEST_P(H2Session, ABodyThatLeavesWithItsHeadFitsIntoAFrame) {
   host_.limits.inline_file_bytes_max = 64UZ * 1024;
   host_.open();

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "http/h2/frames.h"
 #include "http/h2/session_host.h"
 #include "http/h2/window_growth.h"

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <memory>
 
+#include "http/fields/syntax.h"
 #include "http/h2/hpack/bytes.h"
 #include "http/h2/hpack/huffman.h"
 #include "http/h2/hpack/integer.h"
 #include "http/h2/hpack/static_table.h"
-#include "http/syntax.h"
 
 namespace h2server::http::h2::hpack {
 

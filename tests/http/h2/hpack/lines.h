@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "http/fields/syntax.h"
 #include "http/h2/hpack/decoder.h"
 #include "http/h2/hpack/encoder.h"
-#include "http/syntax.h"
 
 namespace h2server::http::h2::hpack {
 
