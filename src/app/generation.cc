@@ -6,9 +6,10 @@
 #include <utility>
 
 #include "app/acme/acme_http.h"
-#include "app/certificates/acme_setup.h"
+#include "app/acme/acme_setup.h"
 #include "app/certificates/passphrase.h"
 #include "app/site.h"
+#include "app/start_checks.h"
 #include "base/log.h"
 #include "server/system_limits.h"
 
@@ -120,7 +121,8 @@ Result<void, Stop> Generation::start() {
   std::error_code ignored;
   // Nobody knows their tokens.
   for (const std::string& file : digests) std::filesystem::remove(file, ignored);
-  return std::unexpected(Stop{failed_to_start, std::move(started.error())});
+  return std::unexpected(Stop{
+      failed_to_start, with_option(certificate_files_of(configuration_.server), started.error())});
 }
 
 // Starts the server last: once that accepts, a failure would have served a configuration that is

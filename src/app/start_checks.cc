@@ -181,4 +181,14 @@ void check_start(const Configuration& configuration, Problems& problems) {
   check_certificates(configuration, problems);
 }
 
+std::string with_option(const std::vector<CertificateFiles>& pairs, const std::string& error) {
+  for (const CertificateFiles& pair : pairs) {
+    for (const std::string& file : {pair.certificate_file, pair.key_file, pair.ocsp_file}) {
+      if (file.empty() || !error.contains(file)) continue;
+      return fmt::format("--{}: {}", wrong_key_of(pairs, error), error);
+    }
+  }
+  return error;
+}
+
 }  // namespace h2server::app

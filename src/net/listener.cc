@@ -53,15 +53,14 @@ std::string explain(const ListenOptions& options, std::uint16_t port, int error)
                                                  : fmt::format("{} port {}", options.host, port);
   switch (error) {
     case EADDRINUSE:
-      return fmt::format("{} is in use: stop the program that listens there or choose another "
-                         "port with --port",
+      return fmt::format("{} is in use: stop the program that listens there or choose another port",
                          where);
     case EACCES:
-      return fmt::format("{} needs privileges: choose a port from 1024 up with --port, or grant "
+      return fmt::format("{} needs privileges: choose a port from 1024 up, or grant "
                          "cap_net_bind_service to this program",
                          where);
     case EADDRNOTAVAIL:
-      return fmt::format("{} is not an address of this machine: choose another with --host", where);
+      return fmt::format("{} is not an address of this machine", where);
     default:
       return fmt::format("can't listen on {}: {}", where, std::strerror(error));
   }
@@ -76,7 +75,7 @@ Result<Addresses, std::string> resolve(const ListenOptions& options) {
   const int failure = ::getaddrinfo(host, "0", &hints, &list);
   if (failure != 0) {
     return std::unexpected(
-        fmt::format("can't resolve --host {}: {}", options.host, ::gai_strerror(failure)));
+        fmt::format("can't resolve the host {}: {}", options.host, ::gai_strerror(failure)));
   }
   return Addresses(list);
 }

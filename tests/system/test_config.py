@@ -161,13 +161,13 @@ def make_pair(place, name):
 # Text of the second site, which begins in line 3 → what the lines of errors begin with, and a word.
 UNREADABLE = {
     "certificate": ('cert = "P/nil.crt"\nkey = "P/a.key"',
-                    [("6: cert: can't read the certificate P/nil.crt: No such file", "--cert")]),
+                    [("6: cert: can't read the certificate P/nil.crt: No such file", "")]),
     "key": ('cert = "P/a.crt"\nkey = "P/nil.key"',
-            [("7: key: can't read the private key P/nil.key: No such file", "--key")]),
+            [("7: key: can't read the private key P/nil.key: No such file", "")]),
     "no certificate": ('cert = "P/junk"\nkey = "P/a.key"',
-                       [("6: cert: P/junk holds no certificate in PEM form", "--cert")]),
+                       [("6: cert: P/junk holds no certificate in PEM form", "")]),
     "no key": ('key = "P/junk"\ncert = "P/a.crt"',
-               [("6: key: P/junk holds no private key in PEM form", "--key")]),
+               [("6: key: P/junk holds no private key in PEM form", "")]),
     "another key": ('cert = "P/a.crt"\nkey = "P/b.key"',
                     [("7: key: the private key P/b.key does not belong to", "P/a.crt")]),
     "made, but for one": ('self-signed = true\ncert = "P/a.crt"\nkey = "P/nil.key"',

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/certificates/acme_setup.h"
+#include "app/acme/acme_setup.h"
 #include "app/system/state_directory.h"
 #include "app/system/stop.h"
 #include "app/trust/trust.h"
@@ -46,7 +46,11 @@ Result<void, std::string> make_missing(const CertificatePair& pair) {
   const std::string& certificate = pair.certificate_file;
   const bool has_certificate = is_there(certificate);
   const bool has_key = is_there(pair.key_file);
-  if (!has_certificate && !has_key) return net::make_self_signed(certificate, pair.key_file);
+  if (!has_certificate && !has_key) {
+    Result<void, std::string> made = net::make_self_signed(certificate, pair.key_file);
+    if (!made) made.error() += "; name another place with --cert and --key";
+    return made;
+  }
   if (!has_certificate) net::finish_self_signed(certificate, pair.key_file);
   return {};
 }

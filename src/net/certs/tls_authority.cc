@@ -135,10 +135,8 @@ Result<Signer, std::string> make_signer(const std::string& directory, const std:
 Result<Signer, std::string> open_signer(const std::string& directory, const std::string& file,
                                         const Machine& machine) {
   const auto useless = [&](const std::string& reason) {
-    return std::unexpected(
-        fmt::format("can't use the local CA: {}; to make another one, run `h2server trust "
-                    "--remove` and delete {}",
-                    reason, directory));
+    return std::unexpected(fmt::format("can't use the local CA: {}; to make another one, delete {}",
+                                       reason, directory));
   };
   if (::access(file.c_str(), F_OK) != 0) {
     if (errno == ENOENT) return make_signer(directory, file, machine);

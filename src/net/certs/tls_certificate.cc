@@ -63,9 +63,7 @@ Result<void, std::string> write_pair(const PemFile& key, const PemFile& certific
   if (error == 0) return {};
   ::unlink(unfinished(key.name).c_str());
   ::unlink(unfinished(certificate.name).c_str());
-  return std::unexpected(fmt::format("can't write {}: {}; make its folder writable or name "
-                                     "another with --cert and --key",
-                                     at->name, std::strerror(error)));
+  return std::unexpected(fmt::format("can't write {}: {}", at->name, std::strerror(error)));
 }
 
 }  // namespace

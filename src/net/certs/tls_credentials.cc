@@ -25,11 +25,9 @@ namespace h2server::net {
 namespace {
 
 // Returns an error line, or an empty string if the file can be read.
-std::string unreadable(std::string_view what, std::string_view option, const std::string& file) {
+std::string unreadable(std::string_view what, const std::string& file) {
   if (::access(file.c_str(), R_OK) == 0) return {};
-  return fmt::format("can't read the {} {}: {}; name it with {}, make one with --self-signed, or "
-                     "serve without TLS with --h2c",
-                     what, file, std::strerror(errno), option);
+  return fmt::format("can't read the {} {}: {}", what, file, std::strerror(errno));
 }
 
 // Caches the passphrase: OpenSSL asks once per way to read a key, the operator is asked once.
@@ -83,11 +81,9 @@ Result<Key, std::string> read_key_file(const std::string& file, const Passphrase
   const std::optional<std::string> problem = asked.problem();
   if (problem && !passphrase) return Key();
   if (problem) {
-    return std::unexpected(
-        fmt::format("can't use the private key {}: {}; name another with --key", file, *problem));
+    return std::unexpected(fmt::format("can't use the private key {}: {}", file, *problem));
   }
-  return std::unexpected(
-      fmt::format("{} holds no private key in PEM form ({}); name one with --key", file, error));
+  return std::unexpected(fmt::format("{} holds no private key in PEM form ({})", file, error));
 }
 
 // Reads the certificate and those behind it. Returns false with OpenSSL's reason.
@@ -107,10 +103,8 @@ bool read_chain(const std::string& file, Credentials& credentials) {
 }
 
 std::string wrong_key(const std::string& certificate_file, const std::string& key_file) {
-  return fmt::format(
-      "the private key {} does not belong to the certificate {} ({}); name the right "
-      "one with --key",
-      key_file, certificate_file, last_error());
+  return fmt::format("the private key {} does not belong to the certificate {} ({})", key_file,
+                     certificate_file, last_error());
 }
 
 // "2026-11-22 07:00 UTC"
@@ -159,13 +153,12 @@ CredentialsTable::Shared CredentialsTable::find_same(const CertificateFiles& fil
 Result<Credentials, std::string> CredentialsTable::read_pair(const CertificateFiles& files,
                                                              const Passphrase& passphrase,
                                                              const CredentialsTable* previous) {
-  std::string problem = unreadable("certificate", "--cert", files.certificate_file);
-  if (problem.empty()) problem = unreadable("private key", "--key", files.key_file);
+  std::string problem = unreadable("certificate", files.certificate_file);
+  if (problem.empty()) problem = unreadable("private key", files.key_file);
   if (!problem.empty()) return std::unexpected(std::move(problem));
   Credentials pair;
   if (!read_chain(files.certificate_file, pair)) {
-    return std::unexpected(fmt::format("{} holds no certificate in PEM form ({}); name one with "
-                                       "--cert",
+    return std::unexpected(fmt::format("{} holds no certificate in PEM form ({})",
                                        files.certificate_file, last_error()));
   }
   Result<Key, std::string> key = read_key_file(files.key_file, passphrase);
@@ -176,8 +169,7 @@ Result<Credentials, std::string> CredentialsTable::read_pair(const CertificateFi
     if (pair.key == nullptr || !belong_together(pair.certificate, pair.key)) {
       ERR_clear_error();
       return std::unexpected(
-          fmt::format("can't use the private key {}: it is encrypted; name another with --key",
-                      files.key_file));
+          fmt::format("can't use the private key {}: it is encrypted", files.key_file));
     }
   }
   // OpenSSL alone accepts a key of another algorithm, for a certificate that is loaded later.

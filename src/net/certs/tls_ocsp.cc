@@ -36,8 +36,8 @@ Result<std::string, std::string> read_file(const std::string& file) {
   in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   const bool failed = in.bad() || (!in.is_open());
   if (failed) {
-    return std::unexpected(fmt::format("can't read the OCSP response {}: {}; name it with --ocsp",
-                                       file, std::strerror(errno)));
+    return std::unexpected(
+        fmt::format("can't read the OCSP response {}: {}", file, std::strerror(errno)));
   }
   bytes.resize(static_cast<std::size_t>(in.gcount()));
   return bytes;
@@ -151,8 +151,7 @@ Result<OcspResponse, std::string> read_ocsp_response(const std::string& file, X5
   if (!bytes) return std::unexpected(std::move(bytes.error()));
   const Response response = parse(*bytes);
   if (response == nullptr) {
-    return std::unexpected(
-        fmt::format("{} holds no OCSP response in DER form; name one with --ocsp", file));
+    return std::unexpected(fmt::format("{} holds no OCSP response in DER form", file));
   }
   OcspResponse read;
   std::string obstacle;

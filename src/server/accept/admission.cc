@@ -92,11 +92,12 @@ void Admission::report(Refusal refusal, std::int64_t now_ms) {
     return;
   }
   if (refusal == Refusal::full) {
-    base::log_warning("{} connections are open: new ones are refused; raise --connections-max",
+    base::log_warning("{} connections are open, as many as connections_max allows: new ones are "
+                      "refused",
                       limits_.connections_max);
   } else {
-    base::log_warning("an address has {} connections: more from it are refused; raise "
-                      "--connections-per-address",
+    base::log_warning("an address has {} connections, as many as connections_per_address allows: "
+                      "more from it are refused",
                       limits_.per_address_max);
   }
 }

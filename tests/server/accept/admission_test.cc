@@ -126,10 +126,10 @@ TEST(Admission, SaysSoNowAndThen) {
   admission.report(Refusal::full, 9'999);
   admission.report(Refusal::address_full, 10'001);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "h2server: warning: 2 connections are open: new ones are refused; raise "
-            "--connections-max\n"
-            "h2server: warning: an address has 3 connections: more from it are refused; raise "
-            "--connections-per-address\n");
+            "h2server: warning: 2 connections are open, as many as connections_max allows: new "
+            "ones are refused\n"
+            "h2server: warning: an address has 3 connections, as many as connections_per_address "
+            "allows: more from it are refused\n");
 }
 
 }  // namespace admission_test
