@@ -13,7 +13,7 @@
 #include "h2server/own_stop.h"
 #include "h2server/response.h"
 #include "h2server/stop.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 #include "io/engine.h"
 
 namespace h2server::content {
@@ -98,32 +98,6 @@ ObjectCache::~ObjectCache() {
 
 // --- one request for many -----------------------------------------------------------------------
 
-// One request's turn to ask the store. Its end gives the outcome to those that wait.
-class ObjectCache::Turn {
- public:
-  Turn(ObjectCache& cache, std::string key, std::shared_ptr<Job> job)
-      : cache_(cache), key_(std::move(key)), job_(std::move(job)) {}
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() {
-    std::vector<Completer<Outcome>> waiting;
-    {
-      const std::lock_guard lock(cache_.mutex_);
-      const auto job = cache_.jobs_.find(key_);
-      if (job != cache_.jobs_.end() && job->second == job_) cache_.jobs_.erase(job);
-      waiting = std::exchange(job_->waiting, {});
-    }
-    for (const Completer<Outcome>& one : waiting) one(outcome);
-  }
-
-  Outcome outcome = std::unexpected(StoreError{.kind = Kind::stopped});
-
- private:
-  ObjectCache& cache_;
-  const std::string key_;
-  const std::shared_ptr<Job> job_;
-};
-
 void ObjectCache::make(Plan& plan, const std::string& key, Load load) {
   const std::lock_guard lock(mutex_);
   std::optional<file::Folder::Kept> kept = folder_.kept(key);
@@ -143,16 +117,13 @@ void ObjectCache::make(Plan& plan, const std::string& key, Load load) {
     return;
   }
   const std::int64_t now_ms = base::monotonic_ms();
-  std::shared_ptr<Job>& job = jobs_[key];
-  if (job == nullptr || now_ms - job->began_ms >= limits_.share_ms) {
-    job = std::make_shared<Job>();
-    job->began_ms = now_ms;
-    plan.own = job;
+  if (!asking_.in_flight(key, now_ms, limits_.share_ms)) {
+    asking_.begin(key, now_ms, plan.part);
     plan.stale = stale;
   } else if (stale != nullptr && age_ms < limits_.fresh_ms + limits_.stale_ms) {
     plan.kept = kept->lookup;
   } else {
-    job->waiting.push_back(plan.others.emplace().completer());
+    asking_.wait(key, plan.part);
   }
 }
 
@@ -162,21 +133,20 @@ Task<ObjectCache::Outcome> ObjectCache::look(std::string key, Load load,
     Plan plan;
     make(plan, key, load);
     if (plan.kept) co_return *std::move(plan.kept);
-    if (plan.own != nullptr) {
-      Turn turn(*this, key, plan.own);
-      const std::int64_t now_ms = plan.own->began_ms;
+    if (plan.part.turn) {
+      const std::int64_t now_ms = plan.part.turn->began_ms();
       Task<Outcome> asking = key.ends_with('/')
                                  ? ask_for_folder(key, now_ms)
                                  : ask({key, load, now_ms, std::move(plan.stale)}, opened);
       Outcome outcome = co_await asking;
-      turn.outcome = outcome;
+      const bool given_up = !outcome && outcome.error().kind == Kind::stopped;
+      if (!given_up) plan.part.turn->outcome = outcome;
       co_return outcome;
     }
-    Result<Outcome> ended = co_await *plan.others;
-    if (!ended) co_return std::unexpected(StoreError{.kind = Kind::stopped});
-    // The other request was given up, not this one.
-    const bool given_up = !*ended && ended->error().kind == Kind::stopped;
-    if (!given_up) co_return *std::move(ended);
+    Result<Outcome> ended = co_await *plan.part.others;
+    if (ended) co_return *std::move(ended);
+    // EPIPE: the other request was given up, not this one.
+    if (ended.error().code != EPIPE) co_return std::unexpected(StoreError{.kind = Kind::stopped});
   }
 }
 

@@ -11,18 +11,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "content/cache/disk_cache.h"
 #include "content/coding/encoded_copies.h"
+#include "coro/single_flight.h"
 #include "file/folder.h"
-#include "h2server/completion.h"
 #include "h2server/store.h"
 #include "h2server/task.h"
 #include "http/fields/media_type.h"
@@ -78,18 +76,12 @@ class ObjectCache {
  private:
   using Lookup = file::Lookup;
   using Outcome = StoreResult<Lookup>;
-  // What one request does for others.
-  struct Job {
-    std::int64_t began_ms = 0;
-    std::vector<Completer<Outcome>> waiting = {};  // under the mutex
-  };
-  class Turn;
-  // What a request is to do: one of the first three.
+  using Asking = coro::SingleFlight<Outcome>;
+  // What a request is to do.
   struct Plan {
-    std::optional<Lookup> kept = {};                 // use that
-    std::optional<Completion<Outcome>> others = {};  // wait for another
-    std::shared_ptr<Job> own = {};                   // ask the store
-    FileRef stale = {};                              // with `own`: what to compare
+    std::optional<Lookup> kept = {};  // use that
+    Asking::Part part = {};           // otherwise: ask the store, or wait for another
+    FileRef stale = {};               // to ask: what to compare
   };
 
   void make(Plan& plan, const std::string& key, Load load);
@@ -131,8 +123,8 @@ class ObjectCache {
   const file::Folder folder_;
   CopyBudget& budget_;
   const DiskPlace disk_;
-  std::mutex mutex_;  // for all below
-  std::map<std::string, std::shared_ptr<Job>, std::less<>> jobs_;
+  std::mutex mutex_;
+  Asking asking_{mutex_};
 };
 
 }  // namespace h2server::content

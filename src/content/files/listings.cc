@@ -27,37 +27,21 @@ void drop_empty_segments(std::string& path) {
 
 }  // namespace
 
-// One request's turn to read a folder. Its end lets those that wait look again.
-class Listings::Reading {
- public:
-  Reading(Listings& listings, std::string path) : listings_(listings), path_(std::move(path)) {}
-  Reading(const Reading&) = delete;
-  Reading& operator=(const Reading&) = delete;
-  ~Reading() {
-    std::vector<Completer<bool>> waiting;
-    {
-      const std::lock_guard lock(listings_.mutex_);
-      const auto kept = listings_.kept_.find(path_);
-      kept->second.being_read = false;
-      waiting = std::exchange(kept->second.waiting, {});
-      if (kept->second.entries == nullptr) listings_.kept_.erase(kept);
-    }
-    for (const Completer<bool>& one : waiting) one(true);
-  }
-
- private:
-  Listings& listings_;
-  const std::string path_;
-};
-
 Listings::Listings(std::shared_ptr<const file::Folder> root, const ReadFolderOptions& options,
                    const ListingsLimits& limits)
     : root_(std::move(root)), options_(options), limits_(limits) {}
 
-FolderEntriesRef Listings::fresh(const Kept& kept, const file::FileVersion& version) const {
-  if (kept.entries == nullptr || kept.version != version) return nullptr;
-  const bool recent = base::monotonic_ms() - kept.read_ms < kept.fresh_ms;
-  return recent && file::is_settled(kept.version) ? kept.entries : nullptr;
+FolderEntriesRef Listings::find_kept(const std::string& path, const file::FileVersion& version,
+                                     std::int64_t asked_ms) {
+  const auto found = kept_.find(path);
+  if (found == kept_.end()) return nullptr;
+  Kept& kept = found->second;
+  const std::int64_t now_ms = base::monotonic_ms();
+  kept.used_ms = now_ms;
+  const bool is_current = kept.version == version && now_ms - kept.read_ms < kept.fresh_ms &&
+                          file::is_settled(kept.version);
+  // Of a folder that changes all the time, what was read since the question is an answer.
+  return is_current || kept.read_ms > asked_ms ? kept.entries : nullptr;
 }
 
 Task<Result<FolderEntriesRef, int>> Listings::find(std::string path) {
@@ -67,26 +51,20 @@ Task<Result<FolderEntriesRef, int>> Listings::find(std::string path) {
     Result<file::Folder::Opened, int> folder =
         co_await root_->open_beneath(path, O_RDONLY | O_DIRECTORY);
     if (!folder) co_return std::unexpected(folder.error());
-    std::optional<Completion<bool>> read_by_another;
+    Reading::Part part;
     {
       const std::lock_guard lock(mutex_);
-      Kept& kept = kept_[path];
-      kept.used_ms = base::monotonic_ms();
-      if (FolderEntriesRef entries = fresh(kept, folder->version)) co_return entries;
-      // Of a folder that changes all the time, what was read since the question is an answer.
-      if (kept.entries != nullptr && kept.read_ms > asked_ms) co_return kept.entries;
-      if (kept.being_read) {
-        kept.waiting.push_back(read_by_another.emplace().completer());
-      }
-      kept.being_read = true;
+      if (FolderEntriesRef entries = find_kept(path, folder->version, asked_ms)) co_return entries;
+      if (reading_.in_flight(path, asked_ms)) reading_.wait(path, part);
+      else reading_.begin(path, asked_ms, part);
     }
-    if (!read_by_another) {
-      const Reading reading(*this, path);
+    if (part.turn) {
+      part.turn->outcome = true;
       Result<FolderEntriesRef, int> entries = co_await read(path, *folder);
       co_return entries;
     }
     folder->descriptor = base::Fd();  // descriptors are scarce
-    const Result<bool> ended = co_await *read_by_another;
+    const Result<bool> ended = co_await *part.others;
     if (!ended) co_return std::unexpected(ended.error().code);
   }
 }
@@ -117,7 +95,7 @@ void Listings::keep(const std::string& path, const file::FileVersion& version,
   const std::int64_t took_ms = base::monotonic_ms() - began_ms;
   const std::lock_guard lock(mutex_);
   Kept& kept = kept_[path];
-  drop(kept);
+  if (kept.entries != nullptr) drop(kept);
   bytes_ += entries->memory();
   entries->count(false);
   kept.entries = std::move(entries);
@@ -130,7 +108,6 @@ void Listings::keep(const std::string& path, const file::FileVersion& version,
 
 // Those who still send them hold them.
 void Listings::drop(Kept& kept) {
-  if (kept.entries == nullptr) return;
   bytes_ -= kept.entries->memory();
   if (kept.entries.use_count() > 1) kept.entries->count(true);
   kept.entries = nullptr;
@@ -140,12 +117,8 @@ void Listings::make_room() {
   const std::uint64_t most =
       base::MemoryBudget::of_process().at_most(limits_.bytes_max, ListingsLimits::parts);
   while (kept_.size() > 1 && (bytes_ > most || kept_.size() > limits_.folders_max)) {
-    auto oldest = kept_.end();
-    for (auto one = kept_.begin(); one != kept_.end(); ++one) {
-      if (one->second.being_read || one->second.entries == nullptr) continue;
-      if (oldest == kept_.end() || one->second.used_ms < oldest->second.used_ms) oldest = one;
-    }
-    if (oldest == kept_.end()) return;
+    const auto oldest =
+        std::ranges::min_element(kept_, {}, [](const auto& entry) { return entry.second.used_ms; });
     drop(oldest->second);
     kept_.erase(oldest);
   }

@@ -9,11 +9,10 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "content/files/folder_entries.h"
+#include "coro/single_flight.h"
 #include "file/folder.h"
-#include "h2server/completion.h"
 #include "h2server/result.h"
 #include "h2server/task.h"
 
@@ -45,19 +44,19 @@ class Listings {
   [[nodiscard]] Task<Result<FolderEntriesRef, int>> find(std::string path);
 
  private:
-  class Reading;
   struct Kept {
-    FolderEntriesRef entries;  // null: never read
+    FolderEntriesRef entries;
     file::FileVersion version;
     std::int64_t read_ms = 0;
     std::int64_t fresh_ms = 0;
     std::int64_t used_ms = 0;
-    bool being_read = false;
-    std::vector<Completer<bool>> waiting;
   };
+  // Those that wait look at the folder again, which may have changed.
+  using Reading = coro::SingleFlight<bool>;
 
-  // With the lock held.
-  [[nodiscard]] FolderEntriesRef fresh(const Kept& kept, const file::FileVersion& version) const;
+  // With the lock held. Null: the folder has to be read.
+  [[nodiscard]] FolderEntriesRef find_kept(const std::string& path,
+                                           const file::FileVersion& version, std::int64_t asked_ms);
   void keep(const std::string& path, const file::FileVersion& version, FolderEntriesRef entries,
             std::int64_t began_ms);
   void drop(Kept& kept);
@@ -72,6 +71,7 @@ class Listings {
   std::mutex mutex_;  // for all below
   std::map<std::string, Kept, std::less<>> kept_;
   std::size_t bytes_ = 0;
+  Reading reading_{mutex_};
 };
 
 }  // namespace h2server::content

@@ -1,7 +1,8 @@
 #include "content/files/store_listings.h"
 
 #include <algorithm>
-#include <optional>
+#include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "base/clock.h"
@@ -9,94 +10,64 @@
 
 namespace h2server::content {
 
-// One request's turn to read a folder. Its end gives the result to those that wait.
-class StoreListings::Reading {
- public:
-  Reading(StoreListings& listings, std::string prefix)
-      : listings_(listings), prefix_(std::move(prefix)) {}
-  Reading(const Reading&) = delete;
-  Reading& operator=(const Reading&) = delete;
-  ~Reading() {
-    std::vector<Completer<Listed>> waiting;
-    const std::int64_t now_ms = base::monotonic_ms();
-    const std::size_t bytes = listed ? (*listed)->memory() : 0;
-    {
-      const std::lock_guard lock(listings_.mutex_);
-      Kept& kept = listings_.kept_.find(prefix_)->second;
-      kept.being_read = false;
-      StoreListings::drop(kept);
-      kept.entries = listed.value_or(nullptr);
-      if (kept.entries != nullptr) kept.entries->count(false);
-      kept.bytes = bytes;
-      kept.read_ms = now_ms;
-      waiting = std::exchange(kept.waiting, {});
-      listings_.make_room(now_ms);
-    }
-    for (const Completer<Listed>& one : waiting) one(listed);
-  }
-
-  Listed listed = std::unexpected(StoreError{.kind = StoreError::Kind::stopped});
-
- private:
-  StoreListings& listings_;
-  const std::string prefix_;
-};
-
 Task<StoreResult<FolderEntriesRef>> StoreListings::find(std::string prefix) {
   for (;;) {
-    std::optional<Completion<Listed>> read_by_another;
+    Reading::Part part;
     {
       const std::lock_guard lock(mutex_);
-      Kept& kept = kept_[prefix];
-      const bool fresh = base::monotonic_ms() - kept.read_ms < limits_.fresh_ms;
-      if (kept.entries != nullptr && fresh) co_return kept.entries;
-      if (kept.being_read) kept.waiting.push_back(read_by_another.emplace().completer());
-      kept.being_read = true;
+      const std::int64_t now_ms = base::monotonic_ms();
+      const auto kept = kept_.find(prefix);
+      const bool fresh = kept != kept_.end() && now_ms - kept->second.read_ms < limits_.fresh_ms;
+      if (fresh) co_return kept->second.entries;
+      if (reading_.in_flight(prefix, now_ms)) reading_.wait(prefix, part);
+      else reading_.begin(prefix, now_ms, part);
     }
-    if (!read_by_another) {
-      Reading reading(*this, prefix);
+    if (part.turn) {
       Listed listed = co_await read(prefix);
-      reading.listed = listed;
+      keep(prefix, listed);
+      const bool given_up = !listed && listed.error().kind == StoreError::Kind::stopped;
+      if (!given_up) part.turn->outcome = listed;
       co_return listed;
     }
-    Result<Listed> ended = co_await *read_by_another;
-    if (!ended) co_return std::unexpected(StoreError{.kind = StoreError::Kind::stopped});
-    // The other request was given up, not this one.
-    const bool given_up = !*ended && ended->error().kind == StoreError::Kind::stopped;
-    if (!given_up) co_return *std::move(ended);
+    Result<Listed> ended = co_await *part.others;
+    if (ended) co_return *std::move(ended);
+    // EPIPE: the other request was given up, not this one.
+    if (ended.error().code != EPIPE) {
+      co_return std::unexpected(StoreError{.kind = StoreError::Kind::stopped});
+    }
   }
 }
 
+void StoreListings::keep(const std::string& prefix, const Listed& listed) {
+  const std::int64_t now_ms = base::monotonic_ms();
+  const std::size_t bytes = listed ? (*listed)->memory() : 0;
+  const std::lock_guard lock(mutex_);
+  if (const auto before = kept_.find(prefix); before != kept_.end()) drop(before);
+  if (listed) {
+    (*listed)->count(false);
+    kept_.emplace(prefix, Kept{.entries = *listed, .bytes = bytes, .read_ms = now_ms});
+  }
+  make_room(now_ms);
+}
+
 // Those who still send them hold them.
-void StoreListings::drop(Kept& kept) {
-  if (kept.entries != nullptr && kept.entries.use_count() > 1) kept.entries->count(true);
-  kept.entries = nullptr;
+StoreListings::KeptMap::iterator StoreListings::drop(KeptMap::iterator kept) {
+  if (kept->second.entries.use_count() > 1) kept->second.entries->count(true);
+  return kept_.erase(kept);
 }
 
 void StoreListings::make_room(std::int64_t now_ms) {
   const std::uint64_t most =
       base::MemoryBudget::of_process().at_most(limits_.bytes_max, StoreListingsLimits::parts);
-  for (auto one = kept_.begin(); one != kept_.end();) {
-    Kept& kept = one->second;
-    const bool old = kept.entries == nullptr || now_ms - kept.read_ms >= limits_.fresh_ms;
-    if (kept.being_read || !old) {
-      ++one;
-      continue;
-    }
-    drop(kept);
-    one = kept_.erase(one);
-  }
   std::size_t bytes = 0;
-  for (const auto& [prefix, kept] : kept_) bytes += kept.bytes;
   for (auto one = kept_.begin(); one != kept_.end();) {
-    if (kept_.size() <= limits_.folders_max && bytes <= most) return;
-    if (one->second.being_read) {
-      ++one;
-      continue;
-    }
+    const bool old = now_ms - one->second.read_ms >= limits_.fresh_ms;
+    bytes += old ? 0 : one->second.bytes;
+    one = old ? drop(one) : std::next(one);
+  }
+  for (auto one = kept_.begin(); kept_.size() > limits_.folders_max || bytes > most;) {
     bytes -= one->second.bytes;
-    drop(one->second);
-    one = kept_.erase(one);
+    one = drop(one);
   }
 }
 

@@ -9,10 +9,9 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "content/files/listings.h"
-#include "h2server/completion.h"
+#include "coro/single_flight.h"
 #include "h2server/store.h"
 #include "h2server/task.h"
 
@@ -42,26 +41,27 @@ class StoreListings {
 
  private:
   using Listed = StoreResult<FolderEntriesRef>;
-  class Reading;
+  using Reading = coro::SingleFlight<Listed>;
   struct Kept {
-    FolderEntriesRef entries = {};  // null: not read
-    std::size_t bytes = 0;
-    std::int64_t read_ms = 0;
-    bool being_read = false;
-    std::vector<Completer<Listed>> waiting = {};
+    FolderEntriesRef entries;
+    std::size_t bytes;
+    std::int64_t read_ms;
   };
+  using KeptMap = std::map<std::string, Kept, std::less<>>;
 
   Task<Listed> read(std::string prefix) const;
   void add(const ListPage& page, FolderEntries& entries) const;
+  void keep(const std::string& prefix, const Listed& listed);
   // With the lock held.
-  static void drop(Kept& kept);
+  KeptMap::iterator drop(KeptMap::iterator kept);
   void make_room(std::int64_t now_ms);
 
   const std::shared_ptr<Store> store_;
   const bool hidden_;
   const StoreListingsLimits limits_;
   std::mutex mutex_;  // for all below
-  std::map<std::string, Kept, std::less<>> kept_;
+  KeptMap kept_;
+  Reading reading_{mutex_};
 };
 
 }  // namespace h2server::content
