@@ -10,7 +10,7 @@
 #include "content/storage/upload_path.h"
 #include "content/uploads/resumable/resumable_fields.h"
 #include "content/uploads/resumable/tus_fields.h"
-#include "content/uploads/upload_metadata.h"
+#include "content/uploads/resumable/upload_metadata.h"
 #include "fuzzer.h"
 #include "http/fields/digest_fields.h"
 #include "http/fields/syntax.h"

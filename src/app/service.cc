@@ -45,7 +45,7 @@ void block(std::initializer_list<int> signals) {
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 
-// A descriptor that tells of the signals that the program handles, which are blocked.
+// Returns a descriptor that reports the signals that the program handles. They must be blocked.
 base::Fd open_signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -55,7 +55,7 @@ base::Fd open_signals() {
   return base::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-// A pipe would be waited for; it may be what the shell made of <(…).
+// Returns false for a pipe: the shell may have made it from <(…), and reading it again would block.
 bool can_be_read_again(const std::string& file) {
   std::error_code failure;
   return file.empty() || std::filesystem::is_regular_file(file, failure) ||
@@ -399,8 +399,9 @@ void Service::reload() {
   await_end(std::move(last));
   current_->begin_acme();
   manager_.ready(describe_state());
-  base::log_info("the configuration was read anew in {} ms; what is in flight ends as it began",
-                 base::monotonic_ms() - begun_ms);
+  base::log_info(
+      "the configuration was read anew in {} ms; requests in flight finish with the old one",
+      base::monotonic_ms() - begun_ms);
 }
 
 // The new configuration serves: programs find the process by its file from now on.

@@ -20,8 +20,8 @@
 #include "app/console.h"
 #include "app/generation.h"
 #include "app/listening_sockets.h"
-#include "app/pid_file.h"
-#include "app/service_manager.h"
+#include "app/system/pid_file.h"
+#include "app/system/service_manager.h"
 #include "app/upgrade.h"
 #include "base/fd.h"
 

@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
-#include "app/certificates/acme_setup.h"
-#include "app/mime_types.h"
+#include "app/acme/acme_setup.h"
 #include "app/protected_paths.h"
+#include "app/system/mime_types.h"
 #include "app/system/stop.h"
 #include "app/uploads/upload_site.h"
 #include "base/host_map.h"

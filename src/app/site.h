@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "app/acme/acme_challenges.h"
+#include "app/client/stores.h"
 #include "app/console.h"
 #include "app/options/options.h"
-#include "app/options/stores.h"
 #include "app/uploads/upload_hooks.h"
 #include "app/uploads/upload_tokens.h"
 #include "h2server/result.h"

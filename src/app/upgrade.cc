@@ -23,8 +23,8 @@
 #include <utility>
 
 #include "app/options/options.h"
-#include "app/pid_file.h"
 #include "app/system/numbers.h"
+#include "app/system/pid_file.h"
 #include "base/clock.h"
 
 extern char** environ;  // NOLINT: POSIX declares no header for it

@@ -1,6 +1,6 @@
 // ConnectionObserver: sees what happens on a connection, for logs and metrics.
 //
-// The connection calls it on its thread, and with null for all that nobody wants to know. http
+// The connection calls it on its own thread. The pointer is null if nobody wants to know. http
 // reads no clock, so times come from here.
 #pragma once
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "h2server/cookies.h"
-#include "http/fields/file_head.h"
 #include "http/fields/syntax.h"
+#include "http/file_head.h"
 
 namespace h2server {
 

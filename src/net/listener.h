@@ -43,10 +43,10 @@ Result<Listener, std::string> adopt_listener(int descriptor);
 // Returns another descriptor of the socket, or a line for the operator.
 Result<base::Fd, std::string> copy_of(const base::Fd& socket);
 
-// Makes accept(2) return EAGAIN after a tick of the kernel also in blocking mode. Servers share a
-// listener and its mode: one that waits by io_uring, in blocking mode, beside one that takes the
-// connection that both have seen. Accepted connections inherit the limit for receiving, which has
-// no effect on MSG_DONTWAIT and on io_uring.
+// Limits a blocking accept(2) to one tick of the kernel, after which it returns EAGAIN: another
+// server may share the socket, have changed its mode, and take the connection that both have seen.
+// Accepted connections inherit the limit for receiving, which has no effect on MSG_DONTWAIT and on
+// io_uring.
 void bound_accept(int listener) noexcept;
 
 // Turns off Nagle's algorithm: the output of a turn is already written together.

@@ -84,8 +84,8 @@ Result<SocketFile, std::string> SocketFile::listen(int socket, const std::string
   const Result<sockaddr_un, std::string> address = file_address(path);
   if (!address) return std::unexpected(address.error());
   SocketFile made;
-  // Until listen(), the new socket looks like one without a server. Unlocks before `made` ends,
-  // which locks again.
+  // Until listen(), the new socket looks like one without a server. Declared after `made`: the lock
+  // must be released before ~SocketFile takes it again.
   const base::Fd lock = lock_folder_of(path);
   int error = bind_to(socket, *address);
   if (error == EADDRINUSE) {

@@ -36,7 +36,7 @@ struct MultiplexedProtocol {
   http::h2::SessionMaker make_session = http::h2::make_native_session;
 };
 
-// Immutable while the server runs, but for what is thread-safe.
+// Does not change while the server runs, except for thread-safe members.
 struct SharedContext {
   http::Router router;
   std::unique_ptr<http::Composition> composition;  // beside the router; may be null

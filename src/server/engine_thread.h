@@ -33,8 +33,8 @@ class EngineThread {
   // the end and must outlive the thread.
   Result<void, std::string> start(io::EngineWanted wanted,
                                   std::function<Task<void>(io::Engine&)> body, GiveUp& give_up);
-  // The same on the calling thread, which has to call everything but wake(). The body runs within
-  // poll(); the engine is epoll's.
+  // Runs the body on the calling thread, inside poll(), on an engine of epoll. Other threads may
+  // call only wake().
   Result<void, std::string> adopt(const std::function<Task<void>(io::Engine&)>& body);
   // After adopt(): what to watch, see io::PolledLoop, and what to call. -1 and nothing after
   // start().

@@ -24,7 +24,7 @@
 #include "base/memory/memory_budget.h"
 #include "base/out_of_memory.h"
 #include "file/open_beneath.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 #include "io/engine.h"
 #include "server/accept/listeners.h"
 #include "server/schemes/scheme.h"

@@ -12,7 +12,7 @@
 #include <set>
 #include <utility>
 
-#include "app/pid_file.h"
+#include "app/system/pid_file.h"
 #include "app/upgrade.h"
 #include "content/support.h"
 #include "net/socket_address.h"

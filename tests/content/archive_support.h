@@ -13,7 +13,7 @@
 #include "content/archive/archive.h"
 #include "content/support.h"
 #include "file/folder.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 #include "http/read_all.h"
 
 namespace h2server::content {

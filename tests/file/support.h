@@ -16,7 +16,7 @@
 #include "file/calls.h"
 #include "file/content.h"
 #include "file/folder.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 
 namespace h2server::tests {
 

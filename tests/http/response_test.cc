@@ -10,7 +10,7 @@
 #include "base/memory/arena.h"
 #include "file/support.h"
 #include "h2server/cookies.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 #include "http/h2/response_fields.h"
 
 namespace h2server {

@@ -15,7 +15,7 @@
 #include "content/files/static_files.h"
 #include "content/support.h"
 #include "h2server/server.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 #include "server/client.h"
 #include "server/http2_client.h"
 

@@ -43,7 +43,7 @@ TREE = {
     "src/http/h2/nghttp2_session.cc": "#include <nghttp2/nghttp2.h>\n",
     "src/content/files.h": '#include "http/router.h"\n',
     "src/file/cache.h": '#include <sys/stat.h>\n#include "io/engine.h"\n',
-    "src/http/fields/file_head.h": '#include "file/cache.h"\n',
+    "src/http/file_head.h": '#include "file/cache.h"\n',
     "src/server/worker.h": '#include "file/cache.h"\n#include "coro/event.h"\n',
     "src/observe/line.h": '#include "h2server/result.h"\n#include "base/fd.h"\n',
     "src/server/log.cc": '#include "observe/line.h"\n',

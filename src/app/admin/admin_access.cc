@@ -3,7 +3,7 @@
 #include <charconv>
 #include <optional>
 
-#include "app/system/own_names.h"
+#include "app/admin/own_names.h"
 #include "base/text/text.h"
 #include "h2server/authorization.h"
 #include "http/fields/challenge.h"

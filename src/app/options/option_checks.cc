@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "app/acme/acme_store.h"
+#include "app/client/stores.h"
 #include "app/options/options.h"
-#include "app/options/stores.h"
 #include "app/system/state_directory.h"
 #include "content/files/file_requests.h"
 

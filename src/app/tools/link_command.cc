@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "app/options/options.h"
-#include "app/system/link_key.h"
+#include "app/tools/link_key.h"
 #include "base/clock.h"
 #include "base/host_map.h"
 #include "base/memory/arena.h"

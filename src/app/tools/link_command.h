@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "content/files/signed_links.h"
+#include "content/uploads/access/signed_links.h"
 #include "h2server/result.h"
 
 namespace h2server::app {

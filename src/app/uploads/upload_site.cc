@@ -14,8 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "app/admin/own_names.h"
 #include "app/protected_paths.h"
-#include "app/system/own_names.h"
 #include "app/system/stop.h"
 #include "app/uploads/upload_places.h"
 #include "content/names/overlap.h"
@@ -32,7 +32,7 @@
 #include "content/uploads/upload_routes.h"
 #include "content/webdav/webdav.h"
 #include "h2server/authentication.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 
 namespace h2server::app {
 

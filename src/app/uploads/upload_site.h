@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "app/client/stores.h"
 #include "app/console.h"
 #include "app/options/options.h"
-#include "app/options/stores.h"
 #include "app/uploads/upload_hooks.h"
 #include "app/uploads/upload_tokens.h"
 #include "file/folder.h"

@@ -9,9 +9,9 @@
 #include <optional>
 #include <utility>
 
-#include "app/system/link_key.h"
 #include "app/system/state_directory.h"
 #include "app/system/stop.h"
+#include "app/tools/link_key.h"
 #include "base/keyed_hash.h"
 #include "base/log.h"
 #include "base/random.h"

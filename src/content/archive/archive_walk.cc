@@ -10,11 +10,11 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "content/archive/open_entry.h"
 #include "content/archive/tar.h"
 #include "content/archive/zip.h"
 #include "content/names/file_name.h"
 #include "content/storage/directory_entries.h"
-#include "content/storage/open_entry.h"
 
 namespace h2server::content {
 

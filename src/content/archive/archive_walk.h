@@ -27,8 +27,8 @@
 #include "content/archive/archive.h"
 #include "content/archive/archive_framing.h"
 #include "content/archive/omissions.h"
+#include "content/archive/sorted_names.h"
 #include "content/archive/zip_names.h"
-#include "content/storage/sorted_names.h"
 #include "file/folder.h"
 #include "h2server/result.h"
 

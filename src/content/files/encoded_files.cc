@@ -14,9 +14,9 @@
 #include "content/coding/encoding_source.h"
 #include "file/calls.h"
 #include "h2server/negotiation.h"
-#include "http/fields/file_head.h"
 #include "http/fields/media_type.h"
 #include "http/fields/syntax.h"
+#include "http/file_head.h"
 #include "io/engine.h"
 
 namespace h2server::content {

@@ -22,7 +22,7 @@
 #include "h2server/compression.h"
 #include "h2server/query.h"
 #include "http/answer.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 #include "http/message.h"
 #include "io/engine.h"
 

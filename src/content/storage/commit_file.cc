@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 #include "file/content.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 
 namespace h2server::content {
 

@@ -7,7 +7,7 @@
 
 #include "content/names/file_name.h"
 #include "content/storage/upload_path.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 #include "io/file_call.h"
 
 namespace h2server::content {

@@ -371,7 +371,7 @@ Task<void> Connection::watch_client() {
   } else if (!lease && lease.error().code == ECANCELED) {
     co_return;
   } else if (exchange_->starts_watch) {
-    stop_soon();  // who links a hook must not be stopped by that
+    stop_soon();  // a hook must not be called while it is being linked
   } else {
     exchange_->stop.stop(StopReason::client_left);
   }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "http/fields/file_head.h"
 #include "http/fields/trailers.h"
+#include "http/file_head.h"
 #include "http/message.h"
 
 namespace h2server::http::h1 {

@@ -38,8 +38,8 @@ class RepeatedHead {
   // returns false.
   bool restore(const Context& context, std::string_view block, H2Exchange& exchange) const;
   // Call when `exchange` has the well-formed head that `block` means, and the block has not changed
-  // the table. Keeps it if this block was the last one, too: most blocks occur once. Not a head
-  // with Content-Length or Expect, nor one that is too large: restore() does not set what they set.
+  // the table. Keeps it if this block was the last one, too: most blocks occur once. Ignores heads
+  // with Content-Length or Expect and heads that are too large: restore() can't rebuild them.
   void note(const Context& context, std::string_view block, const H2Exchange& exchange);
 
  private:

@@ -4,8 +4,8 @@
 #include <array>
 #include <charconv>
 
-#include "http/fields/file_head.h"
 #include "http/fields/syntax.h"
+#include "http/file_head.h"
 #include "http/message.h"
 
 namespace h2server::http::h2 {

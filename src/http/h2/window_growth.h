@@ -72,7 +72,7 @@ class WindowGrowth {
   }
 
   // Called when consumed bytes are to be announced while `unread` bytes of the connection wait for
-  // handlers. Returns true if for three seconds more than a quarter of the window was unread: a
+  // handlers. Returns true if more than a quarter of the window stayed unread for three seconds: a
   // smaller one would not slow the handlers, and less would wait in memory.
   [[nodiscard]] bool handlers_lag(std::uint32_t unread, std::int64_t now_ms) noexcept {
     constexpr std::uint32_t lag_ms_max = 3000;  // many round trips: a burst is no lag

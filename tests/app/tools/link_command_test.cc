@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "app/system/link_key.h"
+#include "app/tools/link_key.h"
 #include "content/support.h"
 
 namespace h2server::app {

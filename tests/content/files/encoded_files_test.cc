@@ -6,7 +6,7 @@
 #include "content/decode.h"
 #include "content/support.h"
 #include "h2server/server.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 #include "server/client.h"
 
 namespace h2server::content {

@@ -11,7 +11,7 @@
 #include "content/support.h"
 #include "h2server/server.h"
 #include "h2server/test_client.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 
 namespace h2server::content {
 namespace folder_events_test {

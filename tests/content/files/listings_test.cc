@@ -7,7 +7,7 @@
 #include "base/memory/memory_budget.h"
 #include "content/support.h"
 #include "file/folder.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 
 namespace h2server::content {
 namespace listings_test {

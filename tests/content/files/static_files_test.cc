@@ -3,8 +3,8 @@
 #include "content/support.h"
 #include "file/folder.h"
 #include "http/exchange.h"
-#include "http/fields/file_head.h"
 #include "http/fields/target.h"
+#include "http/file_head.h"
 
 namespace h2server::content {
 namespace static_files_test {

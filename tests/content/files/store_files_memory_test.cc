@@ -10,7 +10,7 @@
 #include "content/store_files_support.h"
 #include "content/support.h"
 #include "h2server/files.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 
 namespace h2server::content {
 namespace store_files_memory_test {

@@ -4,7 +4,7 @@
 
 #include "content/support.h"
 #include "file/open_beneath.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 
 namespace h2server::content {
 namespace commit_file_test {

@@ -1,7 +1,7 @@
 #include "content/uploads/upload_routes.h"
 
 #include "content/support.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 
 namespace h2server::content {
 namespace upload_routes_test {

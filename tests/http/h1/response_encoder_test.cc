@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "file/support.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 
 namespace h2server::http::h1 {
 namespace response_encoder_test {

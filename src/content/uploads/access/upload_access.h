@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "content/files/signed_links.h"
+#include "content/uploads/access/signed_links.h"
 #include "content/uploads/access/upload_usage.h"
 #include "h2server/handler.h"
 #include "h2server/middleware.h"

@@ -10,7 +10,7 @@
 
 #include "content/storage/upload_refusals.h"
 #include "file/open_beneath.h"
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 
 namespace h2server::content {
 

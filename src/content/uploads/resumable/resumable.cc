@@ -10,7 +10,7 @@
 #include "content/storage/upload_refusals.h"
 #include "content/uploads/resumable/resumable_body.h"
 #include "content/uploads/resumable/resumable_fields.h"
-#include "content/uploads/upload_metadata.h"
+#include "content/uploads/resumable/upload_metadata.h"
 #include "h2server/uploads.h"
 #include "http/fields/digest_fields.h"
 #include "http/fields/syntax.h"

@@ -12,7 +12,7 @@
 #include "content/storage/upload_refusals.h"
 #include "content/uploads/resumable/resumable_body.h"
 #include "content/uploads/resumable/tus_fields.h"
-#include "content/uploads/upload_metadata.h"
+#include "content/uploads/resumable/upload_metadata.h"
 #include "http/fields/syntax.h"
 
 namespace h2server::content {

@@ -9,8 +9,8 @@
 // Huffman-coded if that is shorter.
 //
 // The fields of a group are inserted together, and only while few groups are in the table: one of
-// many files would evict the fields of the others. Groups that are not are sent as literals, which
-// are the same for each table.
+// many files would evict the fields of the others. Other groups are sent as literals, which are the
+// same for every connection.
 #pragma once
 
 #include <array>

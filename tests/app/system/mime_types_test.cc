@@ -1,4 +1,4 @@
-#include "app/mime_types.h"
+#include "app/system/mime_types.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

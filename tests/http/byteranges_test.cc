@@ -1,4 +1,4 @@
-#include "http/fields/byteranges.h"
+#include "http/byteranges.h"
 
 #include <gtest/gtest.h>
 

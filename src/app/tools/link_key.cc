@@ -1,4 +1,4 @@
-#include "app/system/link_key.h"
+#include "app/tools/link_key.h"
 
 #include <fmt/format.h>
 

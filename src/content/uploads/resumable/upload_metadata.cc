@@ -1,4 +1,4 @@
-#include "content/uploads/upload_metadata.h"
+#include "content/uploads/resumable/upload_metadata.h"
 
 #include <algorithm>
 #include <cstddef>

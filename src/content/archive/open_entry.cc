@@ -1,4 +1,4 @@
-#include "content/storage/open_entry.h"
+#include "content/archive/open_entry.h"
 
 #include <fcntl.h>
 

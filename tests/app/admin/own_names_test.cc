@@ -1,4 +1,4 @@
-#include "app/system/own_names.h"
+#include "app/admin/own_names.h"
 
 #include <gtest/gtest.h>
 

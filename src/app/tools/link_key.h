@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "content/files/signed_links.h"
+#include "content/uploads/access/signed_links.h"
 #include "h2server/result.h"
 
 namespace h2server::app {

@@ -1,4 +1,4 @@
-#include "app/service_manager.h"
+#include "app/system/service_manager.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "http/fields/byteranges.h"
+#include "http/byteranges.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 
 #include "base/random.h"
 #include "file/parts_source.h"
-#include "http/fields/file_head.h"
 #include "http/fields/syntax.h"
+#include "http/file_head.h"
 
 namespace h2server::http {
 

@@ -1,4 +1,4 @@
-#include "content/files/signed_links.h"
+#include "content/uploads/access/signed_links.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "app/options/stores.h"
+#include "app/client/stores.h"
 
 #include <fmt/format.h>
 

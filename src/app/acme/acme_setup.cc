@@ -1,4 +1,4 @@
-#include "app/certificates/acme_setup.h"
+#include "app/acme/acme_setup.h"
 
 #include <algorithm>
 #include <string>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "app/acme/acme_replicas.h"
-#include "app/options/stores.h"
+#include "app/client/stores.h"
 #include "app/system/state_directory.h"
 #include "base/clock.h"
 #include "base/log.h"

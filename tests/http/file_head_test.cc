@@ -1,4 +1,4 @@
-#include "http/fields/file_head.h"
+#include "http/file_head.h"
 
 #include <gtest/gtest.h>
 

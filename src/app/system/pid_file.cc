@@ -1,4 +1,4 @@
-#include "app/pid_file.h"
+#include "app/system/pid_file.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
