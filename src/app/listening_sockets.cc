@@ -213,7 +213,10 @@ Result<std::vector<ListenerOptions>, std::string> ListeningSockets::open(
     if (group == nullptr) {
       const auto made = any_port ? open_next_free(wanted, sockets, opened)
                                  : open_group(wanted, is_admin ? 0 : sockets, opened);
-      if (!made) return std::unexpected((is_admin ? "admin listener: " : "") + made.error());
+      if (!made && is_admin) return std::unexpected("admin listener: " + made.error());
+      // Of a path, neither has a say.
+      if (!made && !wanted.unix_path.empty()) return std::unexpected(made.error());
+      if (!made) return std::unexpected(made.error() + " (--host and --port name another place)");
       group = *made;
     }
     if (any_port) configuration.listeners[i].port = group->sockets.front().address.port;

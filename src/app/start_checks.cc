@@ -129,14 +129,26 @@ bool reads_pair(const Site& site) {
   return false;
 }
 
+// Returns true if the file's whole name stands in the error.
+bool names(std::string_view error, const std::string& file) {
+  if (file.empty()) return false;
+  constexpr std::string_view ends = " :;,()'";
+  for (std::size_t at = error.find(file); at != error.npos; at = error.find(file, at + 1)) {
+    const std::size_t end = at + file.size();
+    const bool begins = at == 0 || ends.contains(error[at - 1]);
+    if (begins && (end == error.size() || ends.contains(error[end]))) return true;
+  }
+  return false;
+}
+
 // Returns the key of the option whose value an error of `pairs` is about.
 std::string_view wrong_key_of(const std::vector<CertificateFiles>& pairs,
                               const std::string& error) {
   for (const CertificateFiles& pair : pairs) {
-    if (!error.contains(pair.certificate_file) && !error.contains(pair.key_file)) continue;
+    if (!names(error, pair.certificate_file) && !names(error, pair.key_file)) continue;
     // The key is wrong if the certificate is right.
     if (!net::inspect_certificate(pair.certificate_file)) return "cert";
-    if (error.contains(pair.key_file)) return "key";
+    if (names(error, pair.key_file)) return "key";
   }
   return error.contains("OCSP response") ? "ocsp" : "cert";
 }
@@ -184,8 +196,7 @@ void check_start(const Configuration& configuration, Problems& problems) {
 std::string with_option(const std::vector<CertificateFiles>& pairs, const std::string& error) {
   for (const CertificateFiles& pair : pairs) {
     for (const std::string& file : {pair.certificate_file, pair.key_file, pair.ocsp_file}) {
-      if (file.empty() || !error.contains(file)) continue;
-      return fmt::format("--{}: {}", wrong_key_of(pairs, error), error);
+      if (names(error, file)) return fmt::format("--{}: {}", wrong_key_of(pairs, error), error);
     }
   }
   return error;

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "h2server/completion.h"
 
 namespace h2server::coro {
@@ -80,9 +81,10 @@ class SingleFlight {
   }
   // With the mutex held. Takes the turn.
   void begin(const std::string& key, std::int64_t now_ms, Part& part) {
-    std::shared_ptr<Flight>& flight = flights_[key];
-    flight = std::make_shared<Flight>(Flight{.began_ms = now_ms});
+    ASSERT(!part.turn && !part.others);
+    auto flight = std::make_shared<Flight>(Flight{.began_ms = now_ms});
     part.turn.emplace(*this, key, flight);
+    flights_.insert_or_assign(key, std::move(flight));
   }
   // With the mutex held. Waits for the one that is in flight.
   void wait(std::string_view key, Part& part) {

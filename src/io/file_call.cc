@@ -6,7 +6,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <algorithm>
+
 #include <array>
 #include <cerrno>
 
@@ -60,6 +63,11 @@ bool is_cached(int file, std::uint64_t offset, std::size_t size) {
   return found.cached >= pages;
 }
 
+bool lies_in_memory(int file) noexcept {
+  struct statfs found{};
+  return ::fstatfs(file, &found) == 0 && found.f_type == TMPFS_MAGIC;
+}
+
 int result_of(long outcome) noexcept { return outcome < 0 ? -errno : static_cast<int>(outcome); }
 
 int read_now(const FileCall& call) noexcept {
@@ -67,7 +75,9 @@ int read_now(const FileCall& call) noexcept {
   const int result =
       result_of(::preadv2(call.descriptor, &piece, 1, static_cast<off_t>(call.offset), RWF_NOWAIT));
   if (result != -EOPNOTSUPP) return result;
-  // tmpfs knows no such flag, but what it holds in memory; overlayfs says that it holds nothing.
+  // tmpfs knows no such flag, but what it holds in memory. Of other file systems a page may be
+  // known that is still being read.
+  if (!lies_in_memory(call.descriptor)) return -EAGAIN;
   if (!is_cached(call.descriptor, call.offset, call.size)) return -EAGAIN;
   return result_of(
       ::pread(call.descriptor, call.memory, call.size, static_cast<off_t>(call.offset)));

@@ -65,7 +65,7 @@ def test_an_address_has_a_limit_of_its_own(pair):
         for _ in range(3):
             with Connection(server) as beyond:
                 assert beyond.ended()
-        server.wait_for_message("--connections-per-address")
+        server.wait_for_message("as connections_per_address allows")
         crowd.pop().close()
         wait_until(lambda: accepts_one_more(server), "there is room again")
         for connection in crowd:

@@ -8,7 +8,7 @@ from lib import sources
 
 FILES_MAX = 40
 README_LINES_MAX = 10
-_SAYS = re.compile(r"\A# (\S+)\n\n\S[^#]*\n\n- In: \S.*\n(  \S.*\n)?- Out: \S.*\n(  \S.*\n)?- Read first: `(\S+)`\.\n\Z")
+_SAYS = re.compile(r"\A# (\S+)\n\n\S[^#]*\n\n- In: \S.*\n(  \S.*\n)?- Out: \S.*\n(  \S.*\n)?- Read first: `([\w/]+\.(?:h|cc))`\.\n\Z")
 
 
 def problems_of_readme(root, folder):

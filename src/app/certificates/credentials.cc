@@ -124,7 +124,9 @@ Result<void, std::string> prepare_issued(CertificatePair& pair, Credentials& cre
   const Result<std::string, std::string> directory = prepare_authority_directory();
   if (!directory) return std::unexpected(directory.error());
   Result<net::LocalAuthority, std::string> authority = net::open_local_authority(*directory);
-  if (!authority) return std::unexpected(std::move(authority.error()));
+  if (!authority) {
+    return std::unexpected(authority.error() + "; before, run `h2server trust --remove`");
+  }
   pair.certificate_file = std::move(authority->certificate_file);
   pair.key_file = std::move(authority->key_file);
   credentials.authority_file = std::move(authority->ca_file);

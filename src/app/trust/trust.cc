@@ -45,7 +45,9 @@ int install() {
   const Result<std::string, std::string> directory = prepare_authority_directory();
   if (!directory) return refuse(directory.error(), exit_failed);
   const auto authority = net::open_local_authority(*directory);
-  if (!authority) return refuse(authority.error(), exit_failed);
+  if (!authority) {
+    return refuse(authority.error() + "; before, run `h2server trust --remove`", exit_failed);
+  }
   const auto certificate = net::read_authority(authority->ca_file);
   if (!certificate) return refuse("can't read " + authority->ca_file, exit_failed);
   const TrustedFile ca{certificate->name, authority->ca_file, certificate->pem};

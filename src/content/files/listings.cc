@@ -103,7 +103,7 @@ void Listings::keep(const std::string& path, const file::FileVersion& version,
   kept.read_ms = began_ms;
   kept.fresh_ms = std::clamp(100 * took_ms, limits_.fresh_ms_min, limits_.fresh_ms_max);
   kept.used_ms = base::monotonic_ms();
-  make_room();
+  make_room(path);
 }
 
 // Those who still send them hold them.
@@ -113,12 +113,14 @@ void Listings::drop(Kept& kept) {
   kept.entries = nullptr;
 }
 
-void Listings::make_room() {
+// Those that wait for the one that is kept now will look for it.
+void Listings::make_room(const std::string& kept_now) {
   const std::uint64_t most =
       base::MemoryBudget::of_process().at_most(limits_.bytes_max, ListingsLimits::parts);
   while (kept_.size() > 1 && (bytes_ > most || kept_.size() > limits_.folders_max)) {
-    const auto oldest =
-        std::ranges::min_element(kept_, {}, [](const auto& entry) { return entry.second.used_ms; });
+    const auto oldest = std::ranges::min_element(kept_, {}, [&](const auto& entry) {
+      return std::pair(entry.first == kept_now, entry.second.used_ms);
+    });
     drop(oldest->second);
     kept_.erase(oldest);
   }

@@ -60,7 +60,7 @@ class Listings {
   void keep(const std::string& path, const file::FileVersion& version, FolderEntriesRef entries,
             std::int64_t began_ms);
   void drop(Kept& kept);
-  void make_room();
+  void make_room(const std::string& kept_now);
 
   Task<Result<FolderEntriesRef, int>> read(const std::string& path,
                                            const file::Folder::Opened& folder);

@@ -8,8 +8,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/c_callback.h"
+#include "base/clock.h"
 #include "base/out_of_memory.h"
 #include "net/certs/tls_challenges.h"
 
@@ -136,16 +138,21 @@ Task<Result<void>> TlsTransport::shake_hands(std::uint32_t timeout_ms) {
   const std::int64_t until_ms = engine().now_ms() + timeout_ms;
   base::Pace pace = base::Pace::deadline(timeout_ms);
   for (bool began = false;; began = true) {
-    if (!input_.empty() && handshake_memory_.bytes() == 0) {
-      const bool waited = co_await wait_in_long_turn();
-      if (!waited) co_return std::unexpected(Error{ECANCELED, "TLS handshake"});
+    if (!input_.empty() && !has_cost_) {
+      const Result<void> waited = co_await wait_in_long_turn(until_ms);
+      if (!waited) co_return waited;
     }
     ERR_clear_error();  // SSL_get_error() would report an old error for this call
+    const bool has_flight = !input_.empty();
+    const std::int64_t begun_ns = base::monotonic_ns();
     const int verdict = SSL_do_handshake(ssl_.get());
+    constexpr std::int64_t flight_ns_min =
+        50'000;  // an ECDSA signature takes 25 us, an RSA one 600
+    if (has_flight && base::monotonic_ns() - begun_ns > flight_ns_min) has_cost_ = true;
     const int error = verdict == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), verdict);
     const int reason = error == SSL_ERROR_SSL ? reason_of_failure() : 0;
     if (error == SSL_ERROR_NONE) ERR_clear_error();
-    if (input_.empty()) lease_.end();  // the next flight may take long
+    if (input_.empty()) end_input();  // the next flight may take long
     if (began) handshake_memory_.set(handshake_bytes);
     if (reason != 0) failure_ = failure_of(reason);
     if (reason == SSL_R_HTTP_REQUEST) encrypted_.append(answer_to_plain_http);
@@ -168,18 +175,38 @@ Task<Result<void>> TlsTransport::shake_hands(std::uint32_t timeout_ms) {
   }
 }
 
-// The first flight costs as much processor time as a hundred small responses, and clients' flights
-// come by the hundred in one turn: what comes late in a turn waits for the next ones, so that
-// others need not. Those that have waited have as much time again, or new ones would keep them
-// waiting. Yields false if cancelled.
-Task<bool> TlsTransport::wait_in_long_turn() {
-  for (std::int64_t ms_max = io::Engine::long_turn_ms / 2; engine().turn_ms() >= ms_max;
-       ms_max = io::Engine::long_turn_ms) {
+// A client's whole first flight costs as much processor time as a hundred small responses, and
+// flights come by the hundred in one turn: what comes late in a turn waits for the next ones, so
+// that others need not. Those that have waited have as much time again, and one of them goes on in
+// each turn, however long it was already: or new ones, or handlers, would keep them waiting.
+Task<Result<void>> TlsTransport::wait_in_long_turn(std::int64_t until_ms) {
+  if (engine().turn_ms() < io::Engine::long_turn_ms / 2) co_return {};
+  // The buffer may be wanted by the hundred others.
+  waiting_input_.assign(input_);
+  input_ = waiting_input_;
+  lease_.end();
+  handshake_memory_.set(std::max(handshake_memory_.bytes(), waiting_input_.size()));
+  thread_local std::int64_t last_turn_ms = 0;  // in which one went on late
+  for (;;) {
     io::SleepOp next_turn(engine(), 0);
+    waiting_ = &next_turn;
     const bool resumed = co_await next_turn;
-    if (!resumed) co_return false;
+    waiting_ = nullptr;
+    if (!resumed) co_return std::unexpected(Error{ECANCELED, "TLS handshake"});
+    if (engine().now_ms() >= until_ms) co_return std::unexpected(Error{ETIMEDOUT, "TLS handshake"});
+    if (engine().turn_ms() < io::Engine::long_turn_ms) co_return {};
+    if (std::exchange(last_turn_ms, engine().now_ms()) != engine().now_ms()) co_return {};
   }
-  co_return true;
+}
+
+void TlsTransport::end_input() noexcept {
+  lease_.end();
+  std::string().swap(waiting_input_);
+}
+
+void TlsTransport::cancel_read() {
+  if (waiting_ != nullptr) waiting_->cancel();
+  tcp_.cancel_read();
 }
 
 // Sends the alert and lingers, so that the peer can read it (RFC 9112, 9.6).
@@ -252,7 +279,7 @@ Task<Result<io::Lease>> TlsTransport::read_plain(std::uint32_t timeout_ms) {
     if (has_input()) {
       io::Lease plain = engine().borrow();
       plain.set_size(decrypt(plain.room()));
-      if (input_.empty()) lease_.end();
+      if (input_.empty()) end_input();
       if (!plain.empty()) co_return std::move(plain);
       if (ending_ != Ending::none) continue;
     }

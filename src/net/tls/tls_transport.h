@@ -42,7 +42,8 @@ class TlsTransport final : public Transport {
   Task<Result<void>> handshake(std::uint32_t timeout_ms, std::uint32_t linger_ms);
   // What OpenSSL 3.0 holds for a handshake from the client's first flight on, as measured.
   static constexpr std::size_t handshake_bytes = 48 * 1024;
-  // `handshake_bytes` while a handshake waits for the client's second flight, otherwise 0.
+  // `handshake_bytes` while a handshake waits for the client's second flight. Less while the first
+  // one waits for its turn: as much as has come.
   [[nodiscard]] const base::MemoryCharge& handshake_memory() const noexcept {
     return handshake_memory_;
   }
@@ -72,7 +73,7 @@ class TlsTransport final : public Transport {
   Read read(std::uint32_t timeout_ms) override { return read_plain(timeout_ms); }
   Task<Result<void>> write(base::BufferChain& bytes, base::Pace& pace) override;
   Task<void> finish(std::uint32_t timeout_ms) override;
-  void cancel_read() override { tcp_.cancel_read(); }
+  void cancel_read() override;
   void cancel_write() override { tcp_.cancel_write(); }
   void break_off() noexcept override { tcp_.break_off(); }
   bool has_unread() const noexcept override { return tcp_.has_unread(); }
@@ -92,7 +93,8 @@ class TlsTransport final : public Transport {
   friend struct TlsBio;  // gives OpenSSL access to input_ and encrypted_
 
   Task<Result<void>> shake_hands(std::uint32_t timeout_ms);
-  Task<bool> wait_in_long_turn();
+  Task<Result<void>> wait_in_long_turn(std::int64_t until_ms);
+  void end_input() noexcept;
   void end_handshake(TlsHandover* handover);
   Task<void> send_alert();
   Task<Result<io::Lease>> read_plain(std::uint32_t timeout_ms);
@@ -113,8 +115,11 @@ class TlsTransport final : public Transport {
   std::string protocol_;               // short enough to need no memory
   io::Lease lease_;                    // received ciphertext
   base::MemoryCharge handshake_memory_{base::MemoryOwner::requests};
-  std::string_view input_;               // part of lease_ that has not been decrypted
-  base::BufferChain encrypted_;          // output not yet sent
+  std::string_view input_;       // part of lease_ or waiting_input_ that has not been decrypted
+  std::string waiting_input_;    // of a handshake that waits for its turn
+  bool has_cost_ = false;        // the handshake: what follows is cheap
+  io::Op* waiting_ = nullptr;    // the same: what cancel_read() ends
+  base::BufferChain encrypted_;  // output not yet sent
   std::size_t small_records_left_ = 0;   // bytes still to be sent in small records
   std::int64_t encrypted_ms_ = -60'000;  // when data was last encrypted
   std::uint32_t linger_ms_ = 0;

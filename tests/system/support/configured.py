@@ -6,11 +6,18 @@ from support.environment import BINARY
 from support.server import Server
 
 
+_given = set()
+
+
 def free_port(host="127.0.0.1"):
-    """Returns a port that nobody listened on a moment ago."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as trial:
-        trial.bind((host, 0))
-        return trial.getsockname()[1]
+    """Returns a port that nobody listened on a moment ago, and that it has not returned before."""
+    while True:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as trial:
+            trial.bind((host, 0))
+            port = trial.getsockname()[1]
+        if port not in _given:
+            _given.add(port)
+            return port
 
 
 class Configured(Server):
