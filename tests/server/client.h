@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <mutex>
 #include <semaphore>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,15 @@ namespace h2server::tests {
 
 // Time limit after which a test fails instead of hanging.
 inline constexpr std::chrono::seconds patience{60};
+
+// As recv(). The end of an io_uring that an earlier test ran on this thread interrupts it, if the
+// socket has a time limit.
+inline ssize_t receive_some(int socket, std::span<char> room) {
+  for (;;) {
+    const ssize_t count = ::recv(socket, room.data(), room.size(), 0);
+    if (count >= 0 || errno != EINTR) return count;
+  }
+}
 
 struct Reply {
   int status = 0;  // 0: the connection ended first
@@ -133,10 +143,7 @@ class Client {
  private:
   bool receive_more() {
     char bytes[16 * 1024];
-    ssize_t count;
-    do {  // EINTR: the end of an io_uring that an earlier test ran on this thread
-      count = ::recv(socket_.get(), bytes, sizeof bytes, 0);
-    } while (count < 0 && errno == EINTR);
+    const ssize_t count = receive_some(socket_.get(), bytes);
     timed_out_ = count < 0 && errno == EAGAIN;
     EXPECT_FALSE(timed_out_) << "no answer";
     if (count <= 0) return false;

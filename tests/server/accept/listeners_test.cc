@@ -45,7 +45,7 @@ std::string get_from(const std::string& path) {
   EXPECT_EQ(::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL), ssize_t{text.size()});
   std::string all;
   std::array<char, 4096> room;
-  for (ssize_t count; (count = ::recv(client.get(), room.data(), room.size(), 0)) > 0;) {
+  for (ssize_t count; (count = tests::receive_some(client.get(), room)) > 0;) {
     all.append(room.data(), static_cast<std::size_t>(count));
   }
   return all;
