@@ -169,15 +169,6 @@ content::PendingLimits limits_of(const config::Site& site) {
   return limits;
 }
 
-// Only who may manage files replaces them.
-template <class Make>
-[[nodiscard]] Handler by_overwriting(const UploadOptions& options, Make make) {
-  if (!options.overwrite) return make(options);
-  UploadOptions careful = options;
-  careful.overwrite = false;
-  return content::by_right(content::Right::manage, make(options), make(careful));
-}
-
 // To whom locks belong: the token, or, where none is asked for, the user.
 std::function<std::string(const Request&)> owner_of_locks(const content::UploadAccessRef& access) {
   if (access == nullptr) return {};
@@ -212,6 +203,7 @@ class Area {
   const config::Site& site_;
   UploadOptions options_;
   const Opened opened_;
+  const content::UploadBackendRef backend_{content::directory_backend(opened_.directory)};
   const http::MediaTypesRef types_;
   const std::function<std::string(const Request&)> owner_of_locks_;
   const AreaRoutes routes_;
@@ -235,16 +227,11 @@ void Area::add_pages() {
 
 void Area::add_uploads() {
   routes_.changing(upload).post(
-      "/files", by_overwriting(options_, [this](const UploadOptions& options) {
-        return content::upload_receiver(opened_.directory, "/files", options);
-      }));
+      "/files", content::upload_receiver(backend_, "/files", options_));
   if (site_.webdav) return;  // it has its own PUT
   routes_.changing(upload).put(
       "/files/{path...}",
-      content::resumable_put(service_,
-                             by_overwriting(options_, [this](const UploadOptions& options) {
-                               return content::raw_upload(opened_.directory, "/files", options);
-                             })));
+      content::resumable_put(service_, content::raw_upload(backend_, {.options = options_})));
 }
 
 void Area::add_resumable() {
@@ -271,8 +258,8 @@ void Area::add_managing() {
          .uploads = options,
          .types = types_,
          .put = content::resumable_put(service_,
-                                       content::raw_upload(opened_.directory, "/files", options,
-                                                           true)),  // by the methods of WebDAV
+                                       content::raw_upload(backend_, {.options = options,
+                                                                      .locks_are_checked = true})),
          .user = owner_of_locks_});
   } else if (site_.upload_manage) {
     const content::ManageOptions options{.base = "/files", .uploads = options_};
@@ -331,9 +318,7 @@ Result<void, Stop> add_store_uploads(const config::Site& site, OpenedStore opene
   reading.get("/files", pages);
   reading.get("/files/{path...}", pages);
   Routes writing = area.changing(upload);
-  writing.post("/files", by_overwriting(options, [&uploads](const UploadOptions& chosen) {
-                 return content::upload_receiver(uploads, "/files", chosen);
-               }));
+  writing.post("/files", content::upload_receiver(uploads, "/files", options));
   auto resumable = content::resumable_in_store(
       std::move(opened.store), {.pending = content::pending_places_of(store_upload_place(site)),
                                 .types = types,
@@ -344,10 +329,7 @@ Result<void, Stop> add_store_uploads(const config::Site& site, OpenedStore opene
       writing, std::move(resumable),
       {.base = "/uploads", .files = "/files", .stored = content::report_stored});
   writing.put("/files/{path...}",
-              content::resumable_put(
-                  service, by_overwriting(options, [&uploads](const UploadOptions& chosen) {
-                    return content::raw_upload(uploads, "/files", chosen);
-                  })));
+              content::resumable_put(service, content::raw_upload(uploads, {.options = options})));
   return {};
 }
 

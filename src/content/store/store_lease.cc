@@ -54,16 +54,16 @@ Task<StoreResult<void>> StoreLease::write(PutOptions options) {
   co_return StoreResult<void>();
 }
 
-Task<StoreResult<void>> StoreLease::take() {
+Task<StoreResult<void>> StoreLease::take(std::chrono::milliseconds believed_max) {
   PutOptions options;
   options.must_be_new = true;
   StoreResult<void> taken = co_await write(std::move(options));
   if (taken || taken.error().kind != Kind::precondition) co_return taken;
-  StoreResult<void> old = co_await take_old();
+  StoreResult<void> old = co_await take_old(believed_max);
   co_return old;
 }
 
-Task<StoreResult<void>> StoreLease::take_old() {
+Task<StoreResult<void>> StoreLease::take_old(std::chrono::milliseconds believed_max) {
   StoreResult<SmallObject> found = co_await read_small_object(store_, key_, lease_bytes_max);
   PutOptions options;
   if (!found) {
@@ -72,7 +72,8 @@ Task<StoreResult<void>> StoreLease::take_old() {
   } else {
     const LeaseHolder holder = parse_holder(found->bytes);
     // Its own: the answer to the put was lost, and the put repeated.
-    if (holder.owner != owner_ && holder.until_ms > unix_ms()) {
+    const std::int64_t left_ms = holder.until_ms - unix_ms();
+    if (holder.owner != owner_ && left_ms > 0 && left_ms <= believed_max.count()) {
       co_return std::unexpected(StoreError{.kind = Kind::precondition});
     }
     options.if_match = std::move(found->info.etag);

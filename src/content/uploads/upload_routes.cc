@@ -17,7 +17,6 @@
 #include "content/names/markup.h"
 #include "content/storage/upload_space.h"
 #include "content/uploads/access/upload_access.h"
-#include "content/uploads/receive/upload_receiver.h"
 #include "content/uploads/upload_event.h"
 #include "content/uploads/upload_page.h"
 #include "file/calls.h"
@@ -30,12 +29,12 @@ namespace h2server::content {
 
 namespace {
 
-// `Place` is where store_uploads() stores.
-template <class Place>
-Task<Response> receive_upload(Place place, std::string base, UploadOptions options,
+Task<Response> receive_upload(UploadBackendRef backend, std::string base, UploadOptions options,
                               Request& request) {
   if (http::is_cross_site(request.head())) co_return http::error_response(403);
-  Stored stored = co_await store_uploads(request, std::move(place), options);
+  Result<UploadIntent, Response> intent = UploadIntent::of_form(request, options);
+  if (!intent) co_return std::move(intent.error());
+  Stored stored = co_await backend->receive(request, *std::move(intent));
   if (!stored) co_return std::move(stored.error());
   for (const StoredFile& file : *stored) report_stored(request, file);
   Response response = created_response(*stored);
@@ -185,18 +184,11 @@ Handler upload_download(std::shared_ptr<const file::Folder> folder) {
 
 // receive_upload() takes its arguments by value. A coroutine lambda would refer to its captures,
 // which the handler owns.
-Handler upload_receiver(std::shared_ptr<UploadDirectory> directory, std::string base,
-                        UploadOptions options) {
-  return Handler([directory = std::move(directory), base = std::move(base),
-                  options](Request& request) {
-    return receive_upload(UploadPlace{.directory = directory, .path = {}}, base, options, request);
-  });
-}
-
-Handler upload_receiver(StoreUploadsRef uploads, std::string base, UploadOptions options) {
-  return Handler([uploads = std::move(uploads), base = std::move(base), options](Request& request) {
-    return receive_upload(uploads, base, options, request);
-  });
+Handler upload_receiver(UploadBackendRef backend, std::string base, UploadOptions options) {
+  return Handler(
+      [backend = std::move(backend), base = std::move(base), options](Request& request) {
+        return receive_upload(backend, base, options, request);
+      });
 }
 
 }  // namespace h2server::content

@@ -4,8 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "content/uploads/stored/store_uploads.h"
-#include "content/uploads/upload_directory.h"
+#include "content/uploads/receive/upload_backend.h"
 #include "content/uploads/upload_page.h"
 #include "file/folder.h"
 #include "h2server/handler.h"
@@ -24,12 +23,10 @@ Handler upload_listing(std::shared_ptr<UploadSite> site);
 // For GET of "base/{path...}", or "base/{file_name}" without folders. Uploaded files are untrusted,
 // so the response keeps browsers from running them as part of this site.
 Handler upload_download(std::shared_ptr<UploadSite> site);
-// For POST of `base`: 201 with a JSON list, and with the Location of a single file. Requests from
-// pages of other origins get 403.
-Handler upload_receiver(std::shared_ptr<UploadDirectory> directory, std::string base,
-                        UploadOptions options);
-// The same for a store.
-Handler upload_receiver(StoreUploadsRef uploads, std::string base, UploadOptions options);
+// For POST of `base`: 201 with a JSON list, and with the Location of a single file. If `overwrite`
+// is off, or the request may not manage files, nothing is replaced. Requests from pages of other
+// origins get 403.
+Handler upload_receiver(UploadBackendRef backend, std::string base, UploadOptions options);
 
 // The same for a directory with default pages.
 Handler upload_listing(std::shared_ptr<const file::Folder> folder, std::string base,

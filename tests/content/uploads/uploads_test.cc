@@ -10,7 +10,7 @@
 #include "content/storage/commit_file.h"
 #include "content/storage/file_digest.h"
 #include "content/support.h"
-#include "content/uploads/receive/upload_receiver.h"
+#include "content/uploads/receive/body_files.h"
 #include "http/fields/digest_fields.h"
 
 namespace h2server {

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <utility>
 
-#include "base/assert.h"
 #include "base/host_map.h"
 #include "base/shared_objects.h"
 #include "base/text/text.h"
@@ -403,27 +402,6 @@ Middleware upload_access(UploadAccessRef access, Rights any_of) {
 bool may(const Request& request, Right right) {
   const Grant* const grant = request.attached<Grant>();
   return grant == nullptr || grant->rights.has(right);
-}
-
-namespace {
-
-Task<Response> call(const Handler& handler, Request& request) {
-  if (const Handler::Attempt* const attempt = handler.attempt()) {
-    if (std::optional<Response> response = (*attempt)(request)) {
-      return respond(*std::move(response));
-    }
-  }
-  if (const Handler::Plain* const plain = handler.plain()) return respond((*plain)(request));
-  return (*handler.coroutine())(request);
-}
-
-}  // namespace
-
-Handler by_right(Right right, Handler with, Handler without) {
-  ASSERT(with.duplex() == nullptr && without.duplex() == nullptr);
-  return Handler([right, with = std::move(with), without = std::move(without)](Request& request) {
-    return call(may(request, right) ? with : without, request);
-  });
 }
 
 Result<void, Response> charge_upload(const Request& request, std::uint64_t bytes) {

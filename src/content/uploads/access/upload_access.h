@@ -109,10 +109,6 @@ using UploadAccessRef = std::shared_ptr<UploadAccess>;
 
 // Returns true if the request was given that right, and also if no token was asked for.
 [[nodiscard]] bool may(const Request& request, Right right);
-// Calls `with` for requests that may() do that, `without` for others: so that a drop box, for
-// instance, gets a page without a list, and its uploads replace nothing. Neither is a duplex
-// handler.
-[[nodiscard]] Handler by_right(Right right, Handler with, Handler without);
 // Counts bytes towards the quota of the request's token that were not counted when its upload
 // began: 413 if that would be too much. refund_upload() takes them back.
 [[nodiscard]] Result<void, Response> charge_upload(const Request& request, std::uint64_t bytes);

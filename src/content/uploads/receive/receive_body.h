@@ -20,8 +20,7 @@ namespace h2server::content {
 // Where uploads go: an open directory, or the path of one to look up.
 struct UploadPlace {
   std::shared_ptr<UploadDirectory> directory;
-  std::string path;                // used if `directory` is null
-  bool locks_are_checked = false;  // the caller does it, who knows which the request names
+  std::string path;  // used if `directory` is null
 
   // Looks the path up if there is no directory. May block on the disk. The error is the response to
   // send.

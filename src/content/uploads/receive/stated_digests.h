@@ -30,6 +30,8 @@ class DigestCheck {
   // Without `with_sha256` someone else compares the SHA-256.
   explicit DigestCheck(const StatedDigests& stated, bool with_sha256 = true);
 
+  // Returns true if there is a digest to compare.
+  [[nodiscard]] bool any() const noexcept { return sha256_ || sha512_; }
   // Adds the next bytes of the body.
   void update(std::string_view bytes);
   // Returns true if the body has the digests. Nothing may be added afterwards.

@@ -1,5 +1,6 @@
 // PartsJournal: which objects are being written in parts, noted in their store, so that what a
-// killed server leaves can be found and abandoned by another. Shared by all workers.
+// killed server leaves can be found and abandoned by another: by its sweep, which abandons parts
+// without progress and removes their notes. Shared by all workers.
 //
 // Objects below ".h2server/", which no upload can name: "parts/ID" for each upload, and "sweep",
 // the lease of the server that looks for old ones.
@@ -9,7 +10,8 @@
 #include <memory>
 #include <string>
 
-#include "content/storage/last_sweep.h"
+#include "base/clock.h"
+#include "content/store/leased_sweep.h"
 #include "h2server/store.h"
 #include "h2server/task.h"
 
@@ -18,7 +20,7 @@ namespace h2server::content {
 inline constexpr std::string_view journal_prefix = ".h2server/parts/";
 inline constexpr std::string_view sweep_lease_key = ".h2server/sweep";
 
-class PartsJournal {
+class PartsJournal final : public LeasedSweep {
  public:
   // Parts without progress for `expire_s` are abandoned.
   PartsJournal(std::shared_ptr<Store> store, std::int64_t expire_s);
@@ -29,22 +31,15 @@ class PartsJournal {
   Task<StoreResult<void>> note(std::string key, PartsId parts) const;
   [[nodiscard]] std::int64_t renew_s() const noexcept { return expire_s_ / 4; }
 
-  // Sweeps, but only if no other server did that lately. What fails is logged.
-  Task<void> sweep_leased();
-  // The same in schemes without event loops, which have no upkeep.
-  Task<void> sweep_if_due();
-  [[nodiscard]] std::int64_t pause_s() const noexcept;
-  // Abandons the parts whose notes are older than `expire_s`, and removes these. The number of
-  // notes that were removed.
-  Task<StoreResult<unsigned>> sweep(std::int64_t now_s) const;
+  // One sweep: abandons the parts whose notes are older than `expire_s`, and removes these.
+  Task<StoreResult<void>> abandon_old(std::int64_t now_s) const;
 
  private:
-  Task<StoreResult<bool>> take_lease(std::int64_t now_s) const;
-  Task<StoreResult<bool>> remove_old(std::string key) const;
+  Task<StoreResult<void>> sweep() override { return abandon_old(base::unix_seconds()); }
+  Task<StoreResult<void>> remove_old(std::string key) const;
 
   const std::shared_ptr<Store> store_;
   const std::int64_t expire_s_;
-  LastSweep last_sweep_;
 };
 
 }  // namespace h2server::content

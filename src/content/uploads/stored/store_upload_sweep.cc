@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <utility>
 #include <vector>
 
@@ -19,38 +18,16 @@ namespace {
 
 using Kind = StoreError::Kind;
 
-constexpr std::string_view sweep_key = ".h2server/sweep-uploads";
 constexpr std::chrono::milliseconds removal_time{60'000};
 constexpr std::size_t due_max = 100'000;  // ids that are remembered
 
 }  // namespace
 
-Task<void> StoreUploadSweep::run_if_due() {
-  if (last_sweep_.take_turn(limits_.sweep_ms_min)) co_await run();
-}
-
-Task<void> StoreUploadSweep::run() {
-  last_sweep_.note();
-  if (running_.exchange(true)) co_return;
-  try {
-    co_await run_leased();
-  } catch (const std::exception& error) {  // a request does not fail for what its sweep lacks
-    base::log_warning("can't look for expired uploads in the store: {}", error.what());
-  }
-  running_ = false;
-}
-
-Task<void> StoreUploadSweep::run_leased() {
-  // It is not given back: the other replicas need not sweep within its time either. It ends before
-  // this one sweeps again.
-  const std::chrono::milliseconds time(limits_.sweep_ms_min * 3 / 4);
-  StoreLease lease(store_, std::string(sweep_key), time);
-  const StoreResult<void> taken = co_await lease.take();
-  if (!taken) co_return;  // another replica has it, or the store can't be asked now
+Task<StoreResult<void>> StoreUploadSweep::sweep() {
   ListOptions options{
       .prefix = std::string(store_uploads_prefix), .after = after_, .entries_max = looks_max};
   StoreResult<ListPage> page = co_await store_.list(std::move(options));
-  if (!page) co_return;
+  if (!page) co_return std::unexpected(std::move(page.error()));
   after_ = page->next;
   if (due_s_.size() > due_max) due_s_.clear();
   for (const std::string& id : page->folders) {
@@ -58,9 +35,10 @@ Task<void> StoreUploadSweep::run_leased() {
     if (due != due_s_.end() && due->second > base::unix_seconds()) continue;
     StoreResult<void> looked = co_await look_at(id);
     if (looked) continue;
-    if (looked.error().kind == Kind::stopped) co_return;
+    if (looked.error().kind == Kind::stopped) co_return looked;
     base::log_warning("can't remove the expired upload {}: {}", id, looked.error().reason);
   }
+  co_return StoreResult<void>();
 }
 
 Task<StoreResult<void>> StoreUploadSweep::look_at(std::string id) {

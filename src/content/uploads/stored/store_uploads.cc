@@ -3,8 +3,8 @@
 #include <exception>
 #include <utility>
 
-#include "base/log.h"
 #include "content/uploads/access/upload_quota.h"
+#include "content/uploads/stored/store_receiver.h"
 #include "h2server/own_stop.h"
 #include "h2server/task_group.h"
 
@@ -14,15 +14,6 @@ namespace {
 
 // Parts of 8 MiB for 32 clients, or for six fast ones.
 constexpr std::uint64_t budget_bytes = std::uint64_t{256} << 20;
-
-// An upload does not fail for what a sweep lacks.
-Task<void> sweep_quietly(PartsJournal& journal) {
-  try {
-    co_await journal.sweep_if_due();
-  } catch (const std::exception& error) {
-    base::log_warning("can't look for parts of expired uploads in the store: {}", error.what());
-  }
-}
 
 }  // namespace
 
@@ -42,10 +33,11 @@ ObjectPlan StoreUploads::plan(std::string path, std::optional<std::uint64_t> siz
   return {.key = std::move(path), .size = size, .content_type = std::move(type)};
 }
 
-Task<Stored> StoreUploads::receive(Request& request, StoreReceiver& receiver) {
+Task<Stored> StoreUploads::receive(Request& request, UploadIntent intent) {
   coro::StopState* const stop = co_await coro::OwnStop();
+  StoreReceiver receiver(std::move(intent), *this);
   TaskGroup sweeping;
-  Task<void> sweep = sweep_quietly(journal_);
+  Task<void> sweep = journal_.run_if_due();
   sweep.inherit_stop(stop);
   sweeping.start(std::move(sweep));
   Stored stored;

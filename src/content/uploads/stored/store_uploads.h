@@ -7,11 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "content/uploads/receive/receive_body.h"
+#include "content/uploads/receive/upload_backend.h"
 #include "content/uploads/stored/object_writer.h"
 #include "content/uploads/stored/part_budget.h"
 #include "content/uploads/stored/parts_journal.h"
-#include "content/uploads/stored/store_receiver.h"
 #include "h2server/request.h"
 #include "h2server/store.h"
 #include "h2server/task.h"
@@ -25,13 +24,11 @@ struct StoreUploadsOptions {
   WriterLimits limits = {};
 };
 
-class StoreUploads {
+class StoreUploads final : public UploadBackend {
  public:
   // `budget` is that of the process.
   StoreUploads(std::shared_ptr<Store> store, std::shared_ptr<PartBudget> budget,
                const StoreUploadsOptions& options);
-  StoreUploads(const StoreUploads&) = delete;
-  StoreUploads& operator=(const StoreUploads&) = delete;
 
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const WriterLimits& limits() const noexcept { return options_.limits; }
@@ -39,13 +36,13 @@ class StoreUploads {
   [[nodiscard]] WriterParts writer_parts() noexcept;
   [[nodiscard]] ObjectPlan plan(std::string path, std::optional<std::uint64_t> size) const;
 
-  // Receives the body, and meanwhile looks for parts that others have left, if it is time.
-  Task<Stored> receive(Request& request, StoreReceiver& receiver);
+  // Meanwhile looks for parts that others have left, if it is time.
+  Task<Stored> receive(Request& request, UploadIntent intent) override;
 
   // Looks for them, for keep_up().
-  Task<void> upkeep() { return journal_.sweep_leased(); }
+  Task<void> upkeep() { return journal_.run(); }
   [[nodiscard]] std::chrono::milliseconds sweep_pause() const noexcept {
-    return std::chrono::seconds(journal_.pause_s());
+    return std::chrono::milliseconds(journal_.pause_ms());
   }
 
  private:

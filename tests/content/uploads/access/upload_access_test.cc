@@ -9,6 +9,7 @@
 
 #include "base/text/base64.h"
 #include "content/uploads/access/upload_quota.h"
+#include "content/uploads/receive/upload_intent.h"
 #include "h2server/authentication.h"
 #include "h2server/test_client.h"
 
@@ -270,26 +271,15 @@ TEST_F(UploadAccessTest, OnlyManagersReplaceFiles) {
   EXPECT_EQ(ask(PUT, "/files/a" + link, {match}).status, 403);
 }
 
-// Of handlers of each kind.
-TEST_F(UploadAccessTest, ByRight) {
-  const auto waits = [](const char* text) {
-    return Handler::Coroutine([text](Request&) { return answer(text); });
-  };
-  const auto tries = [](Request& request) -> std::optional<Response> {
-    if (request.query().empty()) return Response::text("at once");
-    return std::nullopt;
-  };
+TEST_F(UploadAccessTest, OnlyWhoMayManageReplacesFiles) {
   start();
-  const Rights all = Right::list | Right::upload;
-  server_.with(upload_access(access_, all))
-      .get("/plain",
-           by_right(
-               Right::list, [](Request&) { return Response::text("lists"); }, waits("drops")))
-      .get("/tries", by_right(Right::list, Handler(tries, waits("later")), waits("drops")));
-  EXPECT_EQ(ask(GET, "/plain", {bearer("full")}).body, "lists");
-  EXPECT_EQ(ask(GET, "/plain", {bearer("drop")}).body, "drops");
-  EXPECT_EQ(ask(GET, "/tries", {bearer("read")}).body, "at once");
-  EXPECT_EQ(ask(GET, "/tries?a", {bearer("read")}).body, "later");
+  server_.with(upload_access(access_, Right::upload))
+      .put("/wanted/{path...}", [](Request& request) {
+        const auto intent = UploadIntent::of_file(request, "a", {.overwrite = true});
+        return Response::text(intent->options.overwrite ? "replaces" : "adds");
+      });
+  EXPECT_EQ(ask(PUT, "/wanted/a", {bearer("drop")}).body, "adds");
+  EXPECT_EQ(ask(PUT, "/wanted/a", {bearer("full")}).body, "replaces");
 }
 
 TEST_F(UploadAccessTest, SiteCredentialsAreNoToken) {

@@ -5,7 +5,7 @@
 #include "content/storage/file_digest.h"
 #include "content/support.h"
 #include "content/uploads/receive/raw_upload.h"
-#include "content/uploads/receive/upload_receiver.h"
+#include "content/uploads/receive/body_files.h"
 #include "content/uploads/stored/store_upload_routes.h"
 #include "content/uploads/upload_routes.h"
 #include "http/fields/digest_fields.h"
@@ -72,7 +72,7 @@ class StoreUploadsTest : public testing::Test {
     asked.head.authority = "here";
     if (upload.length_known) asked.head.content_length = upload.content.size();
     for (const auto& [name, value] : upload.fields) asked.head.fields.add(name, value);
-    return asked.answer(raw_upload(uploads_, "/files", options), &body);
+    return asked.answer(raw_upload(uploads_, {.options = options}), &body);
   }
   int status(const Put& upload, const UploadOptions& options = {}) {
     return put(upload, options).status();
@@ -428,7 +428,7 @@ class Failures : public StoreUploadsTest {
       EXPECT_EQ(upload(), made ? 201 : 502) << all[nth];
       store_->fails = {};
       const PartsJournal journal(store_, 60);
-      EXPECT_TRUE(run_now(journal.sweep(later_s))) << all[nth];
+      EXPECT_TRUE(run_now(journal.abandon_old(later_s))) << all[nth];
       expect_nothing_begun();
     }
   }
@@ -520,9 +520,9 @@ TEST_F(StoreUploadsTest, Sweep) {
   }
   store_->objects[std::string(journal_prefix) + "broken"] = {.bytes = "?",
                                                              .info = {.modified_s = 1}};
-  EXPECT_EQ(*run_now(journal.sweep(1'700'000'030)), 1U) << "those of others are not old";
+  EXPECT_TRUE(run_now(journal.abandon_old(1'700'000'030))) << "those of others are not old";
   EXPECT_EQ(store_->begun.size(), 2U);
-  EXPECT_EQ(*run_now(journal.sweep(later_s)), 2U);
+  EXPECT_TRUE(run_now(journal.abandon_old(later_s)));
   expect_nothing_begun();
 }
 
@@ -531,12 +531,13 @@ TEST_F(StoreUploadsTest, OneServerSweeps) {
   for (const auto& [left_s, sweeps] : std::vector<std::pair<std::int64_t, bool>>{
            {0, true}, {-1, true}, {30, false}, {60, false}, {3600, true}}) {
     reset();
-    run_now(store_->put(std::string(sweep_lease_key), std::to_string(now_s + left_s), {}));
+    const std::string holder = fmt::format("other {}000\n", now_s + left_s);
+    run_now(store_->put(std::string(sweep_lease_key), holder, {}));
     PartsJournal journal(store_, 3600);
     store_->calls.clear();
     run_now([](PartsJournal& own) -> Task<bool> {
-      co_await own.sweep_if_due();
-      co_await own.sweep_if_due();  // not yet
+      co_await own.run_if_due();
+      co_await own.run_if_due();  // not yet
       co_return true;
     }(journal));
     EXPECT_EQ(std::ranges::count(store_->calls, "list .h2server/parts/"), sweeps ? 1 : 0) << left_s;

@@ -1,10 +1,12 @@
-#include "content/uploads/receive/raw_head.h"
+#include "content/uploads/receive/upload_intent.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "content/storage/upload_refusals.h"
+#include "content/uploads/access/upload_access.h"
+#include "content/uploads/receive/multipart.h"
 #include "http/fields/conditional.h"
 #include "http/fields/joined_field.h"
 #include "http/message.h"
@@ -25,7 +27,7 @@ Result<void, Response> check_representation(const Request& request) {
   return std::unexpected(std::move(response));
 }
 
-RawPreconditions preconditions_of(const Request& request) {
+UploadPreconditions preconditions_of(const Request& request) {
   const Fields& fields = request.head().fields;
   return {.if_match = http::joined_field(fields, "if-match"),
           .if_none_match = http::joined_field(fields, "if-none-match"),
@@ -33,20 +35,41 @@ RawPreconditions preconditions_of(const Request& request) {
           .received_s = request.received_s()};
 }
 
-}  // namespace
-
-Result<RawHead, Response> RawHead::of(const Request& request, std::string path) {
-  Result<void, Response> whole = check_representation(request);
-  if (!whole) return std::unexpected(std::move(whole.error()));
+// What both kinds have.
+Result<UploadIntent, Response> intent_of(const Request& request, const UploadOptions& options) {
   Result<StatedDigests, Response> digests = StatedDigests::of(request.head().fields);
   if (!digests) return std::unexpected(std::move(digests.error()));
-  return RawHead{.path = std::move(path),
-                 .body_bytes = request.head().content_length,
-                 .digests = *digests,
-                 .preconditions = preconditions_of(request)};
+  UploadIntent intent{.body_bytes = request.head().content_length,
+                      .digests = *digests,
+                      .options = options};
+  intent.options.overwrite = options.overwrite && may(request, Right::manage);
+  return intent;
 }
 
-bool holds(const RawPreconditions& stated, const UploadTarget& target) {
+}  // namespace
+
+Result<UploadIntent, Response> UploadIntent::of_file(const Request& request, std::string path,
+                                                     UploadOptions options) {
+  Result<void, Response> whole = check_representation(request);
+  if (!whole) return std::unexpected(std::move(whole.error()));
+  Result<UploadIntent, Response> intent = intent_of(request, options);
+  if (!intent) return intent;
+  intent->path = std::move(path);
+  intent->preconditions = preconditions_of(request);
+  return intent;
+}
+
+Result<UploadIntent, Response> UploadIntent::of_form(const Request& request,
+                                                     UploadOptions options) {
+  const auto type = request.field("content-type");
+  std::optional<std::string> boundary = multipart_boundary(type.value_or(""));
+  if (!boundary) return refused(415, "send the files as multipart/form-data with a boundary");
+  Result<UploadIntent, Response> intent = intent_of(request, options);
+  if (intent) intent->boundary = *std::move(boundary);
+  return intent;
+}
+
+bool holds(const UploadPreconditions& stated, const UploadTarget& target) {
   // RFC 9110, 13.1.1 to 13.1.4: what does not exist matches no tag, and has no date.
   if (!target.exists) return !stated.if_match;
   const http::Preconditions preconditions{.if_match = stated.if_match,

@@ -1,0 +1,60 @@
+// UploadIntent: what a request wants to have stored. Made once, when its route is known; whoever
+// receives the body reads this, and of the request the body only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "content/uploads/receive/stated_digests.h"
+#include "h2server/request.h"
+#include "h2server/response.h"
+#include "h2server/result.h"
+#include "h2server/uploads.h"
+
+namespace h2server::content {
+
+// Field values, with several lines joined by commas; see http::Preconditions.
+struct UploadPreconditions {
+  std::optional<std::string> if_match = {};
+  std::optional<std::string> if_none_match = {};
+  std::optional<std::string> if_unmodified_since = {};
+  std::int64_t received_s = 0;  // when the request came, since 1970
+
+  [[nodiscard]] bool any() const noexcept {
+    return if_match || if_none_match || if_unmodified_since;
+  }
+};
+
+struct UploadIntent {
+  std::string path = {};      // of the file that is the body, a safe one; empty: a form
+  std::string boundary = {};  // of the form
+  std::optional<std::uint64_t> body_bytes = {};
+  StatedDigests digests = {};               // of the body
+  UploadPreconditions preconditions = {};   // of the file at `path`
+  UploadOptions options = {};               // `overwrite`: this request may replace files
+  bool locks_are_checked = false;           // by the caller, who knows which the request names
+
+  [[nodiscard]] bool is_form() const noexcept { return path.empty(); }
+
+  // Of PUT. `path` is a safe one. Without the right to manage, `overwrite` is off. The error is the
+  // response to a body that is not the whole content of a file as it is stored.
+  static Result<UploadIntent, Response> of_file(const Request& request, std::string path,
+                                                UploadOptions options);
+  // Of a form (RFC 7578). The error is 415, or 400.
+  static Result<UploadIntent, Response> of_form(const Request& request, UploadOptions options);
+};
+
+// What has the path of an upload already.
+struct UploadTarget {
+  bool exists = false;
+  std::string etag = {};        // as downloads have it
+  std::int64_t modified_s = 0;  // since 1970
+};
+
+[[nodiscard]] bool holds(const UploadPreconditions& stated, const UploadTarget& target);
+// Returns 412, for a file that is not in the state that the preconditions ask for.
+Response refuse_state(std::string_view path);
+
+}  // namespace h2server::content
