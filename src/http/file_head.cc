@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text/text.h"
+#include "http/fields/common_fields.h"
 #include "http/fields/date.h"
 
 namespace h2server {
@@ -85,7 +86,7 @@ FileHead::FileHead(const ObjectHead& object, std::int64_t now_s)
 
 void FileHead::encode() {
   namespace hpack = http::h2::hpack;
-  h1 = fmt::format("HTTP/1.1 200 OK\r\nServer: h2server\r\nContent-Length: {}\r\n", size_);
+  h1 = fmt::format("HTTP/1.1 200 OK\r\n{}Content-Length: {}\r\n", common_lines, size_);
   std::vector<hpack::HashedField> shared;
   std::vector<Field> own = {{"content-length", size_}};
   std::uint64_t own_bytes = hpack::DynamicTable::entry_bytes("content-length", size_);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "http/fields/common_fields.h"
 #include "http/fields/trailers.h"
 #include "http/file_head.h"
 #include "http/message.h"
@@ -43,10 +44,10 @@ class Writer {
   char* end_;
 };
 
-constexpr std::size_t fixed_bytes_max = 512;  // the lines that the encoder itself adds
+constexpr std::size_t fixed_bytes_max = 512;  // the lines that the encoder itself adds, but for common_lines
 
 std::size_t size_bound(const Response& response, const File* file) {
-  std::size_t size = fixed_bytes_max + (file != nullptr ? file->head().h1.size() : 0);
+  std::size_t size = fixed_bytes_max + common_lines.size() + (file != nullptr ? file->head().h1.size() : 0);
   for (const Response::Line& line : response.fields()) {
     size += line.name.size() + line.value.size() + 4;
   }
@@ -75,7 +76,8 @@ void write_head(Writer& writer, const Response& response, const EncodeOptions& o
     writer.number(static_cast<std::uint64_t>(response.status()));
     writer.text(" ");
     writer.text(reason_phrase(response.status()));
-    writer.text("\r\nServer: h2server\r\n");
+    writer.text("\r\n");
+    writer.text(common_lines);
     write_framing(writer, response, options);
   }
   for (const Response::Line& line : response.fields()) writer.line(line.name, line.value);

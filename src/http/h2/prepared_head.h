@@ -8,13 +8,18 @@
 #include <vector>
 
 #include "h2server/message.h"
+#include "http/fields/common_fields.h"
 #include "http/h2/hpack/encoder.h"
 
 namespace h2server::http::h2 {
 
 struct PreparedHead {
   // What all such heads begin with.
-  static constexpr std::array<Field, 2> common = {{{":status", "200"}, {"server", "h2server"}}};
+  static constexpr std::array<Field, 1 + common_fields.size()> common = [] {
+    std::array<Field, 1 + common_fields.size()> all = {{{":status", "200"}}};
+    for (std::size_t i = 0; i < common_fields.size(); ++i) all[i + 1] = common_fields[i].field;
+    return all;
+  }();
 
   PreparedHead() = default;
   PreparedHead(std::vector<hpack::HashedField> with_others, hpack::Group alone)

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "http/fields/common_fields.h"
 #include "http/fields/syntax.h"
 #include "http/file_head.h"
 #include "http/message.h"
@@ -33,7 +34,7 @@ ResponseHead response_head(const Response& response, base::Arena& arena,
     head.prepared = &file->head().h2;
   } else {
     fields.push_back({":status", number(static_cast<std::uint64_t>(response.status()), arena)});
-    fields.push_back({"server", "h2server"});
+    for (const CommonField& common : common_fields) fields.push_back(common.field);
     const std::optional<std::uint64_t> size = response.size();
     if (size && may_have_content(response.status())) {
       fields.push_back({"content-length", number(*size, arena)});
