@@ -20,6 +20,7 @@ namespace h2server::fuzz {
 namespace {
 
 using h2server::Http2Implementation;
+using http::h2::Consumed;
 using http::h2::ErrorCode;
 using http::h2::H2Exchange;
 using http::h2::RepeatedHead;
@@ -103,7 +104,7 @@ class Server {
         return;
       case SessionEvent::Kind::data:
         one.content += event.bytes;
-        session_->consume(*exchange, event.bytes.size());
+        session_->consume(*exchange, event.bytes.size(), Consumed::dropped);
         return;
       case SessionEvent::Kind::ended:
         one.ended = true;
@@ -129,7 +130,7 @@ class Server {
     append(one.head, {":authority", head.authority});
     one.head += head.content_length ? std::to_string(*head.content_length) + "\n" : "";
     if (exchange.session.head_too_large) one.head += "too large\n";
-    if (exchange.session.owes_continue) one.head += "expects\n";
+    if (exchange.session.expects_continue) one.head += "expects\n";
     for (const Field& field : head.fields) append(one.head, field);
   }
 

@@ -112,7 +112,7 @@ void SpdySession::go_away(std::uint32_t last_stream) {
   append_goaway(out_, last_stream, SessionStatus::ok);
 }
 
-void SpdySession::consume(H2Exchange& exchange, std::size_t bytes) {
+void SpdySession::consume(H2Exchange& exchange, std::size_t bytes, http::h2::Consumed) {
   release(&exchange, static_cast<std::uint32_t>(bytes));
 }
 

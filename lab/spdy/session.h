@@ -55,7 +55,7 @@ class SpdySession final : public h2::Session {
   void respond(H2Exchange& exchange, const h2::ResponseHead& head, bool has_body) override;
   void inform(H2Exchange&, std::span<const Field>) override {}
   void body_offered(H2Exchange& exchange) override;
-  void consume(H2Exchange& exchange, std::size_t bytes) override;
+  void consume(H2Exchange& exchange, std::size_t bytes, http::h2::Consumed by) override;
   void reset(H2Exchange& exchange, h2::ErrorCode code) override;
   void drain() override;
   void end_after(const H2Exchange& exchange) override { go_away(exchange.id); }

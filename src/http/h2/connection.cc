@@ -18,7 +18,7 @@ constexpr std::uint32_t unread_bytes_max = 8 * 1024 * 1024;
 
 }  // namespace
 
-Connection::Connection(net::Transport& transport, ServerContext& context,
+Connection::Connection(net::Transport& transport, WorkerContext& context,
                        base::Pool<H2Exchange>& exchanges, std::unique_ptr<Session> session,
                        const ConnectionTraits& traits)
     : transport_(transport),
@@ -167,8 +167,8 @@ Task<bool> Connection::handle_rest() {
   co_return more;
 }
 
-void Connection::consume(H2Exchange& exchange, std::size_t bytes) {
-  session_->consume(exchange, bytes);
+void Connection::consume(H2Exchange& exchange, std::size_t bytes, Consumed by) {
+  session_->consume(exchange, bytes, by);
   if (lag_ == nullptr || session_->unread() > unread_bytes_max / 2) return;
   std::exchange(lag_, nullptr)->cancel();
 }
@@ -380,7 +380,7 @@ void Connection::admit(H2Exchange& exchange) {
 // Discards content that is not read. Resets the stream if there is much of it, which RFC 9113, 8.1
 // allows once the response has been sent.
 void Connection::drop(H2Exchange& exchange, std::size_t bytes) {
-  consume(exchange, bytes);
+  consume(exchange, bytes, Consumed::dropped);
   want_write();  // a WINDOW_UPDATE may be due
   exchange.handling.dropped += bytes;
   const bool answered = exchange.handling.running == 0 && exchange.outgoing.finished();
@@ -394,7 +394,7 @@ void Connection::close(H2Exchange& exchange) {
   exchange.handling.closed = true;
   ++exchange.handling.running;  // keeps the exchange alive while its waiters run
   // A handler may go on when both directions have ended.
-  const bool whole = exchange.handling.responded && exchange.outgoing.finished() &&
+  const bool whole = exchange.handling.responded() && exchange.outgoing.finished() &&
                      exchange.session.ended && !closing_;
   const bool reset = exchange.session.reset || !whole;
   if (reset && !closing_ && traits_.observer != nullptr) {
@@ -411,7 +411,7 @@ void Connection::release_if_done(H2Exchange& exchange) {
   if (exchange.handling.running > 0 || !exchange.handling.closed) return;
   const std::size_t unread = take_back(exchange) + exchange.handling.arrived.size();
   if (unread > 0) {
-    consume(exchange, unread);
+    consume(exchange, unread, Consumed::dropped);
     want_write();
   }
   (exchange.handling.previous != nullptr ? exchange.handling.previous->handling.next : first_) =
@@ -470,9 +470,7 @@ Task<void> Connection::produce(H2Exchange& exchange) {
 
 void Connection::respond(H2Exchange& exchange) {
   Response& response = exchange.response;
-  exchange.handling.responded = true;
-  exchange.observed.responded = true;
-  exchange.session.owes_continue = false;  // RFC 9110, 10.1.1: 100 comes before the final response
+  exchange.handling.progress = Progress::responded;  // no 100 follows (RFC 9110, 10.1.1)
   const bool has_body = exchange.head.method != Method::HEAD &&
                         may_have_content(response.status()) && may_have_bytes(response);
   thread_local std::vector<Field> fields;  // reused; the session has read it at return

@@ -17,7 +17,7 @@
 #include "http/h2/h2_exchange.h"
 #include "http/h2/session.h"
 #include "http/observer.h"
-#include "http/server_context.h"
+#include "http/worker_context.h"
 #include "net/transport.h"
 
 namespace h2server::http::h2 {
@@ -25,7 +25,7 @@ namespace h2server::http::h2 {
 class Connection final : private Drainable {
  public:
   // All must outlive the connection.
-  Connection(net::Transport& transport, ServerContext& context, base::Pool<H2Exchange>& exchanges,
+  Connection(net::Transport& transport, WorkerContext& context, base::Pool<H2Exchange>& exchanges,
              std::unique_ptr<Session> session, const ConnectionTraits& traits);
   ~Connection();
 
@@ -51,7 +51,7 @@ class Connection final : private Drainable {
 
   Task<void> write_all();
   Task<void> wait_for_handlers();
-  void consume(H2Exchange& exchange, std::size_t bytes);
+  void consume(H2Exchange& exchange, std::size_t bytes, Consumed by);
   bool receive(std::string_view bytes);
   bool handle_received();
   Task<bool> handle_rest();
@@ -109,7 +109,7 @@ class Connection final : private Drainable {
 
   net::Transport& transport_;
   io::Engine& engine_ = transport_.engine();
-  ServerContext& context_;
+  WorkerContext& context_;
   base::Pool<H2Exchange>& exchanges_;
   const ConnectionTraits traits_;
   std::unique_ptr<Session> session_;

@@ -11,7 +11,7 @@
 namespace h2server::http::h2 {
 
 void Connection::inform(H2Exchange& exchange, int status, std::span<const Field> fields) {
-  if (exchange.handling.closed || exchange.handling.responded) return;
+  if (exchange.handling.closed || exchange.handling.responded()) return;
   const std::string digits = std::to_string(status);
   std::vector<Field> lines{{":status", digits}};
   for (const Field& field : fields) {
@@ -28,7 +28,7 @@ void Connection::keep(H2Exchange& exchange, std::string_view bytes) {
     drop(exchange, bytes.size());
     return;
   }
-  exchange.session.owes_continue = false;
+  if (!exchange.handling.responded()) exchange.handling.progress = Progress::receiving;
   if (can_lend(exchange, bytes)) {
     exchange.handling.direct = bytes;
     borrower_ = &exchange;
@@ -59,11 +59,11 @@ std::size_t Connection::take_back(H2Exchange& exchange) noexcept {
 
 Task<Result<std::string_view>> Connection::read_body(H2Exchange& exchange) {
   if (!exchange.handling.direct.empty()) {
-    consume(exchange, take_back(exchange));
+    consume(exchange, take_back(exchange), Consumed::read);
     want_write();
   }
   if (exchange.handling.lent > 0) {
-    consume(exchange, exchange.handling.lent);
+    consume(exchange, exchange.handling.lent, Consumed::read);
     exchange.handling.arrived.consume(std::exchange(exchange.handling.lent, 0));
     want_write();
   }
@@ -80,7 +80,10 @@ Task<Result<std::string_view>> Connection::read_body(H2Exchange& exchange) {
     if (std::exchange(exchange.handling.interrupted, false)) {
       co_return std::unexpected(Error{ECANCELED, "request body"});
     }
-    if (std::exchange(exchange.session.owes_continue, false)) inform(exchange, 100, {});
+    if (exchange.session.expects_continue && exchange.handling.progress == Progress::begun) {
+      exchange.handling.progress = Progress::receiving;
+      inform(exchange, 100, {});
+    }
     co_await exchange.handling.readable.wait();
   }
 }

@@ -23,7 +23,7 @@ std::size_t excess_of(std::size_t bytes) noexcept { return bytes - std::min(byte
 
 // Returns true if the head was sent and neither a handler nor the body's source uses the request.
 bool is_spent(const H2Exchange& exchange) noexcept {
-  return exchange.handling.responded && exchange.session.heads_queued == 0 &&
+  return exchange.handling.responded() && exchange.session.heads_queued == 0 &&
          !exchange.request_in_use();
 }
 

@@ -18,7 +18,8 @@ void Connection::each_exchange(const std::function<void(const ExchangeState&)>& 
 }
 
 void Connection::observe_end(H2Exchange& exchange) {
-  const bool whole = exchange.handling.responded && exchange.outgoing.finished();
+  exchange.observed.responded = exchange.handling.responded();
+  const bool whole = exchange.observed.responded && exchange.outgoing.finished();
   exchange.observed.cut_off = cut_off_of(
       exchange, whole, session_->error().code != 0 ? CutOff::refused : CutOff::client_left);
   traits_.observer->ended(exchange, exchange.id);

@@ -250,11 +250,10 @@ bool FrameReceiver::reset_for_violation(H2Exchange& exchange, ErrorCode code) {
   return guard_.allow_reset(work) || fail_for(ErrorCode::enhance_your_calm);
 }
 
-void FrameReceiver::consume(H2Exchange* exchange, std::uint32_t bytes) {
+void FrameReceiver::consume(H2Exchange* exchange, std::uint32_t bytes, Consumed by) {
   const bool takes_content = exchange != nullptr && exchange->stream.takes_content();
-  if (takes_content && exchange->handling.reads && !std::exchange(exchange->stream.read, true)) {
-    begin_upload(*exchange);
-  }
+  const bool read = takes_content && by == Consumed::read;
+  if (read && !std::exchange(exchange->stream.read, true)) begin_upload(*exchange);
   window_.release(bytes);
   if (window_.announcement_due()) announce_connection();
   if (!takes_content) return;

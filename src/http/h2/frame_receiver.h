@@ -66,7 +66,7 @@ class FrameReceiver {
   // Returns true, once, if the peer has answered the PING of ping_for_drain().
   [[nodiscard]] bool take_pong() noexcept { return std::exchange(ponged_, false); }
 
-  void consume(H2Exchange* exchange, std::uint32_t bytes);
+  void consume(H2Exchange* exchange, std::uint32_t bytes, Consumed by = Consumed::dropped);
   // Sends a PING whose answer shows that the peer has seen what was sent before.
   void ping_for_drain();
 

@@ -38,6 +38,13 @@ class IncomingBody final : public BodySource, public coro::StopState::Observer {
   H2Exchange* exchange_ = nullptr;
 };
 
+// How far an exchange is, as the connection sees it.
+enum class Progress : std::uint8_t {
+  begun,      // 100 is owed to a client that expects it
+  receiving,  // it was sent, or the client did not wait
+  responded,  // the response has begun
+};
+
 // The parts have different owners, which alone write to them.
 struct H2Exchange : ExchangeState {
   // Either session.
@@ -47,14 +54,14 @@ struct H2Exchange : ExchangeState {
     std::uint32_t heads_queued = 0;
     bool head_too_large = false;  // fields were dropped
     bool ended = false;           // the request is complete
-    bool owes_continue = false;   // the client waits for 100 (RFC 9110, 10.1.1)
+    bool expects_continue = false;  // the client waits for 100 (RFC 9110, 10.1.1)
     bool stalled = false;         // the session waits for body_offered()
     bool reset = false;           // by the server
 
     void clear() noexcept {
       trailers.clear();
       heads_queued = 0;
-      head_too_large = ended = owes_continue = stalled = reset = false;
+      head_too_large = ended = expects_continue = stalled = reset = false;
     }
   };
   // The connection, as it watches the client's pace.
@@ -79,13 +86,15 @@ struct H2Exchange : ExchangeState {
     std::size_t head_bytes = 0;  // what the head holds, as the connection has counted it
     unsigned running = 0;        // coroutines that use this exchange
     bool shrunk = false;         // the head was given back
+    Progress progress = Progress::begun;
     bool reads = false;          // the request's body may still be read
     bool interrupted = false;    // a read that waits fails with ECANCELED
-    bool responded = false;      // the response has begun
     bool closed = false;         // the stream is closed
     bool unwound = false;        // at the connection's end: its coroutines were notified
     H2Exchange* next = nullptr;  // in the connection's list
     H2Exchange* previous = nullptr;
+
+    [[nodiscard]] bool responded() const noexcept { return progress == Progress::responded; }
 
     void clear() noexcept {
       direct = {};
@@ -95,7 +104,8 @@ struct H2Exchange : ExchangeState {
       head_bytes = 0;
       readable.clear();
       wanted.clear();
-      shrunk = reads = interrupted = responded = closed = unwound = false;
+      progress = Progress::begun;
+      shrunk = reads = interrupted = closed = unwound = false;
       next = previous = nullptr;
     }
   };

@@ -57,11 +57,10 @@ class IncomingContent {
     growth_.shrink(kept);
     return kept;
   }
-  // Called when content of an upload is consumed and what the client may still send on its stream
+  // Called when a handler has read content of an upload and what the client may still send on its stream
   // does not suffice. Returns true if the connection's window has grown.
   [[nodiscard]] bool begin_upload(H2Exchange& exchange) noexcept {
-    const bool begins = exchange.handling.reads && !std::exchange(exchange.stream.read, true);
-    return begins && growth_.begin_upload(exchange.head.content_length);
+    return !std::exchange(exchange.stream.read, true) && growth_.begin_upload(exchange.head.content_length);
   }
   // The same. Returns true if a PING must be sent.
   [[nodiscard]] bool measure() noexcept {

@@ -57,8 +57,8 @@ class NativeSession final : public Session {
     if (!receiver_.failed()) sender_.inform(exchange, fields);
   }
   void body_offered(H2Exchange& exchange) override { sender_.body_offered(exchange); }
-  void consume(H2Exchange& exchange, std::size_t bytes) override {
-    receiver_.consume(&exchange, static_cast<std::uint32_t>(bytes));
+  void consume(H2Exchange& exchange, std::size_t bytes, Consumed by) override {
+    receiver_.consume(&exchange, static_cast<std::uint32_t>(bytes), by);
   }
   void reset(H2Exchange& exchange, ErrorCode code) override {
     sender_.reset(exchange, code);

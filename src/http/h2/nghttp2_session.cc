@@ -50,7 +50,7 @@ class Nghttp2Session final : public Session {
   void respond(H2Exchange& exchange, const ResponseHead& head, bool has_body) override;
   void inform(H2Exchange& exchange, std::span<const Field> fields) override;
   void body_offered(H2Exchange& exchange) override;
-  void consume(H2Exchange& exchange, std::size_t bytes) override;
+  void consume(H2Exchange& exchange, std::size_t bytes, Consumed by) override;
   void reset(H2Exchange& exchange, ErrorCode code) override;
   void drain() override;
   void end_after(const H2Exchange& exchange) override;
@@ -76,7 +76,7 @@ class Nghttp2Session final : public Session {
   }
   void add_header(const Field& field);
   bool submit_trailers(H2Exchange& exchange);
-  void widen(H2Exchange& exchange);
+  void widen(H2Exchange& exchange, Consumed by);
   void widen_connection();
   void resize_window(std::int32_t id, std::int32_t bytes) {
     check(nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, id, bytes));
@@ -507,7 +507,7 @@ void Nghttp2Session::body_offered(H2Exchange& exchange) {
   check(nghttp2_session_resume_data(session_.get(), static_cast<std::int32_t>(exchange.id)));
 }
 
-void Nghttp2Session::consume(H2Exchange& exchange, std::size_t bytes) {
+void Nghttp2Session::consume(H2Exchange& exchange, std::size_t bytes, Consumed by) {
   const auto consumed = static_cast<std::uint32_t>(bytes);
   const std::uint32_t kept =
       content_.consume(consumed, nghttp2_session_get_local_window_size(session_.get()));
@@ -516,16 +516,16 @@ void Nghttp2Session::consume(H2Exchange& exchange, std::size_t bytes) {
   if (exchange.handling.closed) return;
   const auto id = static_cast<std::int32_t>(exchange.id);
   check(nghttp2_session_consume_stream(session_.get(), id, consumed));
-  if (exchange.stream.takes_content()) widen(exchange);
+  if (exchange.stream.takes_content()) widen(exchange, by);
 }
 
 // Opens the windows of an upload as wide as its content needs, if the budget allows it.
-void Nghttp2Session::widen(H2Exchange& exchange) {
+void Nghttp2Session::widen(H2Exchange& exchange, Consumed by) {
   const auto id = static_cast<std::int32_t>(exchange.id);
   const auto left = nghttp2_session_get_stream_local_window_size(session_.get(), id);
   const Stream& stream = exchange.stream;
   if (stream.sized && std::cmp_less_equal(stream.content_left, left)) return;
-  if (content_.begin_upload(exchange)) widen_connection();
+  if (by == Consumed::read && content_.begin_upload(exchange)) widen_connection();
   const std::int32_t wide = content_.stream_bytes();
   if (nghttp2_session_get_stream_effective_local_window_size(session_.get(), id) < wide) {
     resize_window(id, wide);

@@ -61,7 +61,7 @@ void RepeatedHead::note(const Context& context, std::string_view block,
 void RepeatedHead::keep(const H2Exchange& exchange) {
   const RequestHead& head = exchange.head;
   const H2Exchange::SessionPart& session = exchange.session;
-  if (head.content_length || session.owes_continue || session.head_too_large) return;
+  if (head.content_length || session.expects_continue || session.head_too_large) return;
   std::size_t bytes = head.method_name.size() + head.target.size() + head.authority.size();
   for (const Field& field : head.fields) bytes += field.name.size() + field.value.size();
   if (bytes > text_bytes_max) return;

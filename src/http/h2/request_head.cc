@@ -144,7 +144,7 @@ bool RequestHeadBuilder::interpret_field(const FieldLine& line) {
 // RFC 9110, 10.1.1: a list. Other expectations may be ignored.
 void RequestHeadBuilder::interpret_expect(std::string_view value) {
   for_each_element(value, [this](std::string_view expectation) {
-    exchange_->session.owes_continue |= equals_ignoring_case(expectation, "100-continue");
+    exchange_->session.expects_continue |= equals_ignoring_case(expectation, "100-continue");
   });
 }
 

@@ -107,8 +107,9 @@ class Session {
   virtual void inform(H2Exchange& exchange, std::span<const Field> fields) = 0;
   // Called after exchange.outgoing was offered a piece or the end.
   virtual void body_offered(H2Exchange& exchange) = 0;
-  // Releases `bytes` of content, so that the peer may send more.
-  virtual void consume(H2Exchange& exchange, std::size_t bytes) = 0;
+  // Releases `bytes` of content, so that the peer may send more. The first that a handler has read
+  // tell that an upload has begun.
+  virtual void consume(H2Exchange& exchange, std::size_t bytes, Consumed by) = 0;
   // See is_client_caused().
   virtual void reset(H2Exchange& exchange, ErrorCode code) = 0;
   // Sends GOAWAY (RFC 9113, 6.8): streams that the client opens before it has seen it are

@@ -22,6 +22,9 @@ struct Priority {
 // Used if the client gives no priority: such clients expect interleaved responses.
 inline constexpr Priority unsaid_priority{.urgency = 3, .incremental = true};
 
+// What became of content: a handler has read it, or nobody will.
+enum class Consumed : std::uint8_t { read, dropped };
+
 struct Stream {
   // RFC 9113, 5.1, without idle and the reserved states of server push.
   enum class State : std::uint8_t { open, half_closed_remote, half_closed_local, closed };

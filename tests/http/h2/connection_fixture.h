@@ -88,7 +88,7 @@ class ConnectionFixture : public testing::TestWithParam<Http2Implementation> {
   FakeTransport transport_{engine_};
   Router router_;
   Limits limits_;
-  ServerContext context_{router_, limits_};
+  WorkerContext context_{router_, limits_};
   ConnectionTraits traits_;
   base::Pool<H2Exchange> exchanges_;
   coro::Event event_;

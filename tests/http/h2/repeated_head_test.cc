@@ -113,7 +113,7 @@ TEST_F(RepeatedHeadTest, IsDecodedAgainIfItSaysMore) {
   }
   for (const std::uint32_t id : {9U, 11U, 13U, 15U}) {
     host->receive(headers(id, expects, flag::end_headers));
-    EXPECT_TRUE(host->exchange(id).session.owes_continue);
+    EXPECT_TRUE(host->exchange(id).session.expects_continue);
   }
 }
 

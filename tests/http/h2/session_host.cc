@@ -97,13 +97,12 @@ void SessionHost::note(const SessionEvent& event) {
     case Kind::request:
       alive.insert(one);
       log += " " + std::string(one->head.method_name) + " " + std::string(one->head.target);
-      one->handling.reads = reads;
       if (one->id == last) session->end_after(*one);
       if (answers) respond(one->id);
       break;
     case Kind::data:
       received[one->id] += event.bytes;
-      if (consumes) session->consume(*one, event.bytes.size());
+      if (consumes) session->consume(*one, event.bytes.size(), reads ? Consumed::read : Consumed::dropped);
       log += " data";
       break;
     case Kind::ended:

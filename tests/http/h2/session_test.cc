@@ -243,7 +243,7 @@ TEST_P(H2Session, BoundsWhatAStreamMayHaveUnread) {
   const std::int32_t id = client_.request("POST", "/", {}, std::string(1'500'000, 'x'));
   settle();
   EXPECT_EQ(host_.received[1].size(), 1024U * 1024);
-  host_.session->consume(host_.exchange(id), 1024 * 1024);
+  host_.session->consume(host_.exchange(id), 1024 * 1024, Consumed::dropped);
   settle();
   EXPECT_EQ(host_.received[1].size(), 1'500'000U);
 }
@@ -263,7 +263,7 @@ TEST_P(H2Session, BoundsWhatAConnectionMayHaveUnread) {
     ASSERT_TRUE(host_.receive(client_.bytes()));
     EXPECT_EQ(host_.log, std::to_string(id) + " closed\n");
     H2Exchange& gone = host_.exchange(static_cast<std::uint32_t>(id));
-    host_.session->consume(gone, host_.received[gone.id].size());
+    host_.session->consume(gone, host_.received[gone.id].size(), Consumed::dropped);
   }
   settle();
   EXPECT_EQ(host_.received[5].size(), 1'000'000U);

@@ -136,7 +136,7 @@ TEST_P(UploadWindows, ShrinkIfAHandlerLags) {
   std::uint32_t consumed = 1000;
   for (; consumed < 16 * mib; consumed += mib / 4) {
     line.host.now_ms += 300;
-    line.host.session->consume(line.host.exchange(1), mib / 4);
+    line.host.session->consume(line.host.exchange(1), mib / 4, Consumed::read);
     line.settle();
   }
   const std::size_t unread = line.host.received[1].size() - consumed;
