@@ -15,7 +15,7 @@
 #include "http/h1/connection.h"
 #include "http/h2/session.h"
 #include "http/router.h"
-#include "http/server_context.h"
+#include "http/worker_context.h"
 #include "http/window_budget.h"
 #include "io/choose.h"
 #include "io/engine.h"
@@ -57,19 +57,19 @@ struct SharedContext {
 };
 
 // Used only by the thread of its worker.
-struct WorkerContext {
+struct WorkerContext : http::WorkerContext {
   WorkerContext(const SharedContext& all, io::Engine& own, WorkerCounters& counted)
-      : shared(all),
+      : http::WorkerContext{.router = all.router,
+                            .limits = all.limits,
+                            .streams = &counted.streams,
+                            .last_route = &counted.last_route,
+                            .composition = all.composition.get(),
+                            .windows = &all.windows},
+        shared(all),
         engine(own),
         counters(counted),
         observation(all.observation != nullptr ? &all.observation->join(counted.requests)
-                                               : nullptr),
-        server_context{.router = all.router,
-                       .limits = all.limits,
-                       .streams = &counted.streams,
-                       .last_route = &counted.last_route,
-                       .composition = all.composition.get(),
-                       .windows = &all.windows} {}
+                                               : nullptr) {}
 
   // Frees what the worker, on whose thread it is called, keeps for its next requests.
   void free_reserve() noexcept;
@@ -81,7 +81,6 @@ struct WorkerContext {
   std::function<io::Engine*()> make_loop;
   WorkerCounters& counters;
   WorkerObservation* observation;  // null: nobody observes
-  http::ServerContext server_context;
   base::Pool<http::h1::H1Exchange> h1_exchanges;
   base::Pool<http::h2::H2Exchange> h2_exchanges;
 };

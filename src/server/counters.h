@@ -7,7 +7,7 @@
 
 #include "base/counter.h"
 #include "http/message.h"
-#include "http/server_context.h"
+#include "http/worker_context.h"
 #include "io/turn_times.h"
 
 namespace h2server::server {

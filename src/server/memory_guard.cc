@@ -129,7 +129,7 @@ void MemoryGuard::begin_round() noexcept {
 
 void MemoryGuard::cut_off_largest() {
   base::MemoryBudget& budget = base::MemoryBudget::of_process();
-  const MemoryHolder largest = find_largest(worker_.server_context.connections);
+  const MemoryHolder largest = find_largest(worker_.connections);
   const std::uint64_t limit = budget.limit();
   const std::uint64_t held = budget.held();
   std::uint64_t allowed = limit / share_parts;

@@ -62,7 +62,7 @@ struct Opening {
 // null if the connection ended or timed out.
 Task<std::unique_ptr<Opening>> read_opening(WorkerContext& worker, net::Transport& transport,
                                             std::uint64_t client) {
-  const Undecided undecided(transport, worker.server_context.connections, client);
+  const Undecided undecided(transport, worker.connections, client);
   const std::string_view preface = worker.shared.multiplexed.preface;
   auto opening = std::make_unique<Opening>();
   const std::int64_t until_ms = transport.engine().now_ms() + worker.shared.limits.idle_ms_max;
@@ -85,7 +85,7 @@ Task<std::unique_ptr<Opening>> read_opening(WorkerContext& worker, net::Transpor
 // Takes the header of the PROXY protocol. Returns false if there is none, or one of a peer that is
 // not trusted.
 Task<bool> take_proxy_header(WorkerContext& worker, net::TcpTransport& transport) {
-  const Undecided undecided(transport, worker.server_context.connections, 0);
+  const Undecided undecided(transport, worker.connections, 0);
   const std::string peer = transport.client().host;  // empty also once it has reset the connection
   const bool trusted =
       peer.empty() ? transport.is_unix_socket() : worker.shared.trusted_proxies.contains(peer);
@@ -96,7 +96,7 @@ Task<bool> take_proxy_header(WorkerContext& worker, net::TcpTransport& transport
 
 Task<void> serve_http1(WorkerContext& worker, net::Transport& transport,
                        std::unique_ptr<Opening> opening, http::ConnectionTraits traits) {
-  http::h1::Connection connection(transport, worker.server_context, worker.h1_exchanges, traits,
+  http::h1::Connection connection(transport, worker, worker.h1_exchanges, traits,
                                   std::move(opening->early), std::move(opening->first));
   opening.reset();
   co_await connection.run();
@@ -109,10 +109,9 @@ Task<void> serve_http2(WorkerContext& worker, net::Transport& transport,
     if (loop == nullptr) co_return;
     transport.move_to(*loop);
   }
-  http::ServerContext& context = worker.server_context;
   http::h2::Connection connection(
-      transport, context, worker.h2_exchanges,
-      worker.shared.multiplexed.make_session(context.limits, worker.h2_exchanges, context.windows),
+      transport, worker, worker.h2_exchanges,
+      worker.shared.multiplexed.make_session(worker.limits, worker.h2_exchanges, worker.windows),
       traits);
   connection.take(opening->early, std::move(opening->first));
   opening.reset();
@@ -168,7 +167,7 @@ void count_handshake(WorkerContext& worker, const net::TlsTransport& transport, 
 
 http::ConnectionTraits traits_of(WorkerContext& worker, const net::TlsTransport& transport) {
   http::ConnectionTraits traits{.encrypted = true};
-  const http::Composition* const composition = worker.server_context.composition;
+  const http::Composition* const composition = worker.composition;
   if (composition == nullptr || composition->hosts.empty()) return traits;
   // A resumed session of TLS 1.2 tells the name of the first handshake.
   traits.names_host = !transport.server_name().empty() && !transport.tells_old_name();
@@ -194,7 +193,7 @@ Task<void> serve_tls(WorkerContext& worker, Accepted connection, Admission::Tick
   if (!worker.engine.has_loop() && base::MemoryBudget::of_process().full()) co_return;
   const Address client = client_of(worker, transport);
   {
-    const Undecided undecided(transport, worker.server_context.connections, client_number,
+    const Undecided undecided(transport, worker.connections, client_number,
                               &transport.handshake_memory());
     const Limits& limits = worker.shared.limits;
     const Result<void> shaken =

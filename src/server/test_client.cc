@@ -13,7 +13,7 @@
 #include "http/fields/syntax.h"
 #include "http/file_head.h"
 #include "http/message.h"
-#include "http/server_context.h"
+#include "http/worker_context.h"
 #include "io/epoll_engine.h"
 #include "io/mailbox.h"
 #include "server/server_state.h"
@@ -178,7 +178,7 @@ struct TestExchange::State {
 
 Task<void> TestExchange::State::serve() {
   const server::SharedContext& shared = *client.server.shared;
-  const http::ServerContext context{
+  const http::WorkerContext context{
       .router = shared.router, .limits = shared.limits, .composition = shared.composition.get()};
   if (http::find_handler(context, {}, exchange)) {
     exchange.request.emplace(exchange.head, exchange.params, &incoming, &exchange.stop);

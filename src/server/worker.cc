@@ -45,7 +45,7 @@ class Worker::WorkerLoop {
             serve(std::move(connection));
             return true;
           },
-          [this] { context_.server_context.connections.shed_longest_idle(); });
+          [this] { context_.connections.shed_longest_idle(); });
     }
   }
 
@@ -61,7 +61,7 @@ class Worker::WorkerLoop {
       co_await woken;
       take_handed_over();
       if (worker_.shed_requested_.exchange(false))
-        context_.server_context.connections.shed_longest_idle();
+        context_.connections.shed_longest_idle();
     }
     take_handed_over();  // after a second stop(): to be cancelled
     const bool retires = worker_.stops_requested_.load() == 0;
@@ -75,7 +75,7 @@ class Worker::WorkerLoop {
     watching.start(retires ? watch_retirement() : watch_clock());
     watching.start(watch_requests());
     services_.drain();
-    if (!retires) context_.server_context.connections.drain();
+    if (!retires) context_.connections.drain();
     co_await connections_.join();
     co_await services_.background().join();
     services_.close();
@@ -103,7 +103,7 @@ class Worker::WorkerLoop {
       return;
     }
     // Closes an idle connection to make room, or the new one if none is idle.
-    if (ticket->is_over() && !context_.server_context.connections.shed_longest_idle()) {
+    if (ticket->is_over() && !context_.connections.shed_longest_idle()) {
       admission.report(Admission::Refusal::full, engine_.now_ms());
       return;
     }
@@ -124,7 +124,7 @@ class Worker::WorkerLoop {
   }
 
   void cancel() {
-    context_.server_context.connections.cancel();
+    context_.connections.cancel();
     engine_.cancel_all();
   }
 
@@ -150,7 +150,7 @@ class Worker::WorkerLoop {
   Task<void> watch_retirement() {
     constexpr std::uint32_t pause_ms = 1000;
     constexpr int pauses_max = 60;
-    http::DrainList& connections = context_.server_context.connections;
+    http::DrainList& connections = context_.connections;
     for (int pauses = 0; pauses < pauses_max && worker_.stops_requested_.load() == 0; ++pauses) {
       connections.drain_paused();
       co_await pause(pause_ms);
@@ -174,7 +174,7 @@ class Worker::WorkerLoop {
 
   void name_what_runs() const {
     for (const std::string& line :
-         in_lines(context_.server_context.connections.name_unfinished())) {
+         in_lines(context_.connections.name_unfinished())) {
       base::log_info("waiting for {}", line);
     }
   }
@@ -192,7 +192,7 @@ class Worker::WorkerLoop {
         cancel();
       }
       if (worker_.names_requested_.exchange(false)) {
-        worker_.publish(context_.server_context.connections.name_unfinished());
+        worker_.publish(context_.connections.name_unfinished());
       }
       constexpr bool outlasts_cancel_all = true;
       io::WokenOp woken(engine_, outlasts_cancel_all);

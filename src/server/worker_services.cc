@@ -42,7 +42,7 @@ WorkerServices* WorkerServices::of_this_thread() noexcept {
 }
 
 void WorkerServices::set_worker(WorkerContext& worker) noexcept {
-  connections_ = &worker.server_context.connections;
+  connections_ = &worker.connections;
   memory_guard_.emplace(worker);
 }
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "http/server_context.h"
+#include "http/worker_context.h"
 
 namespace h2server::http {
 

@@ -36,7 +36,7 @@ void H1Exchange::clear() noexcept {
   ahead.end();
 }
 
-Connection::Connection(net::Transport& transport, ServerContext& context,
+Connection::Connection(net::Transport& transport, WorkerContext& context,
                        base::Pool<H1Exchange>& exchanges, const ConnectionTraits& traits,
                        std::string early, io::Lease first)
     : transport_(transport), context_(context), traits_(traits), exchange_(nullptr, {&exchanges}) {

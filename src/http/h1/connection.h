@@ -17,7 +17,7 @@
 #include "http/h1/parser.h"
 #include "http/h1/trailer_section.h"
 #include "http/observer.h"
-#include "http/server_context.h"
+#include "http/worker_context.h"
 #include "io/lease.h"
 #include "net/transport.h"
 
@@ -64,7 +64,7 @@ class Connection final : private Drainable, private coro::StopState::Observer {
  public:
   // All references must outlive the connection. `early`, followed by `first`, has been read
   // already.
-  Connection(net::Transport& transport, ServerContext& context, base::Pool<H1Exchange>& exchanges,
+  Connection(net::Transport& transport, WorkerContext& context, base::Pool<H1Exchange>& exchanges,
              const ConnectionTraits& traits, std::string early, io::Lease first);
   ~Connection();
 
@@ -145,7 +145,7 @@ class Connection final : private Drainable, private coro::StopState::Observer {
 
   std::uint64_t requests_ = 0;  // begun so far
   net::Transport& transport_;
-  ServerContext& context_;
+  WorkerContext& context_;
   const ConnectionTraits traits_;
   End end_ = End::open;
   bool idle_ = false;  // waits for the first byte of a request

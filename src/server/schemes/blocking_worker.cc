@@ -81,7 +81,7 @@ void BlockingWorker::drain() {
     engine_.cancel_all_at(drain_due_ms_);
   }
   if (loop_.services != nullptr) loop_.services->drain();
-  context_.server_context.connections.drain();
+  context_.connections.drain();
 }
 
 // --- HTTP/2 -----------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ Task<void> BlockingWorker::watch_cancel() {
 }
 
 void BlockingWorker::cancel() {
-  context_.server_context.connections.cancel();
+  context_.connections.cancel();
   loop_.engine->cancel_all();
 }
 

@@ -99,7 +99,7 @@ class H1Connection : public testing::Test {
   FakeTransport transport_{engine_};
   Router router_;
   Limits limits_;
-  ServerContext context_{router_, limits_};
+  WorkerContext context_{router_, limits_};
   coro::Event event_;
   int body_error_ = 0;
   base::Pool<H1Exchange> exchanges_;
@@ -584,7 +584,7 @@ TEST_F(H1Connection, AStreamThatGoesWrongIsCutOff) {
   for (const Row& row : table) {
     Router router;
     ASSERT_TRUE(router.add(GET, "/", [&](Request&) { return streamed(row.pieces, row.size); }));
-    ServerContext context{router, limits_};
+    WorkerContext context{router, limits_};
     FakeTransport transport(engine_);
     TaskGroup tasks;
     Connection connection(transport, context, exchanges_, {}, "", {});

@@ -1,4 +1,4 @@
-#include "http/server_context.h"
+#include "http/worker_context.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "http/observer.h"
 
 namespace h2server::http {
-namespace server_context_test {
+namespace worker_context_test {
 
 class ServiceTest : public testing::Test {
  protected:
@@ -39,7 +39,7 @@ class ServiceTest : public testing::Test {
 
   Router router_;
   Limits limits_;
-  ServerContext context_{router_, limits_};
+  WorkerContext context_{router_, limits_};
   ExchangeState exchange_;
 };
 
@@ -66,7 +66,7 @@ TEST_F(ServiceTest, AnswersWhatNoHandlerDoes) {
   Router few;
   ASSERT_TRUE(few.add(GET, "/x", [](Request&) { return Response(200); }).has_value());
   ASSERT_TRUE(few.add(POST, "/x", [](Request&) { return Response(200); }).has_value());
-  const ServerContext context{few, limits_};
+  const WorkerContext context{few, limits_};
   const std::vector<Row> rows = {
       {GET, "/y", 404},
       {GET, "/x/", 404},
@@ -165,7 +165,7 @@ TEST_F(ServiceTest, AConnectionIsToTheHostThatItNamed) {
     HostRoutes* const host = composition.hosts.add(names);
     ASSERT_TRUE(host->router.add(GET, "/", [](Request&) { return Response(200); }));
   }
-  const ServerContext context{.router = router_, .limits = limits_, .composition = &composition};
+  const WorkerContext context{.router = router_, .limits = limits_, .composition = &composition};
   struct NamedRow {
     std::string name;  // in TLS; empty: none
     std::string authority;
@@ -204,5 +204,5 @@ TEST_F(ServiceTest, ARequestWithoutABodyReadsNothing) {
   EXPECT_TRUE(read);
 }
 
-}  // namespace server_context_test
+}  // namespace worker_context_test
 }  // namespace h2server::http

@@ -1,4 +1,4 @@
-#include "http/server_context.h"
+#include "http/worker_context.h"
 
 #include <fmt/format.h>
 
@@ -15,14 +15,14 @@ namespace h2server::http {
 namespace {
 
 // Without an error handler, which makes the body of an empty response, the server's own page.
-Response refusal(const ServerContext& context, int status) {
+Response refusal(const WorkerContext& context, int status) {
   const bool replaced = context.composition != nullptr && context.composition->error_handler;
   return replaced ? Response(status) : error_response(status);
 }
 
 // Finds the routes of the host that the request names, and applies its rewrites. Returns null if
 // they lead to a path that no client may send (400).
-const Router* choose_router(const ServerContext& context, ExchangeState& exchange) {
+const Router* choose_router(const WorkerContext& context, ExchangeState& exchange) {
   const Composition& composition = *context.composition;
   RequestHead& head = exchange.head;
   if (!composition.hosts.empty()) exchange.host = composition.hosts.find(head.authority);
@@ -38,7 +38,7 @@ const Router* choose_router(const ServerContext& context, ExchangeState& exchang
 }
 
 // Returns the server's own answer if there is no handler.
-std::optional<Response> find_route(const ServerContext& context, const ConnectionTraits& traits,
+std::optional<Response> find_route(const WorkerContext& context, const ConnectionTraits& traits,
                                    ExchangeState& exchange) {
   RequestHead& head = exchange.head;
   // Checked before the target, whose form depends on the method: CONNECT has one of its own.
@@ -81,7 +81,7 @@ std::optional<Response> find_route(const ServerContext& context, const Connectio
 
 }  // namespace
 
-bool find_handler(const ServerContext& context, const ConnectionTraits& traits,
+bool find_handler(const WorkerContext& context, const ConnectionTraits& traits,
                   ExchangeState& exchange) {
   exchange.composition = context.composition;
   if (exchange.composition != nullptr) exchange.chain = exchange.composition->chain.get();

@@ -1,4 +1,5 @@
-// ServerContext: what the connections of one worker share, and how they call handlers. One thread.
+// WorkerContext: what the connections of one worker share of the protocol, and how they call
+// handlers. The server adds what it owns beside that (server/context.h). One thread.
 #pragma once
 
 #include <atomic>
@@ -32,7 +33,7 @@ struct LastRoute {
   std::atomic<Method> method{Method::unknown};
 };
 
-struct ServerContext {
+struct WorkerContext {
   const Router& router;
   const Limits& limits;
   DateCache date{};
@@ -45,7 +46,7 @@ struct ServerContext {
 
 // Parses the target of `exchange.head` and looks for the handler. Returns true if answer_at_once()
 // has to be called (http/answer.h). Otherwise `exchange.response` is the answer.
-bool find_handler(const ServerContext& context, const ConnectionTraits& traits,
+bool find_handler(const WorkerContext& context, const ConnectionTraits& traits,
                   ExchangeState& exchange);
 
 // Describes a request for the operator: "GET /slow/1 (route /slow/{n})".
