@@ -143,7 +143,7 @@ def _missing(before, after):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="lab/compare", description=__doc__.splitlines()[0])
-    parser.add_argument("a", metavar="A", help="a folder with results.json, or such a file")
+    parser.add_argument("a", metavar="A", help="a folder with results.json.xz, or such a file")
     parser.add_argument("b", metavar="B")
     parser.add_argument("--measures", type=lambda text: text.split(","), default=MEASURES,
                         help=f"of results.py; {','.join(MEASURES)} otherwise")

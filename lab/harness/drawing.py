@@ -1,5 +1,6 @@
 """Draws the figures of plots.py as SVG. Text stays text, and equal data gives equal bytes."""
 
+import hashlib
 import io
 import re
 import textwrap
@@ -59,9 +60,42 @@ def _tidy(svg, prefix, title):
     svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
     svg = svg.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
     svg = svg.replace(", sans-serif, sans-serif", ", sans-serif")
-    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), svg)  # a hundredth
+    svg = _without_what_nobody_sees(svg)
     svg = looks.for_both_themes(svg)
+    svg = _with_classes(svg)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{_attribute(title)}" ', 1)
+
+
+def _without_what_nobody_sees(svg):
+    """Returns the SVG without decimals after the first, ids that nothing refers to, and blanks."""
+    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d)\d+", r"\1", tag[0]).replace(".0 ", " "), svg)
+    svg = re.sub(r' transform="rotate\(-0 [^)]*\)"', "", svg)
+    referred = set(re.findall(r'(?:url\(#|href="#)([^")]+)', svg))
+    svg = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in referred else "", svg)
+    svg = re.sub(r'<path d="[^"]*" style="fill: none"/>', "", svg)
+    svg = re.sub(r'\bd="([^"]*)"', lambda found: f'd="{" ".join(found[1].split())}"', svg)
+    svg = re.sub(r">\s+<", "><", svg)
+    before = None
+    while svg != before:  # groups in groups
+        before = svg
+        svg = re.sub(r"<g[^>]*/>|<g[^>]*></g>", "", svg)
+        svg = re.sub(r"<g>((?:(?!</?g\b).)*)</g>", r"\1", svg)
+    return svg
+
+
+def _with_classes(svg):
+    """Returns the SVG with a class for each style, named after it: figures of a page agree on them."""
+    styles = {}
+
+    def class_of(found):
+        name = "p" + hashlib.sha256(found[1].encode()).hexdigest()[:6]
+        styles[name] = found[1]
+        return f'class="{name}"'
+
+    svg = re.sub(r'\bstyle="([^"]*)"', class_of, svg)
+    rules = "".join(f".{name}{{{style}}}" for name, style in sorted(styles.items()))
+    head, end, rest = svg.partition(">")
+    return f"{head}{end}<style>{rules}</style>{rest}"
 
 
 def _attribute(text):

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import cells, loads, machine, results, servers, spread
+from harness import cells, loads, machine, plots, results, servers, spread
 from harness.processes import Failure
 from harness.progress import Progress
 
@@ -175,6 +175,8 @@ def measure(lab, definitions, rounds, commands, seed, save):
     machine.raise_limits()
     machine.stay_on(lab.load_cpus)
     found.experiments, runs = plan(lab, definitions, rounds, again)
+    found.histograms = {definition.name: {} for definition in definitions  # the others are large
+                        if any(isinstance(one, plots.Percentiles) for one in definition.figures)}
     found.environment = {"run": f"{lab.mode.name}, {rounds} rounds", **machine.environment(lab)}
     found.binaries = _binaries(lab, runs)
     progress = Progress(len(runs))
@@ -218,8 +220,9 @@ def measure_once(lab, found, experiment, cell, number):
         cell.name, cell.factors, number, outcome.command, outcome.requests, measures
     )
     experiment.runs.append(run)
-    of_cell = found.histograms.setdefault(experiment.name, {})
-    of_cell[cell.name] = spread.merge([of_cell.get(cell.name, []), outcome.histogram])
+    of_cell = found.histograms.get(experiment.name)
+    if of_cell is not None:
+        of_cell[cell.name] = spread.merge([of_cell.get(cell.name, []), outcome.histogram])
     if outcome.problem:
         experiment.failed.append(
             {"what": run.cell, "factors": cell.factors, "why": outcome.problem})

@@ -137,7 +137,7 @@ def main():
 def _run(lab, definitions, options):
     stamp = datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S")
     folder = options.out or servers.ROOT / "build/lab" / stamp
-    earlier = results.load(folder) if (folder / "results.json").exists() else None
+    earlier = results.load(folder) if (folder / results.FILE).exists() else None
     folder.mkdir(parents=True, exist_ok=True)
     seed = random.randrange(2**32) if options.seed is None else options.seed
     commands = shlex.join(["lab/run", *sys.argv[1:]]), _again(options)

@@ -1,4 +1,4 @@
-"""Data of a measurement: runs, experiments and their file, results.json.
+"""Data of a measurement: runs, experiments and their file, results.json.xz.
 
 A Run is one load on one server, once. Runs with the same `cell` differ only in `round`, so their
 spread is the spread of the measurement. Measures by name, with their units:
@@ -24,11 +24,13 @@ spread is the spread of the measurement. Measures by name, with their units:
 
 import dataclasses
 import json
+import lzma
 import pathlib
 
 from harness import breakdown
 
 FORMAT = 1
+FILE = "results.json.xz"
 
 UNITS = {
     "cpu_us": "µs",
@@ -98,16 +100,19 @@ class Results:
     # [{name, version, path, sha256, flags}]
     binaries: list = dataclasses.field(default_factory=list)
     experiments: list = dataclasses.field(default_factory=list)
-    # {experiment: {cell: [[µs, count] …]}}: latencies of all rounds, by a bucket's upper end
+    # {experiment: {cell: [[µs, count] …]}}: latencies of all rounds, by a bucket's upper end, where a
+    # figure shows them
     histograms: dict = dataclasses.field(default_factory=dict)
 
 
 def save(results, folder):
-    """Writes results.json and histograms.json into `folder`, each atomically."""
-    data = dataclasses.asdict(results)
-    histograms = data.pop("histograms")
-    _replace(pathlib.Path(folder) / "results.json", {"format": FORMAT, **data})
-    _replace(pathlib.Path(folder) / "histograms.json", histograms)
+    """Writes FILE into `folder`, atomically."""
+    path = pathlib.Path(folder) / FILE
+    text = json.dumps({"format": FORMAT, **dataclasses.asdict(results)}, ensure_ascii=False,
+                      separators=(",", ":"))
+    part = path.with_suffix(".part")
+    part.write_bytes(lzma.compress(text.encode(), preset=9))
+    part.replace(path)
 
 
 def _not_among(experiments, others):
@@ -133,26 +138,24 @@ def joined(earlier, later):
     )
 
 
-def load(folder):
-    """Returns the Results in a folder or a results.json. Raises SystemExit if there are none."""
+def read(folder):
+    """Returns the data of FILE in a folder, or of such a file. Raises SystemExit if there are none."""
     path = pathlib.Path(folder)
-    path = path / "results.json" if path.is_dir() else path
+    path = path / FILE if path.is_dir() else path
     try:
-        data = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+        data = json.loads(lzma.decompress(path.read_bytes()))
+    except (OSError, ValueError, lzma.LZMAError) as error:
         raise SystemExit(f"{path}: no results: {error}") from error
     if data.pop("format", None) != FORMAT:
         raise SystemExit(f"{path}: not of format {FORMAT}; measure again")
-    histograms = path.with_name("histograms.json")
-    data["histograms"] = json.loads(histograms.read_text()) if histograms.exists() else {}
+    return data
+
+
+def load(folder):
+    """Returns what read() does as Results."""
+    data = read(folder)
     data["experiments"] = [
         Experiment(**{**item, "runs": [Run(**run) for run in item["runs"]]})
         for item in data["experiments"]
     ]
     return Results(**data)
-
-
-def _replace(path, data):
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
-    part.replace(path)

@@ -1,4 +1,4 @@
-"""lab/scale: computes the tables of docs/scale.md from docs/lab/results.json.
+"""lab/scale: computes the tables of docs/scale.md from docs/lab/results.json.xz.
 
 Each measured row names the experiment and the cell that it comes from, of which it is the median.
 Handshakes come from docs/lab/handshakes.json, which lab/handshakes writes on a quiet machine; without
@@ -10,12 +10,12 @@ import pathlib
 import statistics
 import sys
 
-from harness import pages
+from harness import pages, results
 from harness.pages import number
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = _ROOT / "docs/scale.md"
-RESULTS = _ROOT / "docs/lab/results.json"
+RESULTS = _ROOT / "docs/lab"
 HANDSHAKES = _ROOT / "docs/lab/handshakes.json"
 
 SHARE = 0.6         # of a processor that is planned with; the rest is for peaks and for a lost replica
@@ -57,11 +57,11 @@ COSTS = {
 }
 
 
-def measured(results):
-    """Returns {letter: cost}, the medians of the runs."""
+def measured(data):
+    """Returns {letter: cost}, the medians of the runs of results.read()."""
     costs = {}
     for letter, (_, _, experiment, cell, measure, factor) in COSTS.items():
-        runs = [run["measures"][measure] for one in results["experiments"]
+        runs = [run["measures"][measure] for one in data["experiments"]
                 if one["name"] == experiment for run in one["runs"] if run["cell"] == cell]
         if not runs:
             raise KeyError(f"{letter}: {experiment} has no cell {cell!r}")
@@ -135,7 +135,7 @@ def targets_table(costs, handshakes):
 
 def tables():
     """Returns {name: lines} for the page."""
-    costs = measured(json.loads(RESULTS.read_text()))
+    costs = measured(results.read(RESULTS))
     handshakes = None
     if HANDSHAKES.exists():
         runs = json.loads(HANDSHAKES.read_text())["runs"]

@@ -93,7 +93,7 @@ def test_the_program_reads_folders_and_files(tmp_path):
         (tmp_path / name).mkdir()
         results.save(measured, tmp_path / name)
     done = subprocess.run([sys.executable, canned.LAB / "compare", tmp_path / "a",
-                           tmp_path / "b" / "results.json", "--measures", "cpu_us"],
+                           tmp_path / "b" / results.FILE, "--measures", "cpu_us"],
                           check=True, capture_output=True, text=True)
     assert "1 of 6 differ beyond the spread" in done.stdout
     failed = subprocess.run([sys.executable, canned.LAB / "compare", tmp_path, tmp_path],

@@ -444,6 +444,12 @@ def test_the_committed_pictures_are_small():
     assert sizes and not {name: size for name, size in sizes.items() if size >= 60_000}
 
 
+def test_the_committed_report_is_small():
+    """Whoever clones the project downloads it, with each version that it has had."""
+    files = [COMMITTED / name for name in ("README.md", results.FILE, "attacks.json", "handshakes.json")]
+    assert sum(file.stat().st_size for file in [*files, *(COMMITTED / "plots").iterdir()]) < 1_500_000
+
+
 def test_the_committed_page_is_the_one_of_the_committed_results(tmp_path, monkeypatch):
     monkeypatch.setattr(drawing, "draw", lambda *_: "<svg/>")
     report.write(results.load(COMMITTED), tmp_path, experiments.ALL)

@@ -1,16 +1,15 @@
 """docs/scale.md: its tables are those of the results beside it, and its text has no figure of its own."""
 
 import copy
-import json
 import re
 
 import pytest
 
 import canned  # noqa: F401  (finds the lab)
-from harness import pages, scale
+from harness import pages, results, scale
 
 PAGE = scale.PAGE.read_text()
-RESULTS = json.loads(scale.RESULTS.read_text())
+RESULTS = results.read(scale.RESULTS)
 
 
 def test_page_is_that_of_the_results():

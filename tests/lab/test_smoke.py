@@ -1,6 +1,5 @@
 """Runs every experiment with minimal load through the real command line."""
 
-import json
 import os
 import pathlib
 import signal
@@ -8,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import breakdown
+from harness import breakdown, results
 from harness.machine import can_trace
 from harness.object_store import MINIO
 
@@ -32,7 +31,7 @@ def smoke(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def measured(smoke):
-    return json.loads((smoke[1] / "results.json").read_text())
+    return results.read(smoke[1])
 
 
 def test_nothing_fails(smoke, measured):
@@ -60,7 +59,7 @@ def test_each_experiment_measures_ours(measured):
 def test_a_folder_keeps_its_other_experiments(smoke, measured):
     done = lab_run("--out", smoke[1], "balance")
     assert done.returncode == 0, done.stdout + done.stderr
-    again = json.loads((smoke[1] / "results.json").read_text())
+    again = results.read(smoke[1])
     names = [experiment["name"] for experiment in measured["experiments"]]
     assert [experiment["name"] for experiment in again["experiments"]] == names
     for before, after in zip(measured["experiments"], again["experiments"], strict=True):
@@ -129,7 +128,7 @@ def test_an_interrupted_run_leaves_a_report(tmp_path):
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "report:" in output
-    measured = json.loads((tmp_path / "results.json").read_text())
+    measured = results.read(tmp_path)
     assert measured["interrupted"]
     assert "Interrupted" in (tmp_path / "report.html").read_text()
 
@@ -158,6 +157,6 @@ def test_one_more_server_by_its_command_line(tmp_path):
     guest = f"guest@h1={BUILD}/h2server --h2c --host 127.0.0.1 --port {{port}} --root {{root}}"
     done = lab_run("--out", tmp_path, "--server", guest, "peers")
     assert done.returncode == 0, done.stdout + done.stderr
-    (experiment,) = json.loads((tmp_path / "results.json").read_text())["experiments"]
+    (experiment,) = results.read(tmp_path)["experiments"]
     asked = [run["factors"] for run in experiment["runs"]]
     assert [it["protocol"] for it in asked if it["server"] == "guest"] == ["h1"]
