@@ -119,11 +119,13 @@ def anchors_of(page):
 
 
 MANUAL = sorted(SOURCE.glob("docs/manual/*.md"))
+ARCHITECTURE = SOURCE / "docs/ARCHITECTURE.md"
+PARTS = sorted(SOURCE.glob("docs/architecture/*.md"))
 OTHERS = [SOURCE / name for name in ("README.md", "SECURITY.md", "CHANGELOG.md",
-                                     "docs/ARCHITECTURE.md", "docs/CONTRIBUTING.md")]
+                                     "docs/CONTRIBUTING.md")]
 
 
-@pytest.mark.parametrize("page", [*PAGES, *MANUAL, *OTHERS],
+@pytest.mark.parametrize("page", [*PAGES, *MANUAL, ARCHITECTURE, *PARTS, *OTHERS],
                          ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_links_lead_somewhere(page):
     for link in _LINK.findall(_CODE.sub("", page.read_text())):
@@ -141,3 +143,9 @@ def test_the_index_lists_all_pages(pages):
     index = (pages[0].parent / "README.md").read_text()
     for page in pages:
         assert page.name == "README.md" or f"]({page.name})" in index, page.name
+
+
+def test_the_architecture_is_short_and_lists_its_parts():
+    text = ARCHITECTURE.read_text()
+    assert text.count("\n") <= 500
+    assert PARTS and not [page.name for page in PARTS if f"](architecture/{page.name})" not in text]
