@@ -8,7 +8,7 @@
 #include "base/text/base64.h"
 #include "content/names/file_name.h"
 #include "content/storage/upload_path.h"
-#include "content/uploads/resumable/resumable_fields.h"
+#include "content/uploads/area/resumable_fields.h"
 #include "content/uploads/resumable/tus_fields.h"
 #include "content/uploads/resumable/upload_metadata.h"
 #include "fuzzer.h"

@@ -60,8 +60,7 @@ class Worker::WorkerLoop {
       io::WokenOp woken(engine_);
       co_await woken;
       take_handed_over();
-      if (worker_.shed_requested_.exchange(false))
-        context_.connections.shed_longest_idle();
+      if (worker_.shed_requested_.exchange(false)) context_.connections.shed_longest_idle();
     }
     take_handed_over();  // after a second stop(): to be cancelled
     const bool retires = worker_.stops_requested_.load() == 0;
@@ -173,8 +172,7 @@ class Worker::WorkerLoop {
   }
 
   void name_what_runs() const {
-    for (const std::string& line :
-         in_lines(context_.connections.name_unfinished())) {
+    for (const std::string& line : in_lines(context_.connections.name_unfinished())) {
       base::log_info("waiting for {}", line);
     }
   }

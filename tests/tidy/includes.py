@@ -15,18 +15,20 @@ the fuzzers may include every layer but app and config, which only app and the t
 lab/ only the tests include the lab, and outside tests/ only the fuzzers include the tests.
 """
 
+import pathlib
 import re
 
 from lib import sources
 
 LAYERS = ["app", "config", "server", "content", "observe", "http", "file", "net", "io", "coro", "base"]
 BESIDE = {("server", "content"), ("content", "observe"), ("file", "net")}
-# A room may include itself and what stands below it. "" is what lies in the layer's own folder.
+# A room may include itself and what stands below it. "" is what lies in the folder itself.
 ROOMS = {
     "app": [["", "uploads"], ["admin"], ["certificates"], ["put"], ["tools"], ["top"], ["doctor"],
             ["options"], ["acme"], ["client"], ["trust"], ["system"]],
     "content": [["webdav"], ["uploads"], ["files"], ["archive"], ["s3"], ["cache"], ["coding"],
                 ["store"], ["storage"], ["xml"], ["names"]],
+    "content/uploads": [[""], ["stored"], ["resumable"], ["receive"], ["access"], ["area"]],
     "net": [["tls"], [""], ["certs"], ["crypto"]],
     "base": [["memory"], [""], ["text"]],
 }
@@ -104,19 +106,25 @@ def area_of(file):
     return file.parts[1] if file.parts[0] == "src" else file.parts[0]
 
 
-def room_of(file):
-    """Returns the folder of a layer in which a file of src lies, or "" for the layer's own."""
-    return file.parts[2] if len(file.parts) > 3 else ""
+def room_of(file, folder):
+    """Returns the folder of src/`folder` in which a file of it lies, or "" for its own."""
+    inside = file.relative_to(pathlib.PurePath("src") / folder).parts
+    return inside[0] if len(inside) > 1 else ""
 
 
-def refuse_room(layer, source, target):
+def folders_with_rooms(*files):
+    """Returns the folders in ROOMS in which all of these files of src lie."""
+    return [folder for folder in ROOMS
+            if all(file.is_relative_to(pathlib.PurePath("src") / folder) for file in files)]
+
+
+def refuse_room(source, target):
     """Returns why `source` may not include `target` of the same layer, or None if it may."""
-    if layer not in ROOMS:
-        return None
-    ranks = {room: rank for rank, rooms in enumerate(ROOMS[layer]) for room in rooms}
-    here, there = room_of(source), room_of(target)
-    if ranks.get(there, -1) < ranks.get(here, -1):
-        return f"the arrow {layer}/{here} → {layer}/{there} points the wrong way"
+    for folder in folders_with_rooms(source, target):
+        ranks = {room: rank for rank, rooms in enumerate(ROOMS[folder]) for room in rooms}
+        here, there = room_of(source, folder), room_of(target, folder)
+        if ranks.get(there, -1) < ranks.get(here, -1):
+            return f"the arrow {folder}/{here} → {folder}/{there} points the wrong way"
     return None
 
 
@@ -133,7 +141,7 @@ def refuse_arrow(source, target):
     if here in ("include", "examples"):
         return f"{here}/ may include public headers and the C++ library only"
     if there == here:
-        return refuse_room(here, source, target) if source.parts[0] == "src" else None
+        return refuse_room(source, target) if source.parts[0] == "src" else None
     if (here, there) in (("app", "config"), ("tests", "app"), ("tests", "config"), ("tests", "lab"),
                          ("tests", "examples"), ("fuzz", "tests")):
         return None
@@ -200,10 +208,10 @@ def check(root):
     problems = [] if files else ["no C++ file found: nothing was checked"]
     nghttp2_users = set()
     for file in files:
-        layer = area_of(file)
-        rooms = {room for group in ROOMS.get(layer, ()) for room in group}
-        if file.parts[0] == "src" and layer in ROOMS and room_of(file) not in rooms:
-            problems.append(f"{file}: src/{layer}/{room_of(file)} is not among the rooms in ROOMS")
+        for folder in folders_with_rooms(file):
+            room = room_of(file, folder)
+            if room not in {room for group in ROOMS[folder] for room in group}:
+                problems.append(f"{file}: src/{folder}/{room} is not among the rooms in ROOMS")
         for line, bracket, target in includes_of((root / file).read_text()):
             found = resolve(root, file, bracket, target)
             if found:

@@ -9,7 +9,7 @@
 #include "content/cache/object_cache.h"
 #include "content/coding/encoded_copies.h"
 #include "content/files/listings.h"
-#include "content/uploads/lock_table.h"
+#include "content/uploads/area/lock_table.h"
 #include "file/cache.h"
 #include "observe/log_ring.h"
 #include "server/system_limits.h"

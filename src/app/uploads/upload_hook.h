@@ -22,7 +22,7 @@
 
 #include "app/client/http_client.h"
 #include "base/fd.h"
-#include "content/uploads/upload_event.h"
+#include "content/uploads/area/upload_event.h"
 #include "h2server/result.h"
 
 namespace h2server::app {

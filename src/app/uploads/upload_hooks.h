@@ -7,7 +7,7 @@
 #include <string>
 
 #include "app/uploads/upload_hook.h"
-#include "content/uploads/upload_event.h"
+#include "content/uploads/area/upload_event.h"
 #include "h2server/result.h"
 
 namespace h2server::app {

@@ -20,15 +20,15 @@
 #include "app/uploads/upload_places.h"
 #include "content/names/overlap.h"
 #include "content/uploads/access/upload_access.h"
+#include "content/uploads/area/upload_directory.h"
+#include "content/uploads/area/upload_event.h"
 #include "content/uploads/receive/raw_upload.h"
 #include "content/uploads/resumable/local_uploads.h"
 #include "content/uploads/resumable/resumable_routes.h"
+#include "content/uploads/store_upload_routes.h"
 #include "content/uploads/stored/resumable_in_store.h"
-#include "content/uploads/stored/store_upload_routes.h"
 #include "content/uploads/stored/store_uploads.h"
 #include "content/uploads/upkeep.h"
-#include "content/uploads/upload_directory.h"
-#include "content/uploads/upload_event.h"
 #include "content/uploads/upload_routes.h"
 #include "content/webdav/webdav.h"
 #include "h2server/authentication.h"
@@ -226,8 +226,7 @@ void Area::add_pages() {
 }
 
 void Area::add_uploads() {
-  routes_.changing(upload).post(
-      "/files", content::upload_receiver(backend_, "/files", options_));
+  routes_.changing(upload).post("/files", content::upload_receiver(backend_, "/files", options_));
   if (site_.webdav) return;  // it has its own PUT
   routes_.changing(upload).put(
       "/files/{path...}",
@@ -257,9 +256,9 @@ void Area::add_managing() {
          .directory = opened_.directory,
          .uploads = options,
          .types = types_,
-         .put = content::resumable_put(service_,
-                                       content::raw_upload(backend_, {.options = options,
-                                                                      .locks_are_checked = true})),
+         .put = content::resumable_put(
+             service_,
+             content::raw_upload(backend_, {.options = options, .locks_are_checked = true})),
          .user = owner_of_locks_});
   } else if (site_.upload_manage) {
     const content::ManageOptions options{.base = "/files", .uploads = options_};

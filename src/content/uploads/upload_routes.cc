@@ -17,7 +17,7 @@
 #include "content/names/markup.h"
 #include "content/storage/upload_space.h"
 #include "content/uploads/access/upload_access.h"
-#include "content/uploads/upload_event.h"
+#include "content/uploads/area/upload_event.h"
 #include "content/uploads/upload_page.h"
 #include "file/calls.h"
 #include "http/answer.h"
@@ -185,10 +185,9 @@ Handler upload_download(std::shared_ptr<const file::Folder> folder) {
 // receive_upload() takes its arguments by value. A coroutine lambda would refer to its captures,
 // which the handler owns.
 Handler upload_receiver(UploadBackendRef backend, std::string base, UploadOptions options) {
-  return Handler(
-      [backend = std::move(backend), base = std::move(base), options](Request& request) {
-        return receive_upload(backend, base, options, request);
-      });
+  return Handler([backend = std::move(backend), base = std::move(base), options](Request& request) {
+    return receive_upload(backend, base, options, request);
+  });
 }
 
 }  // namespace h2server::content

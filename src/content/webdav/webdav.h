@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "content/uploads/upload_directory.h"
+#include "content/uploads/area/upload_directory.h"
 #include "h2server/handler.h"
 #include "h2server/request.h"
 #include "h2server/routes.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "content/uploads/lock_table.h"
+#include "content/uploads/area/lock_table.h"
 #include "content/webdav/webdav_files.h"
 #include "content/webdav/webdav_requests.h"
 #include "http/fields/media_type.h"

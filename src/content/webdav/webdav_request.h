@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "content/uploads/lock_table.h"
-#include "content/uploads/upload_directory.h"
+#include "content/uploads/area/lock_table.h"
+#include "content/uploads/area/upload_directory.h"
 #include "content/webdav/webdav_fields.h"
 #include "content/webdav/webdav_files.h"
 #include "content/webdav/webdav_properties.h"

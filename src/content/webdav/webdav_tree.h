@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "content/storage/upload_path.h"
-#include "content/uploads/upload_directory.h"
+#include "content/uploads/area/upload_directory.h"
 #include "file/stop_flag.h"
 #include "h2server/result.h"
 #include "h2server/uploads.h"

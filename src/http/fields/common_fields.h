@@ -32,8 +32,8 @@ consteval std::array<char, common_lines_size()> common_lines() {
   std::array<char, common_lines_size()> lines{};
   char* next = lines.data();
   for (const CommonField& one : common_fields) {
-    for (const std::string_view text : {one.name, std::string_view(": "), one.field.value,
-                                        std::string_view("\r\n")}) {
+    for (const std::string_view text :
+         {one.name, std::string_view(": "), one.field.value, std::string_view("\r\n")}) {
       next = std::ranges::copy(text, next).out;
     }
   }

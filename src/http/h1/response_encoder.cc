@@ -44,10 +44,12 @@ class Writer {
   char* end_;
 };
 
-constexpr std::size_t fixed_bytes_max = 512;  // the lines that the encoder itself adds, but for common_lines
+constexpr std::size_t fixed_bytes_max =
+    512;  // the lines that the encoder itself adds, but for common_lines
 
 std::size_t size_bound(const Response& response, const File* file) {
-  std::size_t size = fixed_bytes_max + common_lines.size() + (file != nullptr ? file->head().h1.size() : 0);
+  std::size_t size =
+      fixed_bytes_max + common_lines.size() + (file != nullptr ? file->head().h1.size() : 0);
   for (const Response::Line& line : response.fields()) {
     size += line.name.size() + line.value.size() + 4;
   }

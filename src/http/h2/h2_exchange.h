@@ -52,11 +52,11 @@ struct H2Exchange : ExchangeState {
     Fields trailers;  // of the request
     // Heads and trailers of the response whose bytes the session still refers to.
     std::uint32_t heads_queued = 0;
-    bool head_too_large = false;  // fields were dropped
-    bool ended = false;           // the request is complete
+    bool head_too_large = false;    // fields were dropped
+    bool ended = false;             // the request is complete
     bool expects_continue = false;  // the client waits for 100 (RFC 9110, 10.1.1)
-    bool stalled = false;         // the session waits for body_offered()
-    bool reset = false;           // by the server
+    bool stalled = false;           // the session waits for body_offered()
+    bool reset = false;             // by the server
 
     void clear() noexcept {
       trailers.clear();

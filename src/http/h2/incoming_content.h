@@ -57,10 +57,11 @@ class IncomingContent {
     growth_.shrink(kept);
     return kept;
   }
-  // Called when a handler has read content of an upload and what the client may still send on its stream
-  // does not suffice. Returns true if the connection's window has grown.
+  // Called when a handler has read content of an upload and what the client may still send on its
+  // stream does not suffice. Returns true if the connection's window has grown.
   [[nodiscard]] bool begin_upload(H2Exchange& exchange) noexcept {
-    return !std::exchange(exchange.stream.read, true) && growth_.begin_upload(exchange.head.content_length);
+    return !std::exchange(exchange.stream.read, true) &&
+           growth_.begin_upload(exchange.head.content_length);
   }
   // The same. Returns true if a PING must be sent.
   [[nodiscard]] bool measure() noexcept {

@@ -18,7 +18,8 @@ class UploadRoutes : public testing::Test {
             *file::Folder::open(directory_.path(), {.make_file = http::make_file, .fresh_ms = 0})),
         listing_(upload_listing(folder_, "/files")),
         download_(upload_download(folder_)),
-        receiver_(upload_receiver(directory_backend(*UploadDirectory::open(folder_->fd())), "/files", {})) {}
+        receiver_(upload_receiver(directory_backend(*UploadDirectory::open(folder_->fd())),
+                                  "/files", {})) {}
 
   Response get(const std::string& name, std::vector<Field> fields = {}) {
     name_ = "/" + name;
@@ -163,7 +164,8 @@ TEST_F(UploadRoutes, Receiver) {
             "\"ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73\"}]\n");
   EXPECT_EQ(post("a.txt").status(), 201);
   EXPECT_EQ(post("a.txt").status(), 409);
-  receiver_ = upload_receiver(directory_backend(*UploadDirectory::open(folder_->fd())), "/files", {.overwrite = true});
+  receiver_ = upload_receiver(directory_backend(*UploadDirectory::open(folder_->fd())), "/files",
+                              {.overwrite = true});
   EXPECT_EQ(post("a.txt").status(), 201);
 }
 

@@ -102,7 +102,8 @@ void SessionHost::note(const SessionEvent& event) {
       break;
     case Kind::data:
       received[one->id] += event.bytes;
-      if (consumes) session->consume(*one, event.bytes.size(), reads ? Consumed::read : Consumed::dropped);
+      if (consumes)
+        session->consume(*one, event.bytes.size(), reads ? Consumed::read : Consumed::dropped);
       log += " data";
       break;
     case Kind::ended:

@@ -1,8 +1,8 @@
 #include "content/uploads/access/upload_quota.h"
 
 #include "base/text/text.h"
-#include "content/uploads/resumable/resumable_fields.h"
-#include "content/uploads/upload_kind.h"
+#include "content/uploads/area/resumable_fields.h"
+#include "content/uploads/area/upload_kind.h"
 
 namespace h2server::content {
 

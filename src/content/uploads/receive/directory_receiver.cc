@@ -145,8 +145,7 @@ Result<void, Response> DirectoryReceiver::close_file() {
 // Returns what may happen to an existing file.
 Result<Existing, Response> DirectoryReceiver::check_target(const std::string& path) const {
   const UploadPreconditions& stated = intent_.preconditions;
-  const Result<Target, int> target =
-      look_at_target(place_.directory->fd(), path, stated.any());
+  const Result<Target, int> target = look_at_target(place_.directory->fd(), path, stated.any());
   if (!target) return refused_for(target.error(), path);
   if (target->is_directory) return refused_for(EISDIR, path);
   if (!holds(stated, *target)) return std::unexpected(refuse_state(path));
@@ -183,8 +182,7 @@ Result<void, Response> DirectoryReceiver::check_complete() {
   if (complete && in_file_) complete = close_file();
   if (!complete) return complete;
   const std::optional<http::Sha256Value>& sha256 = intent_.digests.sha256;
-  const bool same =
-      intent_.is_form() || !sha256 || files_.front().sha256() == hex_digits(*sha256);
+  const bool same = intent_.is_form() || !sha256 || files_.front().sha256() == hex_digits(*sha256);
   if (!same || !digests_.matches()) return std::unexpected(refuse_digest());
   if (intent_.locks_are_checked) return {};
   for (const UploadFile& file : files_) {  // a lock may be newer than the upload

@@ -7,7 +7,7 @@
 
 #include "content/storage/upload_path.h"
 #include "content/storage/upload_refusals.h"
-#include "content/uploads/upload_event.h"
+#include "content/uploads/area/upload_event.h"
 #include "http/fields/digest_fields.h"
 #include "http/message.h"
 #include "http/middleware/cross_site.h"
@@ -30,7 +30,8 @@ Task<Response> put_file(UploadBackendRef backend, PutOfFiles options, Request& r
   const std::string_view claimed = request.param("path");
   std::optional<std::string> path = safe_upload_path(claimed, options.options.folders);
   if (!path) {
-    co_return refuse_upload(400, fmt::format("not a path below {} that can be stored", options.base));
+    co_return refuse_upload(400,
+                            fmt::format("not a path below {} that can be stored", options.base));
   }
   // The client would not find the file where it put it.
   if (*path != claimed) {

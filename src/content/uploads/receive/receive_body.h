@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "content/uploads/upload_directory.h"
+#include "content/uploads/area/upload_directory.h"
 #include "h2server/request.h"
 #include "h2server/response.h"
 #include "h2server/result.h"

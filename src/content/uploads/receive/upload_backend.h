@@ -4,9 +4,9 @@
 
 #include <memory>
 
+#include "content/uploads/area/upload_directory.h"
 #include "content/uploads/receive/receive_body.h"
 #include "content/uploads/receive/upload_intent.h"
-#include "content/uploads/upload_directory.h"
 #include "h2server/request.h"
 #include "h2server/task.h"
 

@@ -39,9 +39,8 @@ UploadPreconditions preconditions_of(const Request& request) {
 Result<UploadIntent, Response> intent_of(const Request& request, const UploadOptions& options) {
   Result<StatedDigests, Response> digests = StatedDigests::of(request.head().fields);
   if (!digests) return std::unexpected(std::move(digests.error()));
-  UploadIntent intent{.body_bytes = request.head().content_length,
-                      .digests = *digests,
-                      .options = options};
+  UploadIntent intent{
+      .body_bytes = request.head().content_length, .digests = *digests, .options = options};
   intent.options.overwrite = options.overwrite && may(request, Right::manage);
   return intent;
 }

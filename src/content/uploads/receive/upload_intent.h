@@ -31,10 +31,10 @@ struct UploadIntent {
   std::string path = {};      // of the file that is the body, a safe one; empty: a form
   std::string boundary = {};  // of the form
   std::optional<std::uint64_t> body_bytes = {};
-  StatedDigests digests = {};               // of the body
-  UploadPreconditions preconditions = {};   // of the file at `path`
-  UploadOptions options = {};               // `overwrite`: this request may replace files
-  bool locks_are_checked = false;           // by the caller, who knows which the request names
+  StatedDigests digests = {};              // of the body
+  UploadPreconditions preconditions = {};  // of the file at `path`
+  UploadOptions options = {};              // `overwrite`: this request may replace files
+  bool locks_are_checked = false;          // by the caller, who knows which the request names
 
   [[nodiscard]] bool is_form() const noexcept { return path.empty(); }
 

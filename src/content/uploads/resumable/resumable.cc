@@ -8,8 +8,8 @@
 
 #include "content/files/client_places.h"
 #include "content/storage/upload_refusals.h"
+#include "content/uploads/area/resumable_fields.h"
 #include "content/uploads/resumable/resumable_body.h"
-#include "content/uploads/resumable/resumable_fields.h"
 #include "content/uploads/resumable/upload_metadata.h"
 #include "h2server/uploads.h"
 #include "http/fields/digest_fields.h"

@@ -6,9 +6,9 @@
 
 #include "content/storage/upload_path.h"
 #include "content/storage/upload_refusals.h"
+#include "content/uploads/area/upload_kind.h"
 #include "content/uploads/resumable/resumable.h"
 #include "content/uploads/resumable/tus.h"
-#include "content/uploads/upload_kind.h"
 #include "h2server/query.h"
 #include "http/answer.h"
 #include "http/message.h"

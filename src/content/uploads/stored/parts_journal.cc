@@ -53,8 +53,7 @@ Task<StoreResult<void>> PartsJournal::note(std::string key, PartsId parts) const
 }
 
 Task<StoreResult<void>> PartsJournal::remove_old(std::string key) const {
-  const StoreResult<SmallObject> note =
-      co_await read_small_object(*store_, key, note_bytes_max);
+  const StoreResult<SmallObject> note = co_await read_small_object(*store_, key, note_bytes_max);
   if (!note && note.error().kind == Kind::absent) {
     co_return StoreResult<void>();  // its upload has just ended
   }

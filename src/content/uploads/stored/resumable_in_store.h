@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "content/uploads/resumable/pending_places.h"
+#include "content/uploads/area/pending_places.h"
 #include "content/uploads/resumable/resumable_uploads.h"
 #include "content/uploads/stored/store_upload.h"
 #include "content/uploads/stored/store_uploads.h"

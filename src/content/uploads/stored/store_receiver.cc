@@ -198,7 +198,8 @@ bool StoreReceiver::may_have_stored() const {
 Task<Stored> StoreReceiver::make_all() {
   std::vector<StoredFile> made;
   for (const auto& file : files_) {
-    StoredFile one{.name = file->writer.key(), .size = file->writer.size(), .replaced = file->replaces};
+    StoredFile one{
+        .name = file->writer.key(), .size = file->writer.size(), .replaced = file->replaces};
     one.sha256 = digits_of(file->sha256);
     const std::optional<http::Sha256Value>& stated = intent_.digests.sha256;
     const bool same = intent_.is_form() || !stated || one.sha256 == hex_digits(*stated);

@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "content/store/store_lease.h"
-#include "content/uploads/resumable/pending_places.h"
+#include "content/uploads/area/pending_places.h"
 #include "content/uploads/resumable/resumable_uploads.h"
 #include "content/uploads/stored/part_budget.h"
 #include "content/uploads/stored/store_upload_state.h"

@@ -55,7 +55,8 @@ class RawUpload : public testing::Test {
     asked.head.content_length = upload.length;
     for (const auto& [name, value] : upload.fields) asked.head.fields.add(name, value);
     return asked.answer(raw_upload(directory_backend(uploads_),
-                                   {.options = options, .locks_are_checked = locks_are_checked_}), &body);
+                                   {.options = options, .locks_are_checked = locks_are_checked_}),
+                        &body);
   }
 
   int status(const Put& upload, const UploadOptions& options = {}) {

@@ -2,7 +2,7 @@
 
 #include "content/resumable_support.h"
 #include "content/storage/file_digest.h"
-#include "content/uploads/resumable/resumable_fields.h"
+#include "content/uploads/area/resumable_fields.h"
 #include "content/uploads/resumable/upload_metadata.h"
 #include "http/fields/digest_fields.h"
 

@@ -4,9 +4,9 @@
 #include "content/memory_store.h"
 #include "content/storage/file_digest.h"
 #include "content/support.h"
-#include "content/uploads/receive/raw_upload.h"
 #include "content/uploads/receive/body_files.h"
-#include "content/uploads/stored/store_upload_routes.h"
+#include "content/uploads/receive/raw_upload.h"
+#include "content/uploads/store_upload_routes.h"
 #include "content/uploads/upload_routes.h"
 #include "http/fields/digest_fields.h"
 

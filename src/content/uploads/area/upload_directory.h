@@ -9,9 +9,9 @@
 #include "base/fd.h"
 #include "content/storage/names_in_flight.h"
 #include "content/storage/upload_space.h"
-#include "content/uploads/lock_table.h"
-#include "content/uploads/resumable/pending_places.h"
-#include "content/uploads/resumable/resumable_uploads.h"
+#include "content/uploads/area/lock_table.h"
+#include "content/uploads/area/pending_limits.h"
+#include "content/uploads/area/pending_places.h"
 #include "h2server/result.h"
 
 namespace h2server::content {

@@ -1,4 +1,4 @@
-#include "content/uploads/resumable/resumable_fields.h"
+#include "content/uploads/area/resumable_fields.h"
 
 #include <fmt/format.h>
 

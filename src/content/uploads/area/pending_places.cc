@@ -1,4 +1,4 @@
-#include "content/uploads/resumable/pending_places.h"
+#include "content/uploads/area/pending_places.h"
 
 #include <algorithm>
 #include <utility>

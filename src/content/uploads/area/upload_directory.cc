@@ -1,4 +1,4 @@
-#include "content/uploads/upload_directory.h"
+#include "content/uploads/area/upload_directory.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "content/uploads/upload_kind.h"
+#include "content/uploads/area/upload_kind.h"
 
 #include "content/storage/upload_path.h"
 

@@ -1,4 +1,4 @@
-#include "content/uploads/stored/store_upload_routes.h"
+#include "content/uploads/store_upload_routes.h"
 
 #include <memory>
 #include <utility>

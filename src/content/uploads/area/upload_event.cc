@@ -1,4 +1,4 @@
-#include "content/uploads/upload_event.h"
+#include "content/uploads/area/upload_event.h"
 
 #include <filesystem>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "content/uploads/lock_table.h"
+#include "content/uploads/area/lock_table.h"
 
 #include <gtest/gtest.h>
 
