@@ -174,7 +174,7 @@ class SpdyHost {
         return;
       case Kind::data:
         log += " data " + std::string(event.bytes) + "\n";
-        if (consumes) session->consume(*one, event.bytes.size());
+        if (consumes) session->consume(*one, event.bytes.size(), h2::Consumed::dropped);
         return;
       case Kind::ended:
         log += " ended\n";

@@ -10,6 +10,13 @@ namespace h2server::content {
 
 using Kind = StoreError::Kind;
 
+namespace {
+
+// No sweep has a longer lease, and clocks differ by seconds.
+constexpr std::chrono::milliseconds believed_max{70'000};
+
+}  // namespace
+
 Task<void> LeasedSweep::run_if_due() {
   if (last_sweep_.take_turn(pause_ms_)) co_await run();
 }
@@ -34,7 +41,7 @@ Task<StoreResult<void>> LeasedSweep::run_leased() {
   // this one sweeps again.
   const std::chrono::milliseconds time(pause_ms_ * 3 / 4);
   StoreLease lease(store_, key_, time);
-  StoreResult<void> taken = co_await lease.take(time + StoreLease::reserve);
+  StoreResult<void> taken = co_await lease.take_over(believed_max);
   if (!taken && taken.error().kind == Kind::precondition) co_return StoreResult<void>();
   if (!taken) co_return taken;
   StoreResult<void> swept = co_await sweep();

@@ -54,21 +54,21 @@ Task<StoreResult<void>> StoreLease::write(PutOptions options) {
   co_return StoreResult<void>();
 }
 
-Task<StoreResult<void>> StoreLease::take(std::chrono::milliseconds believed_max) {
+Task<StoreResult<void>> StoreLease::take() {
   PutOptions options;
   options.must_be_new = true;
   StoreResult<void> taken = co_await write(std::move(options));
   if (taken || taken.error().kind != Kind::precondition) co_return taken;
-  StoreResult<void> old = co_await take_old(believed_max);
+  StoreResult<void> old = co_await take_over(std::chrono::milliseconds::max());
   co_return old;
 }
 
-Task<StoreResult<void>> StoreLease::take_old(std::chrono::milliseconds believed_max) {
+Task<StoreResult<void>> StoreLease::take_over(std::chrono::milliseconds believed_max) {
   StoreResult<SmallObject> found = co_await read_small_object(store_, key_, lease_bytes_max);
   PutOptions options;
   if (!found) {
     if (found.error().kind != Kind::absent) co_return std::unexpected(std::move(found.error()));
-    options.must_be_new = true;  // it was given back just now
+    options.must_be_new = true;  // nobody had it, or it was given back just now
   } else {
     const LeaseHolder holder = parse_holder(found->bytes);
     // Its own: the answer to the put was lost, and the put repeated.

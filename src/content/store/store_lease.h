@@ -23,11 +23,11 @@ class StoreLease {
 
   StoreLease(Store& store, std::string key, std::chrono::milliseconds time);
 
-  // Takes it if nobody has it, or its time has passed. Kind::precondition if another has it. One
-  // that would last longer than `believed_max` was written by a server with another clock, and
-  // counts for nothing.
-  Task<StoreResult<void>> take(
-      std::chrono::milliseconds believed_max = std::chrono::milliseconds::max());
+  // Takes it if nobody has it, or its time has passed. Kind::precondition if another has it.
+  Task<StoreResult<void>> take();
+  // The same for one that is not given back, so it looks first. One that would last longer than
+  // `believed_max` was written by a server with another clock, and counts for nothing.
+  Task<StoreResult<void>> take_over(std::chrono::milliseconds believed_max);
   // Renews it if less than `reserve` and a quarter of its time are left. Kind::precondition or
   // absent if another has taken it.
   Task<StoreResult<void>> keep();
@@ -37,7 +37,6 @@ class StoreLease {
  private:
   [[nodiscard]] std::int64_t left_ms() const noexcept;
   Task<StoreResult<void>> write(PutOptions options);
-  Task<StoreResult<void>> take_old(std::chrono::milliseconds believed_max);
 
   Store& store_;
   const std::string key_;

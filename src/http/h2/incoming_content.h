@@ -63,7 +63,8 @@ class IncomingContent {
     return !std::exchange(exchange.stream.read, true) &&
            growth_.begin_upload(exchange.head.content_length);
   }
-  // The same. Returns true if a PING must be sent.
+  // Called when content is consumed and what the client may still send on its stream does not
+  // suffice. Returns true if a PING must be sent.
   [[nodiscard]] bool measure() noexcept {
     if (unmeasured_ < first_stream_bytes_ / 2 || !growth_.begin(unread_)) return false;
     unmeasured_ = 0;

@@ -14,12 +14,12 @@ namespace leased_sweep_test {
 using Kind = StoreError::Kind;
 using Done = StoreResult<void>;
 
-constexpr std::int64_t pause_ms = 60'000;
+constexpr std::int64_t minute_ms = 60'000;
 
 class Sweep final : public LeasedSweep {
  public:
   explicit Sweep(Store& store, std::function<Task<Done>()> work = {})
-      : LeasedSweep(store, "lease", pause_ms, "what can go"), work_(std::move(work)) {}
+      : LeasedSweep(store, "lease", minute_ms, "what can go"), work_(std::move(work)) {}
 
   unsigned sweeps = 0;
 

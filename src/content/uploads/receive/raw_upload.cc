@@ -30,8 +30,7 @@ Task<Response> put_file(UploadBackendRef backend, PutOfFiles options, Request& r
   const std::string_view claimed = request.param("path");
   std::optional<std::string> path = safe_upload_path(claimed, options.options.folders);
   if (!path) {
-    co_return refuse_upload(400,
-                            fmt::format("not a path below {} that can be stored", options.base));
+    co_return refuse_upload(400, "not a path that can be stored");
   }
   // The client would not find the file where it put it.
   if (*path != claimed) {
@@ -52,7 +51,7 @@ Task<Response> put_file(UploadBackendRef backend, PutOfFiles options, Request& r
 // put_file() takes its arguments by value. A coroutine lambda would refer to its captures, which
 // the handler owns.
 Handler raw_upload(UploadBackendRef backend, PutOfFiles options) {
-  return Handler([backend = std::move(backend), options = std::move(options)](Request& request) {
+  return Handler([backend = std::move(backend), options](Request& request) {
     return put_file(backend, options, request);
   });
 }

@@ -28,7 +28,7 @@ struct StatedDigests {
 class DigestCheck {
  public:
   // Without `with_sha256` someone else compares the SHA-256.
-  explicit DigestCheck(const StatedDigests& stated, bool with_sha256 = true);
+  DigestCheck(const StatedDigests& stated, bool with_sha256);
 
   // Returns true if there is a digest to compare.
   [[nodiscard]] bool any() const noexcept { return sha256_ || sha512_; }

@@ -1,5 +1,5 @@
-// UploadIntent: what a request wants to have stored. Made once, when its route is known; whoever
-// receives the body reads this, and of the request the body only.
+// UploadIntent: what a request wants to have stored. Made once, when its route is known; receivers
+// read this and not the request.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ struct UploadIntent {
 
   [[nodiscard]] bool is_form() const noexcept { return path.empty(); }
 
-  // Of PUT. `path` is a safe one. Without the right to manage, `overwrite` is off. The error is the
-  // response to a body that is not the whole content of a file as it is stored.
+  // Of PUT. `path` is a safe one. Without the right to manage, `overwrite` is off, here and below.
+  // The error is the response to a body that is not the whole content of a file as it is stored.
   static Result<UploadIntent, Response> of_file(const Request& request, std::string path,
                                                 UploadOptions options);
   // Of a form (RFC 7578). The error is 415, or 400.

@@ -135,10 +135,23 @@ Task<Result<void, Response>> StoreReceiver::store(std::string_view bytes) {
       case BodyFiles::Event::end:
         break;
       case BodyFiles::Event::refused:
-        co_return std::unexpected(body_.take_refusal());
+        co_return std::unexpected(refusal());
     }
     if (!done) co_return done;
   }
+}
+
+// An object may be larger if its size is known before.
+Response StoreReceiver::refusal() {
+  Response response = body_.take_refusal();
+  const std::uint64_t most = ObjectWriter::bytes_max(uploads_.limits(), false);
+  const bool may_be_larger = !intent_.is_form() && !intent_.body_bytes;
+  if (response.status() != 413 || !may_be_larger || intent_.options.file_bytes_max != most) {
+    return response;
+  }
+  return refuse_upload(413, fmt::format("{} is larger than an object of unknown size may be: {} "
+                                        "bytes; send its length",
+                                        intent_.path, most));
 }
 
 Task<Result<void, Response>> StoreReceiver::write(std::string_view bytes) {

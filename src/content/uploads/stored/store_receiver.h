@@ -43,6 +43,7 @@ class StoreReceiver final : public BodyReceiver {
   };
 
   Task<Result<void, Response>> store(std::string_view bytes);
+  [[nodiscard]] Response refusal();
   Task<Result<void, Response>> begin_file();
   Task<Result<void, Response>> flush_last();
   [[nodiscard]] bool needs_look() const noexcept;

@@ -74,7 +74,6 @@ class UploadAccessTest : public testing::Test {
     }
     return Response::text(text);
   }
-  static Task<Response> answer(std::string text) { co_return Response::text(std::move(text)); }
   // "X-Status" asks for a status, "X-Location" for a Location; "X-Made" says that the file may be
   // there.
   static Response upload(Request& request) {

@@ -606,8 +606,7 @@ TEST_F(ResumableInStoreTest, WhatHasExpiredIsSwept) {
   memory_->calls.clear();
   EXPECT_EQ(head(last).status(), 404);
   EXPECT_EQ(memory_->calls, (std::vector<std::string>{
-                                "put .h2server/sweep-uploads new", "get .h2server/sweep-uploads",
-                                "get " + state_key(last.substr(9)),
+                                "get .h2server/sweep-uploads", "get " + state_key(last.substr(9)),
                                 "list " + store_upload_prefix(last.substr(9))}));
 }
 
