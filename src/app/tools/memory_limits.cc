@@ -6,6 +6,7 @@
 #include <climits>
 
 #include "app/doctor/doctor_text.h"
+#include "base/memory/buffer_chain.h"
 #include "content/cache/object_cache.h"
 #include "content/coding/encoded_copies.h"
 #include "content/files/listings.h"
@@ -62,6 +63,7 @@ std::vector<MemoryLimit> memory_limits(const config::Configuration& configuratio
   }
   const auto logs = [](const config::Site& site) { return !site.access_log.empty(); };
   const std::uint64_t workers = std::max(configuration.server.threads, 1U);
+  all.push_back({"buffers that threads keep", workers * base::BufferChain::kept_bytes_max});
   if (sites_that(configuration, logs) > 0) {
     all.push_back({"lines of the access log", workers * observe::LogRing::bytes_default});
   }

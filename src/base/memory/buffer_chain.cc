@@ -67,7 +67,8 @@ class BlockPool {
     ::operator delete(block);
   }
 
-  static constexpr std::size_t bytes_max = 2 * 1024 * 1024;  // the rest of a burst is freed
+  // The rest of a burst is freed.
+  static constexpr std::size_t bytes_max = BufferChain::kept_bytes_max / 2;
 
   const std::size_t size_;
   Block* first_ = nullptr;

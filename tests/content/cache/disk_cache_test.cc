@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -113,6 +114,27 @@ TEST_F(DiskCacheTest, KeepsObjects) {
       EXPECT_EQ(opened->object->checked(), !reopened) << "what others have written is not";
     }
   }
+}
+
+// Who may read the folder need not be who may read the store.
+TEST_F(DiskCacheTest, NobodyElseReadsWhatIsWritten) {
+  const mode_t before = ::umask(0);
+  const std::unique_ptr<DiskFill> fill = begin("a", info_of(300'000));
+  ASSERT_NE(fill, nullptr);
+  const auto modes = [this] {
+    std::set<unsigned> all;
+    for (const std::string& name : directory_.names()) {
+      struct stat found{};
+      EXPECT_EQ(::stat(directory_.path_of(name).c_str(), &found), 0) << name;
+      all.insert(found.st_mode & 0777U);
+    }
+    return all;
+  };
+  EXPECT_EQ(write(*fill, noise(262'144)), State::going_on);
+  EXPECT_EQ(modes(), std::set<unsigned>{0600U}) << "from the first byte on";
+  EXPECT_EQ(write(*fill, noise(300'000).substr(262'144)), State::complete);
+  EXPECT_EQ(modes(), std::set<unsigned>{0600U});
+  ::umask(before);
 }
 
 TEST_F(DiskCacheTest, FilesAreForTheServerAlone) {
