@@ -208,6 +208,8 @@ def test_limits_have_what_options_add(tmp_path):
     plain = parts()
     assert plain["listings"] == "4.0 MiB"
     assert "locks of WebDAV" not in plain
+    assert plain["buffers that threads keep"] == "4.0 MiB"
+    assert parts("--threads", "3")["buffers that threads keep"] == "12 MiB"
     (tmp_path / "root").mkdir()
     more = parts("--root", tmp_path / "root", "--upload-dir", tmp_path / "up", "--webdav")
     assert more["listings"] == "8.0 MiB", "of the root, and of the uploads"
