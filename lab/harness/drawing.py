@@ -67,19 +67,21 @@ def _tidy(svg, prefix, title):
 
 
 def _without_what_nobody_sees(svg):
-    """Returns the SVG without decimals after the first, ids that nothing refers to, and blanks."""
-    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d)\d+", r"\1", tag[0]).replace(".0 ", " "), svg)
+    """Returns the SVG without ids that nothing refers to, empty groups, and digits behind a tenth."""
+    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), svg)
+    svg = re.sub(r'\b(d|x|y|width|height|transform)="[^"]*"',
+                 lambda found: re.sub(r"(\.\d)\d+", r"\1", found[0]).replace(".0 ", " "), svg)
     svg = re.sub(r' transform="rotate\(-0 [^)]*\)"', "", svg)
     referred = set(re.findall(r'(?:url\(#|href="#)([^")]+)', svg))
     svg = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in referred else "", svg)
     svg = re.sub(r'<path d="[^"]*" style="fill: none"/>', "", svg)
     svg = re.sub(r'\bd="([^"]*)"', lambda found: f'd="{" ".join(found[1].split())}"', svg)
-    svg = re.sub(r">\s+<", "><", svg)
+    svg = re.sub(r">\s+<", ">\n<", svg)
     before = None
     while svg != before:  # groups in groups
         before = svg
-        svg = re.sub(r"<g[^>]*/>|<g[^>]*></g>", "", svg)
-        svg = re.sub(r"<g>((?:(?!</?g\b).)*)</g>", r"\1", svg)
+        svg = re.sub(r"<g[^>]*/>\n|<g[^>]*>\n</g>\n", "", svg)
+        svg = re.sub(r"<g>\n((?:(?!</?g\b).)*)</g>\n", r"\1", svg, flags=re.DOTALL)
     return svg
 
 

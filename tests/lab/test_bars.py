@@ -16,8 +16,12 @@ def cells_of(values, **factors):
 
 
 def svg_of(figure, runs, **more):
+    """Returns the SVG with the style of each class where that is used."""
     experiment = results.Experiment("x", "lab/run x", len(runs), runs, **more)
-    return drawing.draw(figure, experiment, {}, "x")
+    svg = drawing.draw(figure, experiment, {}, "x")
+    styles = dict(re.findall(r"\.(p\w+){([^}]*)}", svg))
+    svg = re.sub(r"<style>.*?</style>", "", svg)
+    return re.sub(r'class="(\w+)"', lambda found: f'style="{styles[found[1]]}"', svg)
 
 
 def bars_of(svg):
