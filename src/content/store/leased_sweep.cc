@@ -14,6 +14,7 @@ namespace {
 
 // No sweep has a longer lease, and clocks differ by seconds.
 constexpr std::chrono::milliseconds believed_max{70'000};
+constexpr std::string_view sweep_failed = "can't look for {} in the store: {}";
 
 }  // namespace
 
@@ -22,16 +23,15 @@ Task<void> LeasedSweep::run_if_due() {
 }
 
 Task<void> LeasedSweep::run() {
-  constexpr std::string_view failed = "can't look for {} in the store: {}";
   last_sweep_.note();
   if (running_.exchange(true)) co_return;
   try {
     const StoreResult<void> done = co_await run_leased();
     if (!done && done.error().kind != Kind::stopped) {
-      base::log_warning(failed, what_, done.error().reason);
+      base::log_warning(sweep_failed, what_, done.error().reason);
     }
   } catch (const std::exception& error) {  // a request does not fail for what its sweep lacks
-    base::log_warning(failed, what_, error.what());
+    base::log_warning(sweep_failed, what_, error.what());
   }
   running_ = false;
 }
