@@ -157,7 +157,7 @@ void Generation::begin_acme() {
   });
   if (!options) return;
   Result<AcmeSharing, std::string> sharing = open_sharing(configuration_);
-  if (!sharing) return base::log_error("acme: orders no certificates: {}", sharing.error());
+  if (!sharing) return base::log_error("acme: no certificates are ordered: {}", sharing.error());
   options->sharing = *std::move(sharing);
   acme_.emplace(*std::move(options), make_acme_client(configuration_.acme.ca_file),
                 surroundings_.acme_challenges);

@@ -280,7 +280,7 @@ bool Service::delay_stop() {
   current_->announce_end();
   manager_.stopping("load balancers are given time to notice",
                     delay + configuration.server.drain_limit + stop_margin);
-  base::log_info("goes on for {} until load balancers have noticed; a second signal stops it now",
+  base::log_info("stops in {}, when load balancers have noticed; a second signal stops it now",
                  config::write_duration(delay));
   return true;
 }
@@ -457,7 +457,7 @@ void Service::upgrade() {
   current_->end_acme();                       // and so are the certificates
   Result<Successor, std::string> started = start_successor(program_, sockets_.all());
   if (!started) {
-    base::log_error("no successor: {}", started.error());
+    base::log_error("the hot restart failed, and this process goes on: {}", started.error());
     go_on();
     return;
   }

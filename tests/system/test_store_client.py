@@ -270,7 +270,7 @@ def test_wrong_bytes(stub, fields):
         assert get(server, "/bad").status == 502
         assert get(server, "/bad").status == 502  # it is not kept
         assert corrupt(server) == 2
-        server.wait_for_message("the store sent other bytes than those of the checksum")
+        server.wait_for_message("the store sent bytes that do not have the checksum")
         stub.put("pre/bad", SMALL, **fields)
         assert get(server, "/bad").body == SMALL
 

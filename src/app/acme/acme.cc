@@ -74,7 +74,7 @@ Result<void, std::string> Acme::start() {
     if (!options_.sharing.store) resume_backoff(plan, read_backoff(plan.site->files));
   }
   Result<std::thread, std::string> thread = start_thread([this] { run(); });
-  if (!thread) return std::unexpected("acme: orders no certificates: " + thread.error());
+  if (!thread) return std::unexpected("acme: no certificates are ordered: " + thread.error());
   thread_ = *std::move(thread);
   return {};
 }
@@ -107,7 +107,7 @@ void Acme::run() {
   if (options_.sharing.store) {
     Result<AcmeReplicas, std::string> replicas = AcmeReplicas::open(options_.sharing);
     if (!replicas) {
-      base::log_error("acme: orders no certificates: {}", replicas.error());
+      base::log_error("acme: no certificates are ordered: {}", replicas.error());
       return;
     }
     replicas_.emplace(*std::move(replicas));

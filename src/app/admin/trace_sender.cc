@@ -37,7 +37,7 @@ void TraceSender::start() {
     thread_ = *std::move(thread);
     return;
   }
-  base::log_error("traces: none are sent: {}", thread.error());
+  base::log_error("traces are not sent: {}", thread.error());
   const std::lock_guard lock(mutex_);
   stopping_ = true;
   dropped_.fetch_add(queue_.size(), std::memory_order_relaxed);

@@ -244,7 +244,7 @@ Result<UploadTokens, Stop> UploadTokens::open(const UploadTokenOptions& options)
   const auto key = open_link_key();
   access.is_named = options.is_named;
   if (key) access.link_key = *key;
-  else base::log_info("links that expire are off: {}", key.error());
+  else base::log_info("signed links are off: {}", key.error());
   made.access_ = content::make_upload_access(std::move(access));
   return made;
 }

@@ -134,7 +134,7 @@ Task<Result<void>> S3Store::Body::verify() {
   if (!done) co_return std::unexpected(Error{ECANCELED, "store"});
   if (at_ < end_ || checksum_->matches()) co_return Result<void>();
   StoreCounts::of_process().note_corrupt();
-  base::log_error("the store sent other bytes than those of the checksum that it has: {}", url_);
+  base::log_error("the store sent bytes that do not have the checksum that it states: {}", url_);
   co_return std::unexpected(Error{EIO, "store"});
 }
 

@@ -91,7 +91,7 @@ io::Engine* BlockingWorker::make_loop() {
   base::Fd drain = copy_of(interrupts_.drain);
   base::Fd cancel = copy_of(interrupts_.cancel);
   if (!engine || !drain.valid() || !cancel.valid()) {
-    base::log_error("no descriptors for the event loop of a connection");
+    base::log_error("a connection over HTTP/2 is closed: there are no descriptors for its event loop");
     return nullptr;
   }
   loop_ = {*std::move(engine), std::move(drain), std::move(cancel)};

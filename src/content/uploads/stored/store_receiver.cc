@@ -251,7 +251,7 @@ Task<void> StoreReceiver::take_back(const std::vector<StoredFile>& made) {
       if (removed) continue;
     } catch (const std::exception&) {  // no memory
     }
-    base::log_error("{} of a form that failed stays in the store", file.name);
+    base::log_error("can't remove {} from the store, whose form failed", file.name);
   }
 }
 
