@@ -446,6 +446,42 @@ TEST_F(Pending, JoinedPartsBelongToOneRequest) {
   EXPECT_EQ(status_of(store.open(id)), 404);
 }
 
+// Neither a lock nor a disk that is written to at once loses the parts.
+TEST_F(Pending, JoinedPartsStayUntilTheirFileIsStored) {
+  for (const Durability durability :
+       {Durability::none, Durability::file, Durability::file_and_directory}) {
+    auto directory = *UploadDirectory::open(directory_.fd());
+    PendingUploads store(directory, {.durability = durability, .folders = true});
+    std::vector<std::string> ids;
+    for (const char* const bytes : {"a", "bc"}) {
+      NewUpload wanted;
+      wanted.length = std::string_view(bytes).size();
+      wanted.concatenation = Concatenation::partial;
+      Opened part = store.create(std::move(wanted), false);
+      ASSERT_TRUE(part);
+      EXPECT_TRUE((*part)->append(bytes));
+      ids.push_back((*part)->id());
+    }
+    const auto join = [&] {
+      NewUpload whole;
+      whole.name = "d/whole";
+      whole.concatenation = Concatenation::final;
+      return store.concatenate(std::move(whole), ids, false);
+    };
+    const std::int64_t now_ms = base::monotonic_ms();
+    const auto lock = directory->locks().add({.path = "d", .deep = true}, now_ms);
+    ASSERT_TRUE(lock);
+    EXPECT_EQ(status_of(join()), 423);
+    for (const std::string& id : ids) EXPECT_EQ(status_of(store.status(id)), 200);
+    EXPECT_EQ(directory->locks().remove("d", lock->token, "", now_ms), LockTable::Removal::done);
+    EXPECT_EQ(status_of(join()), 200);
+    EXPECT_EQ(directory_.read("d/whole"), "abc");
+    for (const std::string& id : ids) EXPECT_EQ(status_of(store.status(id)), 404);
+    EXPECT_EQ(directory->space().claimed(), 0U);
+    std::filesystem::remove_all(directory_.path_of("d"));
+  }
+}
+
 TEST_F(Pending, FoldersAreMadeOnlyForWhatIsStored) {
   directory_.write("x/taken", "");
   const auto store = open({.folders = true});
