@@ -62,7 +62,8 @@ class Engine : public Lender {
   [[nodiscard]] virtual bool end_accepting(Socket& /*listener*/) { return false; }
 
   // Returns the engine whose event loop this thread runs: this one, or, for a BlockingEngine, one
-  // beside it for waits that have no descriptor. Null if the system lacks descriptors for that.
+  // beside it, for HTTP/2 and for waits that have no descriptor. Null if the system lacks
+  // descriptors for that.
   [[nodiscard]] virtual Engine* loop() { return this; }
 
   // Returns false if the operations on sockets block the thread, and there are no timers.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -76,9 +75,6 @@ struct WorkerContext : http::WorkerContext {
 
   const SharedContext& shared;
   io::Engine& engine;
-  // Makes an engine with an event loop, to which an HTTP/2 connection moves; returns null if the
-  // system lacks descriptors. Empty if `engine` has a loop.
-  std::function<io::Engine*()> make_loop;
   WorkerCounters& counters;
   WorkerObservation* observation;  // null: nobody observes
   base::Pool<http::h1::H1Exchange> h1_exchanges;

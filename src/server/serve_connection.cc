@@ -104,11 +104,9 @@ Task<void> serve_http1(WorkerContext& worker, net::Transport& transport,
 
 Task<void> serve_http2(WorkerContext& worker, net::Transport& transport,
                        std::unique_ptr<Opening> opening, http::ConnectionTraits traits) {
-  if (worker.make_loop) {
-    io::Engine* const loop = worker.make_loop();
-    if (loop == nullptr) co_return;
-    transport.move_to(*loop);
-  }
+  io::Engine* const loop = worker.engine.loop();  // HTTP/2 reads and writes at the same time
+  if (loop == nullptr) co_return;
+  if (loop != &worker.engine) transport.move_to(*loop);
   http::h2::Connection connection(
       transport, worker, worker.h2_exchanges,
       worker.shared.multiplexed.make_session(worker.limits, worker.h2_exchanges, worker.windows),

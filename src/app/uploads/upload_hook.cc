@@ -199,7 +199,8 @@ void UploadHook::count_dropped() {
     if (!first && now - dropped_logged_ < hook_log_pause) return;
     dropped_logged_ = now;
   }
-  base::log_warning("upload hook {}: an upload is not reported, since {} reports wait already; {} are lost so far",
+  base::log_warning("upload hook {}: an upload is not reported, since {} reports wait already; {} "
+                    "are lost so far",
                     target_text(options_.target, is_url_), options_.queued_max, dropped);
 }
 

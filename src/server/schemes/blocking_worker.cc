@@ -35,8 +35,7 @@ BlockingWorker::BlockingWorker(const SharedContext& shared, const StopSignal& st
     : interrupts_(stop.interrupts()),
       engine_(interrupts_, [this] { drain(); }),
       context_(shared, engine_, counters) {
-  context_.make_loop = [this] { return make_loop(); };
-  engine_.set_loop([this] { return loop_.engine != nullptr ? loop_.engine.get() : make_loop(); });
+  engine_.set_loop([this] { return loop(); });
   WorkerServices::add_to(engine_, shared);
   io::Engine::set_current(&engine_);
 }
@@ -63,7 +62,7 @@ void BlockingWorker::serve(Accepted connection, Admission::Ticket ticket) {
   serving.start(serve_connection(context_, std::move(connection), std::move(ticket)));
   if (serving.running() > 0) {  // it waits on the loop, or for an event of its own
     // A suspended coroutine can't be abandoned, so making a loop is retried until it succeeds.
-    while (loop_.engine == nullptr && make_loop() == nullptr) std::this_thread::sleep_for(pause);
+    while (loop() == nullptr) std::this_thread::sleep_for(pause);
     TaskGroup watching;
     watching.start(watch(serving));
     loop_.engine->run();
@@ -86,12 +85,15 @@ void BlockingWorker::drain() {
 
 // --- HTTP/2 -----------------------------------------------------------------------------------
 
-io::Engine* BlockingWorker::make_loop() {
+io::Engine* BlockingWorker::loop() {
+  if (loop_.engine != nullptr) return loop_.engine.get();
   Result<std::unique_ptr<io::EpollEngine>> engine = io::EpollEngine::open();
   base::Fd drain = copy_of(interrupts_.drain);
   base::Fd cancel = copy_of(interrupts_.cancel);
   if (!engine || !drain.valid() || !cancel.valid()) {
-    base::log_error("a connection over HTTP/2 is closed: there are no descriptors for its event loop");
+    base::log_error(
+        "no descriptors for the event loop of a connection over HTTP/2, or of a handler "
+        "that waits");
     return nullptr;
   }
   loop_ = {*std::move(engine), std::move(drain), std::move(cancel)};

@@ -41,7 +41,8 @@ class BlockingWorker {
 
   void drain();
   void cancel();
-  io::Engine* make_loop();
+  // Makes it if there is none. Null if the system lacks descriptors.
+  io::Engine* loop();
   Task<void> watch(TaskGroup& connection);
   Task<void> watch_drain();
   Task<void> watch_cancel();

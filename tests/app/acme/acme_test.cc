@@ -211,7 +211,8 @@ TEST_F(AcmeThread, NoThread) {
     return acme.start();
   }();
   ASSERT_FALSE(started);
-  EXPECT_TRUE(started.error().starts_with("acme: no certificates are ordered: can't start a thread: "))
+  EXPECT_TRUE(
+      started.error().starts_with("acme: no certificates are ordered: can't start a thread: "))
       << started.error();
   acme.stop();
 }

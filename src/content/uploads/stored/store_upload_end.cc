@@ -132,7 +132,9 @@ Task<void> StoreUpload::remember_stored() {
   if (!written) co_return;
   const StoreResult<void> removed =
       co_await remove_upload_objects(*place_->store, id_, Keep::state);
-  if (!removed) base::log_warning("can't remove what is left of the stored upload {}: {}", id_, removed.error().reason);
+  if (!removed)
+    base::log_warning("can't remove what is left of the stored upload {}: {}", id_,
+                      removed.error().reason);
 }
 
 // --- removal ------------------------------------------------------------------------------------
