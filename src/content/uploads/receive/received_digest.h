@@ -29,6 +29,8 @@ Task<bool> add_to_digest(std::string_view bytes, Digest& digest) {
 }
 
 // Returns 64 digits; empty without a digest.
-std::string digits_of(std::optional<Sha256>& sha256);
+inline std::string digits_of(std::optional<Sha256>& sha256) {
+  return sha256 ? hex_digits(sha256->finish()) : std::string();
+}
 
 }  // namespace h2server::content
