@@ -169,6 +169,31 @@ content::PendingLimits limits_of(const config::Site& site) {
   return limits;
 }
 
+using enum content::Right;
+
+// POST of forms and resumable uploads, with whoever keeps them up. Returns what a PUT needs that
+// may begin one.
+content::ResumableServiceRef add_receiving(Server& server, const AreaRoutes& area,
+                                           content::UploadBackendRef backend,
+                                           std::shared_ptr<content::ResumableUploads> resumable,
+                                           const UploadOptions& options) {
+  area.changing(upload).post("/files",
+                             content::upload_receiver(std::move(backend), "/files", options));
+  server.spawn(content::keep_up(resumable));
+  Routes routes = area.changing(upload);
+  return content::add_resumable_routes(
+      routes, std::move(resumable),
+      {.base = "/uploads", .files = "/files", .stored = content::report_stored});
+}
+
+void add_put(const AreaRoutes& area, content::ResumableServiceRef service,
+             content::UploadBackendRef backend, const UploadOptions& options) {
+  area.changing(upload).put(
+      "/files/{path...}",
+      content::resumable_put(std::move(service),
+                             content::raw_upload(std::move(backend), {.options = options})));
+}
+
 // To whom locks belong: the token, or, where none is asked for, the user.
 std::function<std::string(const Request&)> owner_of_locks(const content::UploadAccessRef& access) {
   if (access == nullptr) return {};
@@ -195,7 +220,6 @@ class Area {
 
   void add_pages();
   void add_uploads();
-  void add_resumable();
   void add_managing();
 
  private:
@@ -207,10 +231,8 @@ class Area {
   const http::MediaTypesRef types_;
   const std::function<std::string(const Request&)> owner_of_locks_;
   const AreaRoutes routes_;
-  content::ResumableServiceRef service_ = {};  // once add_resumable() was called
+  content::ResumableServiceRef service_ = {};  // once add_uploads() was called
 };
-
-using enum content::Right;
 
 void Area::add_pages() {
   const auto pages =
@@ -226,22 +248,11 @@ void Area::add_pages() {
 }
 
 void Area::add_uploads() {
-  routes_.changing(upload).post("/files", content::upload_receiver(backend_, "/files", options_));
-  if (site_.webdav) return;  // it has its own PUT
-  routes_.changing(upload).put(
-      "/files/{path...}",
-      content::resumable_put(service_, content::raw_upload(backend_, {.options = options_})));
-}
-
-void Area::add_resumable() {
   auto store =
       std::make_shared<content::PendingUploads>(opened_.directory, options_, limits_of(site_));
-  auto uploads = content::local_uploads(std::move(store));
-  server_.spawn(content::keep_up(uploads));
-  Routes routes = routes_.changing(upload);
-  service_ = content::add_resumable_routes(
-      routes, std::move(uploads),
-      {.base = "/uploads", .files = "/files", .stored = content::report_stored});
+  service_ =
+      add_receiving(server_, routes_, backend_, content::local_uploads(std::move(store)), options_);
+  if (!site_.webdav) add_put(routes_, service_, backend_, options_);  // that has its own
 }
 
 void Area::add_managing() {
@@ -284,7 +295,6 @@ Result<void, Stop> add_uploads(const config::Site& site, const file::Folder* roo
   if (!access) return std::unexpected(access.error());
   Area area(site, *std::move(opened), types, parts, routes, *std::move(access));
   area.add_pages();
-  area.add_resumable();
   area.add_uploads();
   area.add_managing();
   return {};
@@ -316,19 +326,14 @@ Result<void, Stop> add_store_uploads(const config::Site& site, OpenedStore opene
   Routes reading = area.open_to(list | read | upload);
   reading.get("/files", pages);
   reading.get("/files/{path...}", pages);
-  Routes writing = area.changing(upload);
-  writing.post("/files", content::upload_receiver(uploads, "/files", options));
   auto resumable = content::resumable_in_store(
       std::move(opened.store), {.pending = content::pending_places_of(store_upload_place(site)),
                                 .types = types,
                                 .uploads = options,
                                 .limits = limits_of(site)});
-  parts.server.spawn(content::keep_up(resumable));
-  const content::ResumableServiceRef service = content::add_resumable_routes(
-      writing, std::move(resumable),
-      {.base = "/uploads", .files = "/files", .stored = content::report_stored});
-  writing.put("/files/{path...}",
-              content::resumable_put(service, content::raw_upload(uploads, {.options = options})));
+  const content::ResumableServiceRef service =
+      add_receiving(parts.server, area, uploads, std::move(resumable), options);
+  add_put(area, service, uploads, options);
   return {};
 }
 
