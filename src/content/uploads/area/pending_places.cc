@@ -15,6 +15,12 @@ void PendingPlaces::end(const std::string& id) {
   kept_.erase(id);
 }
 
+std::string PendingPlaces::client_of(const std::string& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = kept_.find(id);
+  return found != kept_.end() ? found->second.place->client() : std::string();
+}
+
 std::vector<std::string> PendingPlaces::ids() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> ids;

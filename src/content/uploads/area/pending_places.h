@@ -25,6 +25,8 @@ class PendingPlaces {
   }
   void keep(const std::string& id, std::unique_ptr<ClientPlaces::Place> place);
   void end(const std::string& id);
+  // Empty if it is not kept here.
+  [[nodiscard]] std::string client_of(const std::string& id) const;
   // The ids of those that are kept.
   [[nodiscard]] std::vector<std::string> ids() const;
   // The ids of a few that may have ended elsewhere: of the client's, and of all. The next call

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "content/files/client_places.h"
 #include "content/storage/upload_refusals.h"
 #include "content/uploads/access/upload_access.h"
 #include "content/uploads/receive/multipart.h"
@@ -39,8 +40,10 @@ UploadPreconditions preconditions_of(const Request& request) {
 Result<UploadIntent, Response> intent_of(const Request& request, const UploadOptions& options) {
   Result<StatedDigests, Response> digests = StatedDigests::of(request.head().fields);
   if (!digests) return std::unexpected(std::move(digests.error()));
-  UploadIntent intent{
-      .body_bytes = request.head().content_length, .digests = *digests, .options = options};
+  UploadIntent intent{.client = share_of(request),
+                      .body_bytes = request.head().content_length,
+                      .digests = *digests,
+                      .options = options};
   intent.options.overwrite = options.overwrite && may(request, Right::manage);
   return intent;
 }

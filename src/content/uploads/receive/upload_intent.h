@@ -30,6 +30,7 @@ struct UploadPreconditions {
 struct UploadIntent {
   std::string path = {};      // of the file that is the body, a safe one; empty: a form
   std::string boundary = {};  // of the form
+  std::string client = {};    // whose share of memory it takes: see share_of()
   std::optional<std::uint64_t> body_bytes = {};
   StatedDigests digests = {};              // of the body
   UploadPreconditions preconditions = {};  // of the file at `path`

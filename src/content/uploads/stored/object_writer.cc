@@ -51,7 +51,7 @@ std::uint64_t ObjectWriter::bytes_max(const WriterLimits& limits, bool size_know
 }
 
 void ObjectWriter::give_back(std::uint64_t bytes) {
-  if (bytes != 0) shared_.budget.give_back(bytes);
+  if (bytes != 0) shared_.budget.give_back(bytes, plan_.client);
 }
 
 // --- bytes in memory --------------------------------------------------------------------------
@@ -90,7 +90,7 @@ Task<StoreResult<void>> ObjectWriter::make_room(std::size_t wanted) {
 // other.
 Task<StoreResult<void>> ObjectWriter::take_budget() {
   while (held_ == 0 && in_flight_ != 0) {
-    if (shared_.budget.try_take(budget_bytes_)) {
+    if (shared_.budget.try_take(budget_bytes_, plan_.client)) {
       held_ = budget_bytes_;
       break;
     }
@@ -100,7 +100,8 @@ Task<StoreResult<void>> ObjectWriter::take_budget() {
     if (failure_) co_return std::unexpected(*failure_);
   }
   if (held_ != 0) co_return StoreResult<void>();
-  const bool taken = co_await shared_.budget.take(budget_bytes_, shared_.limits.budget_wait);
+  const bool taken =
+      co_await shared_.budget.take(budget_bytes_, plan_.client, shared_.limits.budget_wait);
   if (!taken) {
     co_return std::unexpected(
         StoreError{.kind = Kind::busy, .reason = "other uploads take all memory"});

@@ -50,6 +50,7 @@ struct ObjectPlan {
   std::string key;
   std::optional<std::uint64_t> size = {};  // if it is known
   std::string content_type = {};
+  std::string client = {};  // whose share of the budget it takes
 };
 
 class ObjectWriter {

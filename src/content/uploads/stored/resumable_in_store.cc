@@ -257,8 +257,8 @@ Task<Result<FoundUpload, Response>> ResumableInStore::load(std::string id,
   StoredProgress progress{.state = std::move(known->found.state),
                           .state_etag = std::move(known->found.etag)};
   if (known->progress.tail_bytes > place_->sizes.unbudgeted_bytes) {
-    progress.tail_share =
-        co_await share(*place_->budget, place_->sizes.part_bytes, place_->sizes.budget_wait);
+    progress.tail_share = co_await share(*place_->budget, place_->sizes.part_bytes,
+                                         place_->pending->client_of(id), place_->sizes.budget_wait);
     if (!progress.tail_share) {
       co_return std::unexpected(refuse_store_error(StoreError{.kind = Kind::busy}));
     }

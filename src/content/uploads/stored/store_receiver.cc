@@ -46,8 +46,8 @@ Task<Result<void, Response>> StoreReceiver::begin_file() {
   if (!is_object_key(path)) co_return refused(400, "not a name that the store can hold");
   Result<void, Response> done = co_await flush_last();
   if (!done) co_return done;
-  files_.push_back(
-      std::make_unique<File>(uploads_.writer_parts(), uploads_.plan(path, body_.size())));
+  files_.push_back(std::make_unique<File>(uploads_.writer_parts(),
+                                          uploads_.plan(path, body_.size(), intent_.client)));
   File& file = *files_.back();
   const bool compares = !intent_.is_form() && intent_.digests.sha256;
   if (intent_.options.sha256 || compares) file.sha256.emplace();

@@ -44,6 +44,7 @@ StoreUpload::StoreUpload(StorePlaceRef place, std::string id, std::unique_ptr<St
                          StoredProgress progress)
     : place_(std::move(place)),
       id_(std::move(id)),
+      client_(place_->pending->client_of(id_)),
       lease_(std::move(lease)),
       state_(std::move(progress.state)),
       state_etag_(std::move(progress.state_etag)),
@@ -144,7 +145,7 @@ Task<Result<void, Response>> StoreUpload::begin_body(std::uint64_t bytes, bool c
   const std::uint64_t needed = (bytes == 0 ? most : bytes) + place_->sizes.part_bytes;
   const bool waits = buffer_share_ == nullptr;
   const auto time = waits ? place_->sizes.budget_wait : std::chrono::milliseconds(0);
-  BudgetShare taken = co_await share(*place_->budget, needed, time);
+  BudgetShare taken = co_await share(*place_->budget, needed, client_, time);
   if (!taken) co_return refuse_for_memory();
   checked_share_ = std::move(taken);
   co_return fits;
@@ -200,14 +201,14 @@ Task<Result<void, Response>> StoreUpload::take_share(std::size_t wanted) {
                      buffer_.size() <= sizes.unbudgeted_bytes - wanted;
   if (small) co_return Result<void, Response>();
   while (buffer_share_ == nullptr && in_flight_ != 0) {
-    buffer_share_ = try_share(*place_->budget, sizes.part_bytes);
+    buffer_share_ = try_share(*place_->budget, sizes.part_bytes, client_);
     if (buffer_share_ != nullptr) break;
     wants_share_ = true;
     co_await wait_for_part();
     wants_share_ = false;
   }
   if (buffer_share_ != nullptr || checked_share_ != nullptr) co_return Result<void, Response>();
-  BudgetShare taken = co_await share(*place_->budget, sizes.part_bytes, sizes.budget_wait);
+  BudgetShare taken = co_await share(*place_->budget, sizes.part_bytes, client_, sizes.budget_wait);
   if (!taken) co_return refuse_for_memory();
   buffer_share_ = std::move(taken);
   co_return Result<void, Response>();

@@ -129,6 +129,7 @@ class StoreUpload final : public ResumableUpload {
 
   const StorePlaceRef place_;
   const std::string id_;
+  const std::string client_;  // who has begun it; empty if another process knows
   const std::unique_ptr<StoreLease> lease_;
   UploadState state_;
   std::string state_etag_;

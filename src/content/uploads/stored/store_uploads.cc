@@ -28,9 +28,13 @@ WriterParts StoreUploads::writer_parts() noexcept {
   return {.store = *store_, .budget = *budget_, .journal = journal_, .limits = options_.limits};
 }
 
-ObjectPlan StoreUploads::plan(std::string path, std::optional<std::uint64_t> size) const {
+ObjectPlan StoreUploads::plan(std::string path, std::optional<std::uint64_t> size,
+                              std::string client) const {
   std::string type(options_.types->of(path));
-  return {.key = std::move(path), .size = size, .content_type = std::move(type)};
+  return {.key = std::move(path),
+          .size = size,
+          .content_type = std::move(type),
+          .client = std::move(client)};
 }
 
 Task<Stored> StoreUploads::receive(Request& request, UploadIntent intent) {

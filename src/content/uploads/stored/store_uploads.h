@@ -34,7 +34,8 @@ class StoreUploads final : public UploadBackend {
   [[nodiscard]] const WriterLimits& limits() const noexcept { return options_.limits; }
   // This must outlive what is made with them.
   [[nodiscard]] WriterParts writer_parts() noexcept;
-  [[nodiscard]] ObjectPlan plan(std::string path, std::optional<std::uint64_t> size) const;
+  [[nodiscard]] ObjectPlan plan(std::string path, std::optional<std::uint64_t> size,
+                                std::string client) const;
 
   // Meanwhile looks for parts that others have left, if it is time.
   Task<Stored> receive(Request& request, UploadIntent intent) override;

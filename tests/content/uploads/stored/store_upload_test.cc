@@ -175,7 +175,7 @@ TEST_F(StoreUploadTest, WithoutMemoryTheClientTriesAgain) {
   options_.sizes.unbudgeted_bytes = part_bytes / 2;
   options_.sizes.budget_wait = std::chrono::milliseconds(0);
   options_.budget = std::make_shared<PartBudget>(part_bytes);
-  ASSERT_TRUE(options_.budget->try_take(1));
+  ASSERT_TRUE(options_.budget->try_take(1, ""));
   start(options_);
   EXPECT_EQ(status_, 503);
   EXPECT_EQ(offset(), 0U);
@@ -185,7 +185,7 @@ TEST_F(StoreUploadTest, WithoutMemoryTheClientTriesAgain) {
   ASSERT_TRUE(run_now(upload_->append(few, nullptr)));
   EXPECT_EQ(options_.budget->taken(), 1U);
   EXPECT_FALSE(run_now(upload_->begin_body(part_bytes, true)));
-  options_.budget->give_back(1);
+  options_.budget->give_back(1, "");
   ASSERT_TRUE(run_now(upload_->begin_body(part_bytes, true)));
   EXPECT_EQ(options_.budget->taken(), 2 * part_bytes);
   upload_.reset();

@@ -23,7 +23,7 @@ using tests::run_now;
 using Names = std::vector<std::string>;
 using Lines = std::vector<std::pair<std::string, std::string>>;
 
-constexpr std::uint64_t budget_bytes = 50;
+constexpr std::uint64_t budget_bytes = 100;      // of one client the half
 constexpr std::int64_t later_s = 2'000'000'000;  // than all that a MemoryStore writes
 
 std::string sha256_of(std::string_view content) {
