@@ -42,7 +42,9 @@ TEST(PartBudget, OneClientGetsTheHalf) {
 TEST(PartBudget, WaitersOfOneClientDoNotHoldUpOthers) {
   PartBudget budget(100);
   std::atomic<int> waiting{0};
-  Server server({.listeners = {{.host = "127.0.0.1", .port = 0, .cleartext = true}}, .threads = 1});
+  ServerOptions options{.threads = 1};
+  options.listeners = {{.host = "127.0.0.1", .port = 0, .cleartext = true}};
+  Server server(options);
   server.get("/{client}", [&](Request& request) -> Task<Response> {
     ++waiting;
     const bool taken =
