@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Refuses `co_await` in conditions: GCC 12 miscompiles some into coroutines that never start."""
+"""Refuses `co_await` in conditions: GCC 12 miscompiles some into coroutines that never start. And format
+strings that are constants of a function: GCC 14 takes none that lies in a coroutine's frame."""
 
 import re
 
@@ -17,6 +18,7 @@ _AWAIT = re.compile(r"\bco_await\b")
 _STATEMENT = re.compile(r"[^;{}]*\bco_await\b[^;{}]*")
 _REFERENCE = re.compile(r"&&\s*\w*\s*(?=[=,)>\[])")  # auto&& name = ..., T&&
 _OPERATOR = re.compile(r"&&|\|\|")
+_LOCAL_FORMAT = re.compile(r'^ +constexpr (?:std::string_view|auto|const char\*) \w+ =\s*"[^"\n]*\{[^"\n]*\}', re.MULTILINE)
 
 
 def _end_of_parentheses(code, start):
@@ -45,7 +47,11 @@ def check(root, allowed=None):
     for file in sources.cpp_files(root, "src", "include", "examples", "lab", "fuzz", "tests"):
         if file.as_posix() in allowed:
             continue
-        code = sources.code_only((root / file).read_text())
+        text = (root / file).read_text()
+        for match in _LOCAL_FORMAT.finditer(sources.without_comments(text)):
+            line = sources.line_of(text, match.start())
+            problems.append(f"{file}:{line}: a format string of a function: put it before the function")
+        code = sources.code_only(text)
         for position in awaits_in_conditions(code):
             line = sources.line_of(code, position)
             problems.append(f"{file}:{line}: co_await in a condition: name the result first")

@@ -301,6 +301,7 @@ WRONG_CONDITIONS = [
     "switch (co_await f()) {}",
     "bool b = a && co_await f();",
     "bool b = co_await f() || a;",
+    '  constexpr std::string_view format = "a {}";',
 ]
 
 RIGHT_CONDITIONS = [
@@ -309,6 +310,8 @@ RIGHT_CONDITIONS = [
     "Task<int> f(std::string&& text) { co_return co_await g(std::move(text)); }",
     "if (a && b) {\n  co_await f();\n}",
     "// if (co_await f())",
+    'constexpr std::string_view format = "a {}";',
+    '  constexpr std::string_view text = "a";',
 ]
 
 
