@@ -29,8 +29,8 @@ class BufferChain {
  public:
   static constexpr std::size_t block_bytes = 64 * 1024 - 32;  // fits three HTTP/2 frames of 16 KiB
   static constexpr std::size_t small_block_bytes = 1024 - 32;
-  // Bytes of blocks that a thread keeps, which the budget for clients does not count: of each of
-  // the two sizes the half.
+  // Blocks that a thread keeps, in bytes, half of them for each of the two sizes. The budget for
+  // clients does not count them.
   static constexpr std::size_t kept_bytes_max = 4 * 1024 * 1024;
 
   // large: each block has block_bytes. small: the first block is small if few bytes come first,

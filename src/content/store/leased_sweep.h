@@ -17,8 +17,8 @@ namespace h2server::content {
 
 class LeasedSweep {
  public:
-  // `key` is that of the lease. `pause_ms`: between two sweeps, a minute
-  // at most. `what` it looks for, for the log.
+  // `key`: of the lease. `pause_ms`: between two sweeps, at most a minute. `what`: what is looked
+  // for, in log lines.
   LeasedSweep(Store& store, std::string_view key, std::int64_t pause_ms, std::string_view what)
       : store_(store), key_(key), pause_ms_(pause_ms), what_(what) {}
   LeasedSweep(const LeasedSweep&) = delete;
@@ -27,7 +27,8 @@ class LeasedSweep {
 
   // Sweeps, unless another replica did that lately. What fails is logged, and tried again later.
   Task<void> run();
-  // The same, for requests: in schemes without event loops, which have no upkeep.
+  // Calls run() if nobody has for two pauses. For requests: schemes without event loops have no
+  // upkeep.
   Task<void> run_if_due();
   [[nodiscard]] std::int64_t pause_ms() const noexcept { return pause_ms_; }
 

@@ -108,8 +108,7 @@ Result<void, Response> DirectoryReceiver::begin_file() {
     Result<void, Response> room = answer_verdict(claim_->expect(body_.size().value_or(0), 0));
     if (!room) return room;
   }
-  const bool compares = !intent_.is_form() && intent_.digests.sha256;
-  const UploadFilePlan plan{.sha256 = intent_.options.sha256 || compares,
+  const UploadFilePlan plan{.sha256 = intent_.needs_sha256(),
                             .durability = intent_.options.durability,
                             .size = body_.size()};
   Result<UploadFile, int> file = UploadFile::open(*names_, path, plan);
@@ -181,8 +180,7 @@ Result<void, Response> DirectoryReceiver::check_complete() {
   Result<void, Response> complete = body_.check_complete();
   if (complete && in_file_) complete = close_file();
   if (!complete) return complete;
-  const std::optional<http::Sha256Value>& sha256 = intent_.digests.sha256;
-  const bool same = intent_.is_form() || !sha256 || files_.front().sha256() == hex_digits(*sha256);
+  const bool same = intent_.is_as_stated(files_.front().sha256());
   if (!same || !digests_.matches()) return std::unexpected(refuse_digest());
   if (intent_.locks_are_checked) return {};
   for (const UploadFile& file : files_) {  // a lock may be newer than the upload

@@ -38,6 +38,15 @@ struct UploadIntent {
   bool locks_are_checked = false;          // by the caller, who knows which the request names
 
   [[nodiscard]] bool is_form() const noexcept { return path.empty(); }
+  // Returns true if the SHA-256 of each file is needed: to be told, or, of a body that is the file,
+  // to be compared.
+  [[nodiscard]] bool needs_sha256() const noexcept {
+    return options.sha256 || (!is_form() && digests.sha256);
+  }
+  // Returns false for a file that is the body, and has another SHA-256 than is stated. 64 digits.
+  [[nodiscard]] bool is_as_stated(std::string_view sha256) const {
+    return is_form() || !digests.sha256 || sha256 == hex_digits(*digests.sha256);
+  }
 
   // Of PUT. `path` is a safe one. Without the right to manage, `overwrite` is off, here and below.
   // The error is the response to a body that is not the whole content of a file as it is stored.

@@ -49,8 +49,7 @@ Task<Result<void, Response>> StoreReceiver::begin_file() {
   files_.push_back(std::make_unique<File>(uploads_.writer_parts(),
                                           uploads_.plan(path, body_.size(), intent_.client)));
   File& file = *files_.back();
-  const bool compares = !intent_.is_form() && intent_.digests.sha256;
-  if (intent_.options.sha256 || compares) file.sha256.emplace();
+  if (intent_.needs_sha256()) file.sha256.emplace();
   file.condition.must_be_new = true;
   if (needs_look()) done = co_await look(file);
   co_return done;
@@ -214,9 +213,7 @@ Task<Stored> StoreReceiver::make_all() {
     StoredFile one{
         .name = file->writer.key(), .size = file->writer.size(), .replaced = file->replaces};
     one.sha256 = digits_of(file->sha256);
-    const std::optional<http::Sha256Value>& stated = intent_.digests.sha256;
-    const bool same = intent_.is_form() || !stated || one.sha256 == hex_digits(*stated);
-    if (!same) co_return std::unexpected(refuse_digest());
+    if (!intent_.is_as_stated(one.sha256)) co_return std::unexpected(refuse_digest());
     if (!intent_.options.sha256) one.sha256.clear();
     StoreResult<ObjectInfo> object = co_await file->writer.commit(file->condition);
     if (object) {
