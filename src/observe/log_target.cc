@@ -30,6 +30,14 @@ std::size_t unfinished_bytes(std::string_view text) {
   const std::size_t end = text.rfind('\n');
   return end == text.npos ? text.size() : text.size() - end - 1;
 }
+
+// Returns how many bytes to write by one call: whole lines, because others may append to the file,
+// such as the log of the configuration that this one replaces.
+std::size_t piece_of(std::string_view lines) {
+  if (lines.size() <= write_bytes) return lines.size();
+  const std::size_t whole = write_bytes - unfinished_bytes(lines.substr(0, write_bytes));
+  return whole > 0 ? whole : write_bytes;
+}
 }  // namespace
 
 Result<void> LogTarget::open() {
@@ -93,7 +101,7 @@ std::string_view LogTarget::write_some(std::string_view lines, std::int64_t now_
       rotate(now_ms);
       continue;
     }
-    const std::string_view piece = lines.substr(0, room == 0 ? write_bytes : room);
+    const std::string_view piece = lines.substr(0, room == 0 ? piece_of(lines) : room);
     const Result<std::size_t> written = output_.write(piece);
     if (!written && written.error().code == EINTR) continue;
     if (!written) {
@@ -114,10 +122,10 @@ std::string_view LogTarget::write_some(std::string_view lines, std::int64_t now_
 
 std::size_t LogTarget::room_for(std::string_view lines) const noexcept {
   const bool rotates = spec_.rotate_bytes != 0 && output_.is_regular() && spec_.path != "-";
-  if (!rotates || half_line_bytes_ != 0) return std::min(lines.size(), write_bytes);
+  if (!rotates || half_line_bytes_ != 0) return piece_of(lines);
   const std::size_t left =
       size_ < spec_.rotate_bytes ? static_cast<std::size_t>(spec_.rotate_bytes - size_) : 0;
-  if (lines.size() <= left) return std::min(lines.size(), write_bytes);
+  if (lines.size() <= left) return piece_of(lines);
   const std::string_view fitting = lines.substr(0, std::min(left, write_bytes));
   const std::size_t whole = fitting.size() - unfinished_bytes(fitting);
   if (whole > 0 || size_ > 0) return whole;

@@ -102,6 +102,40 @@ TEST_F(LogTargets, AppendsToAFileThatOthersMayNotRead) {
   EXPECT_EQ(fs::status(path("new")).permissions() & fs::perms::others_all, fs::perms::none);
 }
 
+// Each call's bytes are a packet here. Others may append to the same file between two calls.
+TEST_F(LogTargets, EachCallWritesWholeLines) {
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+  const base::Fd reader(pair[0]);
+  const int room = 1 << 20;
+  ::setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+  const base::Fd before(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+  ASSERT_EQ(::dup2(pair[1], STDOUT_FILENO), STDOUT_FILENO);
+  ::close(pair[1]);
+  LogTarget target({.path = "-"});
+  const bool opened = target.open().has_value();
+  ASSERT_EQ(::dup2(before.get(), STDOUT_FILENO), STDOUT_FILENO);
+  ASSERT_TRUE(opened);
+  std::string lines;
+  while (lines.size() < 700'000) lines += std::string(300, 'l') + "\n";
+  target.append(lines, 0);
+  std::string packet(room, '\0');
+  std::string written;
+  int packets = 0;
+  for (; written.size() < lines.size(); ++packets) {
+    const ssize_t size = ::recv(reader.get(), packet.data(), packet.size(), MSG_DONTWAIT);
+    if (size < 0) {
+      ASSERT_TRUE(target.has_pending());
+      target.flush(1'000'000'000LL * packets);
+      continue;
+    }
+    written += packet.substr(0, static_cast<std::size_t>(size));
+    EXPECT_EQ(written.back(), '\n') << "packet " << packets;
+  }
+  EXPECT_GT(packets, 1);
+  EXPECT_EQ(written, lines);
+}
+
 TEST_F(LogTargets, ManyLinesAreWrittenAtOnceAndInOrder) {
   LogTarget target(spec());
   ASSERT_TRUE(target.open());
