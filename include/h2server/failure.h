@@ -52,10 +52,11 @@ class HttpError : public std::runtime_error {
 // replaces, except those it has itself. Called on all workers concurrently. If it throws, a plain
 // page with the status is sent.
 using ErrorHandler = std::function<Response(const Request&, const Failure&)>;
-// Called for each exception that becomes a response, before that is sent, and for each that cuts a
-// response off: what a handler throws after Exchange::respond(), and what a BodySource throws. That
-// ends an HTTP/1.1 connection, and a stream of HTTP/2. Without a hook they are logged, except
-// faults of the client. What the hook throws is logged.
+// Called for each exception that becomes a response, before that is sent, and for what cuts a
+// response off: what a handler throws after Exchange::respond(), what a BodySource throws or fails
+// with, and a file that was rewritten while it was sent. That ends an HTTP/1.1 connection, and a
+// stream of HTTP/2. Without a hook they are logged, except faults of the client. What the hook
+// throws is logged.
 using FailureHook = std::function<void(const Request&, const Failure&)>;
 
 }  // namespace h2server

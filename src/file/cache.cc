@@ -412,6 +412,7 @@ Task<Cache::Loaded> Cache::load_once(io::Engine* engine, const Folder& folder,
     content = Content::on_slow_file_system(*version, *std::move(opened));
   } else {
     content = Content::map(*version, *std::move(opened));
+    if (content->may_wait()) folder.report_unmapped(path, errno);
   }
   if (content == nullptr) co_return loaded;
   loaded.lookup = {Lookup::Kind::file,

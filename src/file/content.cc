@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <ctime>
+#include <thread>
 
 #include "base/assert.h"
 #include "file/slow_descriptor.h"
@@ -59,6 +60,22 @@ base::Fd sealed_copy(int descriptor, std::uint64_t size) {
   return whole ? std::move(copy) : base::Fd();
 }
 
+// Returns nullopt if the file is no longer of that version.
+std::optional<ContentSample> sample_of(const FileVersion& version, int descriptor, bool may_wait) {
+  std::optional<ContentSample> sample = ContentSample::take(descriptor, version.size, may_wait);
+  if (sample && version_of(descriptor) != version) sample.reset();
+  return sample;
+}
+
+bool same_time_of_writing(const FileVersion& one, const FileVersion& other) noexcept {
+  return one.modified_s == other.modified_s && one.modified_ns == other.modified_ns;
+}
+
+// A write gives a file its new time first, and its new length when the bytes are there.
+constexpr int waits_max = 10;
+
+std::unexpected<Error> failure(std::string_view what) { return std::unexpected(Error{0, what}); }
+
 }  // namespace
 
 std::optional<FileVersion> version_of(int descriptor) {
@@ -99,14 +116,25 @@ Content::Content(const FileVersion& version, std::unique_ptr<char[]> bytes) noex
     : version_(version), held_(std::move(bytes)), bytes_(held_.get()) {}
 
 Content::Content(const FileVersion& version, const char* mapping, base::Fd descriptor,
-                 Source source) noexcept
-    : version_(version), bytes_(mapping), descriptor_(std::move(descriptor)), source_(source) {}
+                 Source source, std::optional<ContentSample> sample) noexcept
+    : version_(version),
+      bytes_(mapping),
+      descriptor_(std::move(descriptor)),
+      source_(source),
+      sample_(sample) {}
 
 std::unique_ptr<const Content> Content::map(const FileVersion& version, base::Fd descriptor) {
   void* const start = ::mmap(nullptr, version.size, PROT_READ, MAP_SHARED, descriptor.get(), 0);
-  if (start == MAP_FAILED) return nullptr;
+  const int error = errno;
+  const std::optional<ContentSample> sample = sample_of(version, descriptor.get(), false);
+  if (start == MAP_FAILED) {
+    auto content = std::make_unique<const Content>(version, nullptr, std::move(descriptor),
+                                                   Source::read_file, sample);
+    errno = error;
+    return content;
+  }
   return std::make_unique<const Content>(version, static_cast<const char*>(start),
-                                         std::move(descriptor), Source::file);
+                                         std::move(descriptor), Source::mapped_file, sample);
 }
 
 std::unique_ptr<const Content> Content::snapshot(const FileVersion& version, int descriptor,
@@ -129,11 +157,13 @@ std::unique_ptr<const Content> Content::snapshot(const FileVersion& version, int
 
 std::unique_ptr<const Content> Content::on_slow_file_system(const FileVersion& version,
                                                             base::Fd descriptor) {
+  const std::optional<ContentSample> sample = sample_of(version, descriptor.get(), true);
   base::Fd place = reopen(descriptor.get(), O_PATH);
   if (!place.valid() && (errno == EMFILE || errno == ENFILE)) return nullptr;
   // Without /proc, the end of the content may wait.
   if (!place.valid()) place = std::move(descriptor);
-  return std::make_unique<const Content>(version, nullptr, std::move(place), Source::slow_file);
+  return std::make_unique<const Content>(version, nullptr, std::move(place), Source::read_file,
+                                         sample);
 }
 
 std::uint64_t Content::snapshot_bytes() noexcept {
@@ -150,26 +180,55 @@ bool Content::unchanged() const noexcept {
   // The descriptor leads to the inode that was opened, even if its name leads elsewhere by now.
   const std::optional<FileVersion> now = version_of(descriptor_.get());
   if (!now) return false;
-  const bool same = now->size == version_.size && now->modified_s == version_.modified_s &&
-                    now->modified_ns == version_.modified_ns;
   const bool untouched =
       now->changed_s == version_.changed_s && now->changed_ns == version_.changed_ns;
   // A file that was replaced or removed has lost a name; its content is the same.
-  return same && (untouched || now->links < version_.links);
+  return now->size == version_.size && same_time_of_writing(*now, version_) &&
+         (untouched || now->links < version_.links);
 }
 
-bool Content::copy(std::span<char> room, std::uint64_t offset) const {
-  ASSERT(offset <= size() && room.size() <= size() - offset);
-  if (may_wait()) {
-    SlowDescriptor file;
-    const int opened = file.open_once(descriptor());
-    const bool read = read_whole(opened >= 0 ? opened : descriptor(), room, offset);
-    file.close();
-    return read && unchanged();
+Result<void> Content::check(bool last) const {
+  if (!changes_with_file()) return {};
+  std::optional<FileVersion> now = version_of(descriptor());
+  const auto being_written = [&] {
+    return now && now->size == version_.size && !same_time_of_writing(*now, version_);
+  };
+  for (int i = 0; i < waits_max && last && being_written(); ++i) {
+    std::this_thread::yield();
+    now = version_of(descriptor());
   }
-  if (mapped()) return read_whole(descriptor(), room, offset) && unchanged();
-  std::ranges::copy_n(bytes_ + offset, static_cast<std::ptrdiff_t>(room.size()), room.begin());
-  return true;
+  if (!now) return std::unexpected(Error{errno, "fstat of a file that is sent"});
+  if (*now == version_) return {};
+  if (now->size < version_.size) return failure("the file was truncated while it was sent");
+  if (being_written() && (last || is_settled(*now))) {
+    return failure("the file was written to while it was sent");
+  }
+  // With the same time, its names or rights have changed: or it was written to, and its time set.
+  // With another one, it has grown, or was rewritten and is longer now.
+  const bool same_bytes = sample_ ? is_as_sampled() : same_time_of_writing(*now, version_);
+  return same_bytes ? Result<void>() : failure("the file was rewritten while it was sent");
+}
+
+bool Content::is_as_sampled() const {
+  if (!may_wait()) return sample_->is_still_in(descriptor(), false);
+  SlowDescriptor file;
+  const int opened = file.open_once(descriptor());
+  const bool same = sample_->is_still_in(opened >= 0 ? opened : descriptor(), true);
+  file.close();
+  return same;
+}
+
+Result<void> Content::copy(std::span<char> room, std::uint64_t offset, bool last) const {
+  ASSERT(offset <= size() && room.size() <= size() - offset);
+  if (!changes_with_file()) {
+    std::ranges::copy_n(bytes_ + offset, static_cast<std::ptrdiff_t>(room.size()), room.begin());
+    return {};
+  }
+  SlowDescriptor file;
+  const int opened = may_wait() ? file.open_once(descriptor()) : -1;
+  const bool read = read_whole(opened >= 0 ? opened : descriptor(), room, offset);
+  file.close();
+  return read ? check(last) : failure("the file was truncated, or can't be read");
 }
 
 }  // namespace h2server::file

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "file/cache_index.h"
 #include "file/calls.h"
 #include "file/open_beneath.h"
@@ -60,6 +62,14 @@ Folder::Folder(std::int64_t fresh_ms, Cache& cache)
     : options_({.fresh_ms = fresh_ms}), cache_(cache) {}
 
 Folder::~Folder() { cache_.forget(*this); }
+
+void Folder::report_unmapped(std::string_view path, int error) const {
+  if (unmapped_reported_.exchange(true, std::memory_order_relaxed)) return;
+  base::log_warning("{}/{} can't be mapped into memory ({}), so it is read piece by piece, which "
+                    "is slower; other "
+                    "files of this folder that can't be mapped are not reported",
+                    path_, path, std::strerror(error));
+}
 
 std::optional<Lookup> Folder::known(std::string_view path) const {
   if (const CacheIndex* const index = own_index(cache_)) {

@@ -1,6 +1,7 @@
 // Folder: a directory whose files are served. All workers share it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -50,6 +51,9 @@ class Folder {
   [[nodiscard]] bool finds_slow(int descriptor) const noexcept {
     return options_.is_slow(descriptor);
   }
+  // Tells the operator, once for the folder, why a file beneath it is read and not mapped; `error`
+  // is an errno value.
+  void report_unmapped(std::string_view path, int error) const;
   [[nodiscard]] std::int64_t fresh_ms() const noexcept { return options_.fresh_ms; }
   [[nodiscard]] FileRef make_file(std::unique_ptr<const Content> content, std::string_view path,
                                   std::int64_t now_s) const {
@@ -98,6 +102,7 @@ class Folder {
   Cache& cache_;
   const bool may_wait_ = false;
   const std::uint64_t device_ = 0;
+  mutable std::atomic<bool> unmapped_reported_{false};
 };
 
 }  // namespace h2server::file

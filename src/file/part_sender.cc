@@ -101,13 +101,12 @@ Result<void> PartSender::append(base::BufferChain& out, std::string_view prefix,
     ASSERT(prefix.size() <= prefix_bytes_max);
     const std::span<char> room = out.reserve(prefix.size() + size);
     std::ranges::copy(prefix, room.begin());
-    if (!read_whole(content_->descriptor(), room.subspan(prefix.size()), offset) ||
-        !content_->unchanged()) {
-      return std::unexpected(Error{0, "file changed while it was sent"});
-    }
+    if (Result<void> read = content_->copy(room.subspan(prefix.size()), offset, ends_after(size));
+        !read)
+      return read;
     out.commit(room.size());
   } else {
-    if (!content_->unchanged()) return std::unexpected(Error{0, "file changed while it was sent"});
+    if (Result<void> checked = content_->check(false); !checked) return checked;
     out.append(prefix);
     if (names_descriptor()) {
       out.append_mapped(bytes, content_->descriptor(), offset, *file_);

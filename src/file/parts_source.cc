@@ -40,8 +40,8 @@ Task<int> read_at(const Content& content, std::span<char> room, std::uint64_t of
   co_return count;
 }
 
-std::unexpected<Error> changed() {
-  return std::unexpected(Error{0, "file changed while it was sent"});
+std::unexpected<Error> truncated() {
+  return std::unexpected(Error{0, "the file was truncated while it was sent"});
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ Task<Result<std::string_view>> PartsSource::read() {
     if (step.offset) {
       const std::span<char> room = piece.subspan(filled, step.count);
       const int got = co_await read_at(file_->content(), room, *step.offset);
-      if (got == 0) co_return changed();  // truncated
+      if (got == 0) co_return truncated();
       if (got < 0) co_return std::unexpected(Error{-got, "file"});
       step.count = static_cast<std::size_t>(got);
     }
@@ -99,7 +99,10 @@ Task<Result<std::string_view>> PartsSource::read() {
     advance(step.count);
   }
   // Covers everything in the piece, also a last one of text only.
-  if (filled > 0 && !file_->content().unchanged()) co_return changed();
+  if (filled > 0) {
+    const Result<void> checked = file_->content().check(next_ == parts_.size());
+    if (!checked) co_return std::unexpected(checked.error());
+  }
   co_return std::string_view(piece.data(), filled);
 }
 
@@ -128,12 +131,13 @@ Result<std::size_t> PartsSource::fill() {
   while (filled < piece.size() && next_ < parts_.size()) {
     const Step step = next_step(piece.subspan(filled));
     const std::span<char> room = piece.subspan(filled, step.count);
-    if (step.offset && !read_whole(opened, room, *step.offset)) return changed();
+    if (step.offset && !read_whole(opened, room, *step.offset)) return truncated();
     filled += step.count;
     advance(step.count);
   }
   // Covers also a last piece of text only.
-  if (!content.unchanged()) return changed();
+  const Result<void> checked = content.check(next_ == parts_.size());
+  if (!checked) return std::unexpected(checked.error());
   return filled;
 }
 

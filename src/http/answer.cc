@@ -96,7 +96,8 @@ std::string_view name_of(Culprit culprit) noexcept {
 }
 
 // A client's mistake is not logged: any client could fill the log.
-void report(const ExchangeState& exchange, const Failure& failure, const char* when = "") {
+void report(const ExchangeState& exchange, const Failure& failure,
+            const char* subject = "handler of", const char* predicate = "failed") {
   if (exchange.composition != nullptr && exchange.composition->failure_hook) {
     try {
       exchange.composition->failure_hook(*exchange.request, failure);
@@ -108,9 +109,9 @@ void report(const ExchangeState& exchange, const Failure& failure, const char* w
   const bool stopped = exchange.stop.stopped();  // nobody waits for the response
   if (failure.culprit == Culprit::client || stopped) return;
   std::string room;
-  base::log_error("{}, {}: handler of {} {} failed{}: {}", name_of(failure.reach),
-                  name_of(failure.culprit), exchange.head.method_name,
-                  base::hide_secrets(exchange.head.target, room), when, failure.what);
+  base::log_error("{}, {}: {} {} {} {}: {}", name_of(failure.reach), name_of(failure.culprit),
+                  subject, exchange.head.method_name,
+                  base::hide_secrets(exchange.head.target, room), predicate, failure.what);
 }
 
 // Keeps the fields that the response of an error handler does not have.
@@ -280,10 +281,24 @@ std::string text_of(const std::exception_ptr& exception) {
   }
 }
 
-void report_cut_off(const ExchangeState& exchange, const std::exception_ptr& exception) noexcept {
-  Failure failure = failure_of(exception);
+namespace {
+
+void report_cut_off(ExchangeState& exchange, Failure failure, const char* subject,
+                    const char* predicate) {
+  if (std::exchange(exchange.observed.cut_is_told, true)) return;
   if (exchange.head.version != Version::http_2) failure.reach = Reach::connection;
-  report(exchange, failure, " after its head");
+  report(exchange, failure, subject, predicate);
+}
+
+}  // namespace
+
+void report_cut_off(ExchangeState& exchange, const std::exception_ptr& exception) noexcept {
+  report_cut_off(exchange, failure_of(exception), "handler of", "failed after its head");
+}
+
+void report_cut_off(ExchangeState& exchange, const Error& error) noexcept {
+  if (exchange.stop.stopped()) return;  // which ends what the body waits for
+  report_cut_off(exchange, failure_of_error(error), "response to", "was cut off");
 }
 
 std::optional<Response> answer_at_once(const Handler& handler, Request& request) {

@@ -36,8 +36,10 @@ std::optional<Response> answer_at_once(ExchangeState& exchange, Begin begin) noe
 // Answers what answer_at_once() has not. Its task takes the stop state of the exchange.
 Task<Response> answer(ExchangeState& exchange);
 
-// Tells the operator of what was thrown after the response's head, which cuts the response off.
-void report_cut_off(const ExchangeState& exchange, const std::exception_ptr& exception) noexcept;
+// Tells the operator of what cuts a response off after its head: what was thrown, or why its body
+// can't be completed. The first reason only: a handler that throws makes its body fail, too.
+void report_cut_off(ExchangeState& exchange, const std::exception_ptr& exception) noexcept;
+void report_cut_off(ExchangeState& exchange, const Error& error) noexcept;
 
 // Calls a handler alone. Returns nullopt if its coroutine is needed. Throws what it throws.
 std::optional<Response> answer_at_once(const Handler& handler, Request& request);

@@ -35,7 +35,8 @@ struct Observed {
   std::int64_t first_byte_us = 0;  // when the response began; 0: at once, or never
   std::uint64_t received = 0;      // content of the request, bytes
   CutOff cut_off = CutOff::none;
-  bool responded = false;  // the response has begun
+  bool responded = false;    // the response has begun
+  bool cut_is_told = false;  // report_cut_off() has told why
 };
 
 struct ExchangeState {

@@ -81,7 +81,11 @@ Result<void> OutgoingBody::append(base::BufferChain& out, std::string_view prefi
                                   std::size_t size) {
   if (has_part_) {
     Result<void> appended = part_.append(out, prefix, size);
-    if (!appended) return appended;
+    if (!appended) {
+      failure_ = appended.error();
+      failed_ = true;
+      return appended;
+    }
     finished_ = part_.finished();
   } else {
     out.append(prefix);

@@ -33,6 +33,7 @@ class OutgoingBody {
     promised_.reset();
     own_source_.reset();
     has_part_ = false;
+    failed_ = false;
     finished_ = true;
     if (counted_ > 0) count(0);
   }
@@ -114,6 +115,8 @@ class OutgoingBody {
   // Appends `prefix` and then the next `size` bytes, at most next_size(). On an error nothing was
   // appended, and the body can't be completed.
   Result<void> append(base::BufferChain& out, std::string_view prefix, std::size_t size);
+  // Returns the error of append(), or null if there was none.
+  [[nodiscard]] const Error* failure() const noexcept { return failed_ ? &failure_ : nullptr; }
 
  private:
   void count(std::size_t bytes) noexcept;
@@ -127,7 +130,9 @@ class OutgoingBody {
   std::size_t counted_ = 0;  // bytes of the text
   std::uint64_t appended_ = 0;
   std::optional<std::uint64_t> promised_;  // bytes that the source still has to yield
+  Error failure_;                          // if failed_
   bool has_part_ = false;
+  bool failed_ = false;
   bool finished_ = true;
 };
 

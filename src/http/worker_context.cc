@@ -107,7 +107,10 @@ NextPiece::NextPiece(ExchangeState& exchange) noexcept : exchange_(exchange) {
 
 Result<std::string_view> NextPiece::await_resume() noexcept {
   try {
-    if (read_) return read_->await_resume();
+    if (!read_) return std::unexpected(Error{0, "body source threw"});
+    Result<std::string_view> piece = read_->await_resume();
+    if (!piece) report_cut_off(exchange_, piece.error());
+    return piece;
   } catch (...) {
     fail();
   }
@@ -119,22 +122,33 @@ void NextPiece::fail() noexcept {
   read_.reset();
 }
 
-Task<bool> make_resident(io::Engine& engine, file::PartSender& part) {
+bool offer(ExchangeState& exchange, const Result<std::string_view>& piece) {
+  if (!piece) return false;
+  const Result<void> offered = exchange.outgoing.offer(*piece);
+  if (!offered) report_cut_off(exchange, offered.error());
+  return offered.has_value();
+}
+
+Task<bool> make_resident(io::Engine& engine, ExchangeState& exchange) {
+  file::PartSender& part = *exchange.outgoing.not_resident();
   const file::PartSender::Span span = *part.not_resident();
   const int result = co_await file::make_call(&engine, part.populate(span));
-  if (result < 0) co_return false;  // the file shrank, or the disk failed
+  if (result < 0) {
+    report_cut_off(exchange, Error{-result, "its file was truncated, or can't be read"});
+    co_return false;
+  }
   part.made_resident(span);
   co_return true;
 }
 
 Task<bool> pull(io::Engine& engine, ExchangeState& exchange) {
-  if (file::PartSender* const part = exchange.outgoing.not_resident()) {
-    const bool resident = co_await make_resident(engine, *part);
+  if (exchange.outgoing.not_resident() != nullptr) {
+    const bool resident = co_await make_resident(engine, exchange);
     co_return resident;
   }
   NextPiece next(exchange);
   const Result<std::string_view> piece = co_await next;
-  co_return piece&& exchange.outgoing.offer(*piece);
+  co_return offer(exchange, piece);
 }
 
 }  // namespace h2server::http

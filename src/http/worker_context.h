@@ -51,6 +51,9 @@ bool find_handler(const WorkerContext& context, const ConnectionTraits& traits,
 
 // Describes a request for the operator: "GET /slow/1 (route /slow/{n})".
 std::string describe(const ExchangeState& exchange);
+
+// What follows tells the operator why a body can't be completed.
+
 // Awaited: the next piece of a response's body. What the source throws becomes an error, since the
 // head has been sent. Has no frame of its own, because thousands of streams may wait here.
 class NextPiece {
@@ -77,9 +80,12 @@ class NextPiece {
   std::optional<Task<Result<std::string_view>>> read_;  // none: the source threw
 };
 
-// Waits until the next part of the body's file is in the page cache. Returns false if the body
-// can't be completed.
-Task<bool> make_resident(io::Engine& engine, file::PartSender& part);
+// Offers the body what NextPiece has yielded. Returns false if the body can't be completed.
+[[nodiscard]] bool offer(ExchangeState& exchange, const Result<std::string_view>& piece);
+
+// Waits until the next part of the body's file, which has one, is in the page cache. Returns false
+// if the body can't be completed.
+Task<bool> make_resident(io::Engine& engine, ExchangeState& exchange);
 
 // Waits for what the body needs when next_size() is 0: one of the two. Returns false if the body
 // can't be completed.

@@ -14,13 +14,6 @@ TEST(Pace, GivesUpAPeerThatStops) {
   EXPECT_EQ(pace.left_ms(), 1U);  // not 0, which would mean "no limit"
 }
 
-TEST(Pace, GivesUpAPeerThatDribbles) {
-  Pace pace(60'000, 240);
-  int bytes = 0;
-  while (pace.moved(59'000, 1)) ++bytes;
-  EXPECT_EQ(bytes, 1);
-}
-
 TEST(Pace, WaitsForAPeerThatKeepsUp) {
   Pace pace(1000, 100);
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(pace.moved(900, 90));

@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "config/reference.h"
 
@@ -72,13 +70,6 @@ TEST(OptionTable, RefusesWhatIsNoChoice) {
     EXPECT_FALSE(option.set({program, site, listener}, "wrong/=")) << option.key;
     EXPECT_FALSE(option.set({program, site, listener}, "")) << option.key;
   }
-}
-
-TEST(Reference, IsThatOfTheManual) {
-  std::ifstream file(H2SERVER_SOURCE_DIR "/docs/manual/options.md");
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  EXPECT_EQ(text, reference_markdown())
-      << "update it: h2server config --reference > docs/manual/options.md";
 }
 
 }  // namespace option_table_test

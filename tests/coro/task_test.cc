@@ -55,17 +55,6 @@ TEST(Task, YieldsValues) {
   EXPECT_EQ(sum, 14);
 }
 
-TEST(Task, YieldsAValueThatComesLater) {
-  TaskGroup group;
-  Event event;
-  int value = 0;
-  const auto body = [&]() -> Task<void> { value = co_await seven_after(event); };
-  group.start(body());
-  EXPECT_EQ(value, 0);
-  event.set();
-  EXPECT_EQ(value, 7);
-}
-
 TEST(Task, StartsInFrontOfItsAwait) {
   Task<int> at_once = seven();
   ASSERT_TRUE(at_once.start());
@@ -109,17 +98,6 @@ TEST(Task, HandsOnWhatWasThrown) {
   EXPECT_EQ(log, "at once");
   event.set();
   EXPECT_EQ(log, "at once, later");
-}
-
-TEST(Task, Moves) {
-  TaskGroup group;
-  int value = 0;
-  const auto body = [&](Task<int> inner) -> Task<void> {
-    Task<int> moved = std::move(inner);
-    value = co_await moved;
-  };
-  group.start(body(seven()));
-  EXPECT_EQ(value, 7);
 }
 
 TEST(Task, FreesFramesThatNeverRanOrNeverEnded) {

@@ -204,13 +204,6 @@ TEST_F(CacheTest, UnsettledFilesAreReadAgain) {
   GTEST_SKIP() << "too slow a machine to look at a file while it is fresh";
 }
 
-TEST_F(CacheTest, SettledFilesAreNotReadAgain) {
-  directory.write_settled("a.txt", "first");
-  const FileRef before = run_now(cache.find(nullptr, "a.txt", 0)).file;
-  EXPECT_EQ(run_now(cache.find(nullptr, "a.txt", 1000)).file, before);
-  EXPECT_EQ(run_now(cache.find(nullptr, "a.txt", 1'000'000)).file, before);
-}
-
 TEST_F(CacheTest, ZeroFreshMsChecksEveryTime) {
   FolderCache checking(directory.fd(), {}, 0);
   EXPECT_EQ(content(run_now(checking.find(nullptr, "a", 0))), "-");

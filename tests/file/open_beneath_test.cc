@@ -123,8 +123,6 @@ TEST_F(OpenBeneath, FlagsArePassedOn) {
   EXPECT_EQ(open("link_out", O_PATH), "ENOENT");
 }
 
-TEST_F(OpenBeneath, ProbeSaysYesHere) { EXPECT_EQ(probe_open_beneath(), 0); }
-
 TEST_F(OpenBeneath, ErrorsOfTheDirectory) {
   const auto opened = run_now(open_beneath(nullptr, -1, "a.txt", O_RDONLY));
   ASSERT_FALSE(opened);

@@ -195,9 +195,9 @@ TEST_P(SlowFolder, AChangeIsSeenByTheNextLook) {
   const Lookup second = find("a");
   ASSERT_NE(second.file, nullptr);
   std::string bytes(3, '\0');
-  EXPECT_TRUE(second.file->content().copy(bytes, large - 3));
+  EXPECT_TRUE(second.file->content().copy(bytes, large - 3, true));
   EXPECT_EQ(bytes, "yyy");
-  EXPECT_FALSE(first.file->content().copy(bytes, 0));
+  EXPECT_FALSE(first.file->content().copy(bytes, 0, true));
 }
 
 TEST_P(SlowFolder, AFileInUseGetsASnapshotWhichIsKnown) {

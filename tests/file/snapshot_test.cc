@@ -55,7 +55,7 @@ TEST_F(SnapshotTest, HoldsTheBytesWhateverBecomesOfTheFile) {
     EXPECT_TRUE(bytes_of(*taken) == text) << size;
     EXPECT_TRUE(taken->unchanged());
     std::string copy(size, '\0');
-    EXPECT_TRUE(taken->copy(copy, 0));
+    EXPECT_TRUE(taken->copy(copy, 0, true));
     EXPECT_TRUE(copy == text) << size;
   }
 }

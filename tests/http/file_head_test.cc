@@ -72,16 +72,6 @@ TEST(FileHead, DescribesARepresentation) {
                                      "content-encoding=gzip;vary=Accept-Encoding;");
 }
 
-// RFC 9110, 15.4.5.
-TEST(FileHead, Has304RepeatTheValidators) {
-  const FileHead head(version, "text/html; charset=utf-8", modified_s + 100);
-  std::string names;
-  for (const FileField& field : head.fields) {
-    if (field.in_304) names.append(field.name).append(";");
-  }
-  EXPECT_EQ(names, "Last-Modified;ETag;");
-}
-
 // RFC 9110, 8.8.2.1.
 TEST(FileHead, SaysOfNoFileThatItIsModifiedInTheFuture) {
   EXPECT_EQ(FileHead(version, "a", modified_s - 1).last_modified, "Sun, 06 Nov 1994 08:49:36 GMT");

@@ -9,8 +9,6 @@
 namespace h2server {
 namespace limits_test {
 
-TEST(Limits, TheDefaultsAreInRange) { EXPECT_EQ(problem_of(Limits()), ""); }
-
 TEST(Limits, AValueOutOfRangeIsNamed) {
   struct Row {
     const char* name;

@@ -39,11 +39,6 @@ TEST(Message, KnowsReasons) {
   for (const int status : {0, 99, 299, 418, 600, -1}) EXPECT_EQ(reason_phrase(status), "Unknown");
 }
 
-TEST(Message, KnowsWhichStatusesHaveNoContent) {
-  for (const int status : {100, 103, 199, 204, 205, 304}) EXPECT_FALSE(may_have_content(status));
-  for (const int status : {200, 206, 301, 404, 500}) EXPECT_TRUE(may_have_content(status));
-}
-
 TEST(Message, ExplainsAnError) {
   const Response response = error_response(404);
   EXPECT_EQ(response.find("X-Content-Type-Options"), "nosniff");

@@ -79,14 +79,6 @@ TEST(Response, RefusesWhatWouldBreakOut) {
   EXPECT_THROW(Response(200, "body", "text/html\r\nX: y"), std::invalid_argument);
 }
 
-TEST(Response, KnowsItsSize) {
-  EXPECT_EQ(Response(204).size(), 0U);
-  EXPECT_EQ(Response(200, "hello").size(), 5U);
-  EXPECT_EQ(Response(tests::text_file("content")).size(), 7U);
-  EXPECT_EQ(streamed().size(), std::nullopt);
-  EXPECT_EQ(streamed(9).size(), 9U);
-}
-
 TEST(Response, IsDescribedByAFileOnlyWhileItIsThatFile) {
   const FileRef file = tests::text_file("content");
   Response response(file);

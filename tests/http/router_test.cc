@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
 namespace h2server::http {
 namespace router_test {
@@ -145,14 +144,6 @@ TEST_F(RouterTest, HeadMayHaveAHandlerOfItsOwn) {
   ASSERT_TRUE(router_.add(HEAD, "/{b}", named("head")).has_value());
   EXPECT_EQ(find("/x"), "/{a} a=x");
   EXPECT_EQ(find("/x", HEAD), "head b=x");
-}
-
-TEST_F(RouterTest, EachMethodHasItsOwnNames) {
-  add(GET, "/{a}");
-  add(POST, "/{b}");
-  EXPECT_EQ(find("/x"), "/{a} a=x");
-  EXPECT_EQ(find("/x", POST), "/{b} b=x");
-  EXPECT_EQ(find("/x", HEAD), "/{a} a=x");
 }
 
 TEST_F(RouterTest, RefusesBadPatterns) {

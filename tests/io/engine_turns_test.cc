@@ -444,13 +444,6 @@ TEST_P(EngineTurns, HasClocks) {
   EXPECT_GE(engine_->unix_seconds(), 1'700'000'000);
 }
 
-TEST_P(EngineTurns, TheCurrentEngineIsTheThreadsOwn) {
-  Engine::set_current(engine_.get());
-  std::thread([] { EXPECT_EQ(Engine::current(), nullptr); }).join();
-  EXPECT_EQ(Engine::current(), engine_.get());
-  Engine::set_current(nullptr);
-}
-
 INSTANTIATE_TEST_SUITE_P(Engines, EngineTurns, testing::ValuesIn(engines_here()), engine_name);
 
 }  // namespace engine_turns_test

@@ -18,7 +18,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -220,15 +219,6 @@ class Gate {
   base::Fd out_;
   base::Fd in_;
 };
-
-TEST_P(FileOpTest, WorkRunsElsewhere) {
-  const auto body = [&]() -> Task<void> {
-    const std::optional<std::thread::id> where =
-        co_await file::run_waiting(engine_.get(), [] { return std::this_thread::get_id(); });
-    EXPECT_TRUE(where && *where != std::this_thread::get_id());
-  };
-  run(body());
-}
 
 TEST_P(FileOpTest, WorkIsCountedForItsTask) {
   coro::StopState client;

@@ -403,11 +403,6 @@ def test_server_without_http2(ours):
     assert result["errors"]["malformed"] == 1 and result["errors"]["unsent"] == 3
 
 
-def test_wrong_options():
-    done = subprocess.run([LOAD, "closed"], capture_output=True, text=True, timeout=10)
-    assert done.returncode == 2 and done.stdout == "" and "--port" in done.stderr
-
-
 # ---- Uploads
 
 

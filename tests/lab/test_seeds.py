@@ -13,13 +13,6 @@ def only(name, **factors):
     return rows[0]
 
 
-@pytest.mark.parametrize(("name", "rows"), [
-    ("article/stages", 14), ("article/schemes", 32), ("article/peers", 10),
-    ("article/scaling", 32), ("zy-http/concurrency", 40), ("zy-http/rates", 5)])
-def test_each_table_has_all_its_rows(name, rows):
-    assert len(seeds.TABLES[name].rows) == rows
-
-
 def test_no_two_rows_of_a_table_have_the_same_factors():
     for name, table in seeds.TABLES.items():
         keys = [tuple(sorted(row.factors.items())) for row in table.rows]
@@ -56,13 +49,6 @@ def test_the_row_that_cannot_be_right_is_flagged_and_no_other():
     assert flagged[0].measures["p99_ms"] * 1000 == pytest.approx(copied.measures["p99_ms"])
     assert flagged[0].measures["server_cpu"] == copied.measures["server_cpu"]
     assert flagged[0].measures["rss_kib"] * 1024 == pytest.approx(copied.measures["rss_kib"])
-
-
-def test_statements_name_their_source_and_numbers():
-    assert len(seeds.STATEMENTS["paper"]) == 6
-    sixth = [s for s in seeds.STATEMENTS["paper"] if "workers/connections" in s.measures]
-    assert len(sixth) == 1 and "Kim Yong-Seok" in sixth[0].source.author
-    assert any(s.measures.get("crossing_bytes") == 6000 for s in seeds.STATEMENTS["content size"])
 
 
 def test_a_row_is_found_by_all_of_its_factors():

@@ -76,12 +76,6 @@ INSTANTIATE_TEST_SUITE_P(Schemes, BlockingSchemes,
                                          ServerScheme::thread_per_connection),
                          [](const auto& row) { return tests::scheme_name(row.param); });
 
-TEST_P(BlockingSchemes, TheEngineIsTold) {
-  start(options(1));
-  EXPECT_EQ(server_->engine().name, "blocking");
-  EXPECT_NE(server_->engine().reason, "");
-}
-
 TEST_P(BlockingSchemes, WhoComesLaterWaitsUntilAnotherEnds) {
   start(options(2));
   auto first = std::make_unique<Client>(port_);

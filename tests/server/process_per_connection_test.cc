@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <csignal>
-#include <filesystem>
 #include <thread>
 #include <vector>
 
@@ -222,16 +221,6 @@ TEST_F(ProcessPerConnection, OnlyTheMainProcessHeedsTheOperator) {
   }
   EXPECT_EQ(number_of(client.get("/pid").body), child);
   EXPECT_EQ(Client(port_).get("/pid").status, 200);
-}
-
-TEST_F(ProcessPerConnection, TellsWhyItCannotStart) {
-  start();
-  ServerOptions same = options();
-  same.port = port_;
-  Server second(same);
-  const Result<void, std::string> started = second.start();
-  ASSERT_FALSE(started);
-  EXPECT_NE(started.error().find("is in use"), std::string::npos);
 }
 
 TEST_F(ProcessPerConnection, AgainAfterItEnded) {

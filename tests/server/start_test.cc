@@ -135,6 +135,7 @@ TEST(Start, ShortOfDescriptors) {
       ASSERT_TRUE(whole.start());
     }
     bool possible = false;
+    std::string error;
     rlim_t more = 0;
     for (; !possible && more < 100; ++more) {
       Server server(tests::cleartext(scheme, 3));
@@ -144,7 +145,8 @@ TEST(Start, ShortOfDescriptors) {
         const Result<void, std::string> started = server.start();
         possible = started.has_value();
         if (!possible) {
-          EXPECT_FALSE(started.error().empty());
+          error = started.error();
+          EXPECT_FALSE(error.empty());
         }
       }
       if (!possible) {
@@ -152,7 +154,7 @@ TEST(Start, ShortOfDescriptors) {
             << server::kind_of(scheme).name << " with " << more;
       }
     }
-    EXPECT_TRUE(possible);
+    EXPECT_TRUE(possible) << server::kind_of(scheme).name << ": " << error;
     EXPECT_GT(more, 4U) << server::kind_of(scheme).name
                         << " needs a listener and two pairs of sockets at least";
   }

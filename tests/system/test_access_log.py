@@ -479,12 +479,6 @@ def test_each_request_has_one_line(pair):
     assert {picked(one, STATUS, SIZE, ERROR) for one in found} == {(200, 10, None)}
 
 
-def test_process_per_connection_is_refused():
-    with pytest.raises(AssertionError, match="did not start"):
-        with Configured(JSON + SITE, FILES, arguments=["--scheme", "process-per-connection"]):
-            pass
-
-
 def test_error_log():
     """A line that repeats the one before it is counted. SIGHUP opens the file anew."""
     text = CLEARTEXT + 'error-log = "error.log"\n' + SITE + 'upload-dir = "up"\n'

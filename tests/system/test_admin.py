@@ -124,11 +124,6 @@ def test_admin_port_in_use():
     assert str(port) in str(failed.value) and "in use" in str(failed.value)
 
 
-def test_process_per_connection_is_refused(tmp_path):
-    done = check(tmp_path, 'admin = "127.0.0.1:9000"\nscheme = "process-per-connection"\n')
-    assert done.returncode == 2 and "--admin does not work" in done.stderr
-
-
 def test_page(server):
     answer = server.ask("/-/status")
     assert answer.status == 200 and "default-src 'none'" in answer.field("content-security-policy")

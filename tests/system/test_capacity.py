@@ -158,20 +158,3 @@ def test_refuses_when_full(pair):
             client.close()
         newcomer = Client(server, PROTOCOLS[0]).served()
         newcomer.close()
-
-
-@buffered
-def test_waits_when_full(pair):
-    with queueing(pair, "wait") as server:
-        (server.root / "small").write_bytes(b"small")
-        served = Client(server, PROTOCOLS[0]).served()
-        waiting = [Client(server, PROTOCOLS[0]) for _ in range(5)]
-        for client in waiting:
-            client.ask()
-        served.served()
-        assert all(client.hears_nothing() for client in waiting)
-        assert count(queue_line(server), "refused") == 0
-        served.close()
-        for client in waiting:
-            assert client.is_answered()
-            client.close()

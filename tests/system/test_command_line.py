@@ -172,20 +172,6 @@ def test_wrong_use(folder, arguments, words):
     assert not (folder / "www/a").exists(), "nothing is made for what is refused"
 
 
-WRONG_SIZES = ["", "-5", "1.5G", "G", "5 apples", "0x10", "5i", "5kk", "99999999999999999999",
-               "99999999T"]
-
-
-@pytest.mark.parametrize("size", WRONG_SIZES)
-def test_wrong_size(folder, size):
-    done = run(folder, "--h2c", "--upload-dir", "uploads", f"--upload-max={size}")
-    check_refused(done, [WRONG_USE], "--upload-max")
-
-
-def test_sendfile_with_tls(folder):
-    check_refused(run(folder, "-p", "0", "--sendfile"), [WRONG_USE], "--sendfile", "--h2c")
-
-
 # Arguments beside a state directory at www/state/h2server, and whether it is there already.
 KEYS_OF_OURS = {
     "own": (["www"], False),

@@ -3,7 +3,7 @@
 import pytest
 
 from support import pairs
-from support.counters import count, line_of, lines, worker_lines
+from support.counters import count, lines, worker_lines
 from support.pairs import PAIRS
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
@@ -79,33 +79,3 @@ def test_a_busy_worker_is_seen(pair):
 def streams_of_workers(server):
     """Returns the number of streams of each worker, in ascending order."""
     return sorted(count(line, "stream") for line in worker_lines(server, WORKERS))
-
-
-@pytest.mark.parametrize("pair", pairs.of_kind(lambda pair: pair.scheme == "acceptor"), ids=name_of)
-def test_balancer(pair):
-    with started(pair) as server:
-        place_files(server)
-        for _ in range(VISITS):
-            fetch(server, H1, "/small")
-        # The acceptor counts a connection after it has handed it over.
-        wait_until(lambda: placed(line_of(server, "balancer: ")) == VISITS, "all are counted")
-        assert count(line_of(server, "balancer: "), "times full") == 0
-
-
-def placed(line):
-    return count(line, "table hit") + count(line, "rewrite")
-
-
-@pytest.mark.parametrize("pair", pairs.of_kind(lambda pair: pair.forks), ids=name_of)
-def test_children(pair):
-    with started(pair) as server:
-        place_files(server)
-        held = [H1.connect(server) for _ in range(3)]
-        wait_until(lambda: "3" in children_line(server), "they are counted")
-        for connection in held:
-            connection.close()
-        wait_until(lambda: "3 child" not in children_line(server), "they are gone")
-
-
-def children_line(server):
-    return line_of(server, "child")

@@ -88,11 +88,6 @@ def test_expired_certificate():
             context.wrap_socket(connection).close()
 
 
-def test_valid_certificate():
-    with server_with(2) as server:
-        assert server.stderr == ""
-
-
 # --- leftovers of an interrupted run -------------------------------------------------------------
 
 
@@ -218,4 +213,3 @@ def test_ctrl_c_instead_of_a_passphrase(encrypted):
 def test_passphrase_without_a_terminal(encrypted):
     error = refusal(encrypted, start_new_session=True)
     assert "a.key" in error and "encrypted" in error and "no terminal" in error
-

@@ -8,7 +8,6 @@ from support.protocols import PROTOCOLS
 from support.site import Site
 
 HOST = "Host: localhost\r\n"
-FORM = form(("a.txt", b"content"))
 FORM_TYPE = "Content-Type: %s\r\n" % form_type()[1]
 
 
@@ -19,14 +18,6 @@ def connection(site_h1):
 
 
 # --- one connection, many requests ---------------------------------------------------------------
-
-
-def test_keeps_the_connection(site_h1, connection):
-    path = site_h1.place("a.txt", b"hello")
-    for _ in range(3):
-        connection.send(get(path))
-        answer = connection.answer()
-        assert (answer.status, answer.body, answer.field("connection")) == (200, b"hello", None)
 
 
 # Version of the request line, Connection field, true if it stays open, the answer's field.

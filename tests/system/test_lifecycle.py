@@ -73,12 +73,6 @@ def test_ends_at_once_when_idle(server, protocol, number):
     assert server.ends()
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-def test_ends_at_once_without_connections(server, number):
-    server.signal(number)
-    assert server.ends()
-
-
 @pytest.mark.parametrize("protocol", PROTOCOLS[2:], ids=name_of)
 def test_idle_clients_that_do_not_read(server, protocol):
     """A client's connection pool may read only when it has a request: it sees no GOAWAY and answers
@@ -88,13 +82,6 @@ def test_idle_clients_that_do_not_read(server, protocol):
     assert server.ends()
     for connection in idle:
         connection.close()
-
-
-def test_ends_after_many_connections(server, protocol):
-    for _ in range(100):
-        assert fetch(server, protocol, "/small").body == b"small"
-    server.signal()
-    assert server.ends()
 
 
 # --- requests in flight --------------------------------------------------------------------------
@@ -153,17 +140,6 @@ def test_requests_on_their_way_are_answered(server, protocol):
         assert len(connection.answer(second).body) == len(CONTENT)
         connection.run_to_end()
         assert connection.goaways == [(0, 2**31 - 1), (0, second.number)]
-
-
-def test_second_signal_ends_it_at_once(server, protocol):
-    downloads = [Download(server, protocol) for _ in range(4)]
-    server.signal(signal.SIGTERM)
-    wait_for_refusal(server)
-    assert server.running
-    server.signal(signal.SIGINT)
-    assert server.ends()
-    for download in downloads:
-        download.connection.close()
 
 
 def stuck_connections(server, protocol):

@@ -102,13 +102,6 @@ def test_an_expired_link(server):
     assert (answer.status, answer.body) == (403, b"this link has expired\n")
 
 
-def test_the_time(server):
-    before = int(time.time())
-    for arguments, seconds in (([], 86_400), (["--expires", "1h"], 3600), (["--expires=7d"], 604_800)):
-        expires = int(link(*arguments, "/files/a").split("expires=")[1].split("&")[0])
-        assert before + seconds <= expires <= time.time() + seconds
-
-
 def test_an_upload(server):
     target = link("--upload", "/files").strip()
     query = target[target.index("?") :]
@@ -119,15 +112,6 @@ def test_an_upload(server):
     assert page.status == 200
     assert b"multipart/form-data" in page.body
     assert b"by-link" not in page.body, "no listing"
-
-
-def test_the_key(state):
-    link("/files/a")
-    key = state / "link.key"
-    assert key.stat().st_mode & 0o777 == 0o600
-    before = key.read_text()
-    link("/files/a")
-    assert key.read_text() == before
 
 
 def test_another_key_signs_nothing(server, tmp_path, monkeypatch):

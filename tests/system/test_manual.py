@@ -21,7 +21,6 @@ import re
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 
 import pytest
@@ -218,31 +217,6 @@ def test_recipes_serve(tmp_path, block):
     assert not log or text
     if "forwarded" in words or "unix" in block[1]:
         assert CLIENT in text and "203.0.113.1" not in text
-
-
-def receive(connection):
-    """Returns all that comes until the end."""
-    got = b""
-    while piece := connection.recv(65536):
-        got += piece
-    return got
-
-
-def test_version_2_of_the_proxy_protocol(tmp_path):
-    """HAProxy's send-proxy-v2, in front of a recipe without TLS."""
-    recipe = next(text for _, comment, text in RECIPES if "proxy" in comment)
-    text = re.sub(r"^(cert|key) = .*\n", "", recipe, flags=re.M).replace(
-        "proxy-protocol = true", "proxy-protocol = true\nh2c = true")
-    place = Place(tmp_path, text)
-    addresses = socket.inet_aton(CLIENT) + socket.inet_aton("10.0.0.5") + b"\x11\x22\x20\xfb"
-    header = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + addresses
-    with Running(tmp_path), socket.create_connection(
-            ("127.0.0.1", place.ports["8443"])) as connection:
-        connection.settimeout(LAST_RESORT_S)
-        connection.sendall(header + b"GET / HTTP/1.1\r\nHost: example.com\r\n"
-                           b"Connection: close\r\n\r\n")
-        assert receive(connection).startswith(b"HTTP/1.1 200 ")
-    assert (tmp_path / "var/log/h2server/access.log").read_text().startswith(CLIENT)
 
 
 NGINX = """user root; daemon off; pid nginx.pid; error_log stderr; worker_processes 1;

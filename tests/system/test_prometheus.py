@@ -147,12 +147,6 @@ def scrape_value(admin):
     return found()
 
 
-def test_target_is_up(scraped):
-    prometheus, _ = scraped
-    (found,) = prometheus.query("up")
-    assert found["value"][1] == "1" and found["metric"]["job"] == "h2server"
-
-
 def test_counts_arrive(scraped):
     prometheus, wanted = scraped
     (found,) = prometheus.query('sum(h2server_http_requests_total{site="one.test"})')

@@ -124,13 +124,6 @@ def test_large(tmp_path):
         assert stored.stat().st_blocks * 512 <= size + 65_536, "nothing is allocated beyond the end"
 
 
-def test_chunked(site_h1):
-    with site_h1.connect() as connection:
-        connection.request("PUT", f"/files/{site_h1.name}", (), [b"a", noise(100_000), b"b"])
-        assert connection.answer().status == 201
-    assert (site_h1.server.uploads / site_h1.name).read_bytes() == b"a" + noise(100_000) + b"b"
-
-
 def test_the_connection_goes_on(site):
     """Refusals leave a connection usable if the body was small."""
     with site.connect() as connection:

@@ -55,17 +55,3 @@ def test_it_ends_when_the_time_is_over():
         assert server.ends()
         assert time.monotonic() - began >= 1.5
         assert "stops in 1500ms" in server.stderr
-
-
-def test_a_second_signal_ends_the_wait():
-    with Watched('shutdown-delay = "1h"') as server:
-        server.signal()
-        wait_until(lambda: server.asked("/-/ready")[0] == 503, "it is not ready")
-        server.signal()
-        assert server.ends()
-
-
-def test_without_a_delay_it_stops_at_once():
-    with Watched() as server:
-        server.signal()
-        wait_until(lambda: not server.accepts(), "new connections are refused")

@@ -1,6 +1,5 @@
 """Every pair of scheme and engine: command line, content, request limits, and crash isolation."""
 
-import itertools
 import os
 import re
 import signal
@@ -51,19 +50,6 @@ def test_table(tmp_path):
         for pair in ALL:
             if pair.scheme == scheme:
                 assert pair.io in line, line
-
-
-ENGINES = ["epoll", "io_uring", "blocking"]
-IMPOSSIBLE = sorted({Pair(*names) for names in itertools.product(SCHEMES, ENGINES)} - {*ALL},
-                    key=name_of)
-
-
-@pytest.mark.parametrize("pair", IMPOSSIBLE, ids=name_of)
-def test_impossible_pairs(pair, tmp_path):
-    done = run(tmp_path, "--scheme", pair.scheme, "--io", pair.io)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"h2server: error: [^\n]+\n", done.stderr), done.stderr
-    assert pair.scheme in done.stderr and pair.io in done.stderr, done.stderr
 
 
 def engine_line(server):

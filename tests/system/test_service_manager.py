@@ -71,14 +71,6 @@ def test_the_watchdog():
             assert server.told_until("WATCHDOG") == {"WATCHDOG": "1"}
 
 
-def test_the_watchdog_of_another_process():
-    with Managed(TEXT.format("one"), FILES, ["WATCHDOG_USEC=1000", "WATCHDOG_PID=1"]) as server:
-        server.told_until("READY")
-        server.reload()
-        assert "RELOADING" in server.told()  # and no ping before
-        assert "READY" in server.told()
-
-
 def test_the_watchdog_does_not_wait_for_an_acme_store(tmp_path):
     """A reload reads the store, which does not answer for a while."""
     holds, answers = threading.Event(), threading.Event()

@@ -261,31 +261,6 @@ def test_command_line_goes_before_the_configuration(bare):
 
 
 # Configuration → words of the error line.
-WRONG = {
-    "unknown key": ("prot = 1", "prot"),
-    "unknown table": ("[tea]\nport = 1", "tea"),
-    "another type": ('port = "http"', "port"),
-    "too large": ("port = 70000", "port"),
-    "wrong name": ('scheme = "tea"', "scheme"),
-    "no value": ("threads =", "threads"),
-    "negative": ("requests-per-connection = -5", "requests-per-connection"),
-    "a key without TLS": ('key = "a.key"', "--key"),
-    "threads of a scheme that has none": (
-        'scheme = "thread-per-connection"\nthreads = 4', "--threads"),
-}
-
-
-@pytest.mark.parametrize("text, key", WRONG.values(), ids=WRONG)
-def test_wrong_configuration(tmp_path, text, key):
-    (tmp_path / "www").mkdir()
-    (tmp_path / "wrong.toml").write_text(text + "\n")
-    done = subprocess.run([BINARY, "--h2c", "--config", "wrong.toml"], cwd=tmp_path, text=True,
-                          capture_output=True, check=False, timeout=LAST_RESORT_S)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"h2server: error: [^\n]+\n", done.stderr), done.stderr
-    assert key in done.stderr and "INI" not in done.stderr, "the file is TOML"
-
-
 # --- the self-signed certificate -----------------------------------------------------------------
 
 

@@ -404,9 +404,3 @@ def test_wrong_use(tmp_path, arguments, variables, reason):
                           capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
     assert reason in done.stderr and SECRET not in done.stderr and "pw" not in done.stderr
-
-
-def test_needs_store(tmp_path):
-    done = subprocess.run([*COMMAND, "--s3-style", "path"], cwd=tmp_path, capture_output=True,
-                          text=True)
-    assert done.returncode == 2 and "--s3-style needs --store" in done.stderr

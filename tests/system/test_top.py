@@ -211,14 +211,6 @@ def test_status_that_is_none(admin):
         terminal.ends(0)
 
 
-def test_wrong_use_and_no_listener():
-    done = top("--admin", "nonsense")
-    assert done.returncode == 2 and "ADDRESS:PORT" in done.stderr
-    done = top("--admin", "unix:/nonexistent/socket")
-    assert done.returncode == 1 and "cannot reach the admin listener" in done.stderr
-    assert "\x1b" not in done.stderr + done.stdout
-
-
 def test_of_a_real_server(tmp_path):
     address = f"unix:{tmp_path}/admin"
     with Server("--admin", address) as server, Connection(server) as client:

@@ -102,12 +102,6 @@ def test_open_asks_for_nothing(area_of):
     assert area.fetch("/files/a").body == b"content"
 
 
-def test_no_token_is_asked_for_by_default(area_of):
-    area = area_of()
-    assert area.token is None
-    assert area.upload("a") == 201
-
-
 @pytest.mark.parametrize("protocol", [H1, H1_TLS], ids=name_of)
 def test_a_browser_gets_a_cookie(area_of, protocol):
     area = area_of("--upload-access", "full", protocol=protocol)
@@ -309,16 +303,6 @@ def test_a_length_that_comes_later_counts(area_of, tmp_path):
         assert sent.status == status
     assert area.fetch("/files/b", bob, method="PUT", body=b"00").status == 413
     assert area.fetch("/files/b", bob, method="PUT", body=b"0").status == 201
-
-
-def test_wrong_tokens_are_limited(area_of):
-    area = area_of("--upload-access", "full")
-    statuses = [area.fetch("/files", bearer(f"wrong{i}")).status for i in range(12)]
-    assert statuses[:10] == [401] * 10
-    assert statuses[11] == 429
-    limited = area.fetch("/files", bearer(area.token))
-    assert limited.status == 429, "a guesser would learn that it is right"
-    assert int(limited.field("retry-after")) >= 1
 
 
 def test_a_quota_that_can_not_be_counted_is_refused(tmp_path):

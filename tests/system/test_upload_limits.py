@@ -1,7 +1,5 @@
-"""Upload limits: per file, in total, of the disk; and the leftovers of a killed server."""
+"""Upload limits: per file, in total, of the disk."""
 
-import os
-import signal
 import subprocess
 
 import pytest
@@ -10,7 +8,6 @@ from support import pairs
 from support.contents import form, form_type, noise
 from support.environment import tool
 from support.pairs import Pair
-from support.processes import members
 from support.protocols import PROTOCOLS, fetch, name_of
 from support.server import Server
 from support.waiting import wait_until
@@ -111,18 +108,6 @@ def test_two_at_once_count_together(pair):
 
 
 # --- killed servers ------------------------------------------------------------------------------
-
-
-def test_killed_server_leaves_nothing_to_the_next():
-    with Server() as server:
-        connection, _ = begin(server, "half", 500_000)
-        with connection:
-            for pid in members(server.pid):  # a surviving child would clean up
-                os.kill(pid, signal.SIGKILL)
-            server.process.wait()
-        assert len(server.temporary_files()) == 1
-        server.start()
-        assert server.uploaded() == []
 
 
 @pytest.mark.parametrize("pair", USUAL, ids=name_of)

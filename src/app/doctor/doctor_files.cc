@@ -1,5 +1,7 @@
 // The certificate, the key, the root and the upload directory.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
@@ -15,7 +17,9 @@
 #include "app/doctor/doctor_checks.h"
 #include "app/doctor/doctor_text.h"
 #include "app/options/options.h"
+#include "base/fd.h"
 #include "content/storage/upload_space.h"
+#include "file/slow_file_system.h"
 #include "net/certs/tls_inspection.h"
 
 namespace h2server::app {
@@ -155,6 +159,33 @@ std::optional<DiskFacts> disk_of(const fs::path& folder) {
                    .in_memory = kind == tmpfs_magic || kind == ramfs_magic};
 }
 
+// Returns the path of one of the first regular files in the folder that has content, or "".
+std::string file_in(const std::string& folder) {
+  constexpr int looked_at_max = 100;
+  std::error_code failure;
+  fs::directory_iterator entry(folder, failure);
+  for (int i = 0; !failure && entry != fs::directory_iterator() && i < looked_at_max; ++i) {
+    std::error_code unreadable;
+    if (entry->is_regular_file(unreadable) && entry->file_size(unreadable) > 0) {
+      return entry->path();
+    }
+    entry.increment(failure);
+  }
+  return "";
+}
+
+// Maps a file as the server would. Returns 0, also if it can't be opened, or an errno value.
+int map_once(const std::string& file) {
+  const base::Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status{};
+  if (!opened.valid() || ::fstat(opened.get(), &status) != 0 || status.st_size == 0) return 0;
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* const start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, opened.get(), 0);
+  if (start == MAP_FAILED) return errno;
+  ::munmap(start, size);
+  return 0;
+}
+
 }  // namespace
 
 Finding check_certificate(const DoctorInput& input, std::int64_t now_s) {
@@ -244,6 +275,23 @@ Finding check_root(const DoctorInput& input) {
         Level::problem, title,
         fmt::format("this user may not open files in {} ({})", input.root, std::strerror(errno)),
         "allow it with chmod, or name another with --root"};
+  }
+  const base::Fd root(::open(input.root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (file::may_wait(root.get())) {
+    return {Level::ok, title,
+            input.root + " can be read; its file system is on a network or in another process, so "
+                         "threads read its files and nothing else waits for it",
+            ""};
+  }
+  const std::string file = file_in(input.root);
+  const int error = file.empty() ? 0 : map_once(file);
+  if (error != 0) {
+    return {
+        Level::note, title,
+        fmt::format("{} can't be mapped into memory ({}), so it is read piece by piece, which is "
+                    "slower",
+                    file, std::strerror(error)),
+        "serve such files from another file system, or leave it so"};
   }
   return {Level::ok, title, input.root + " can be read", ""};
 }

@@ -47,7 +47,7 @@ bool CheckedBody::read_block() {
       static_cast<std::size_t>(std::min(object.info().size - first, disk_block_bytes));
   const std::span<char> room(room_.get(), size);
   const std::string_view bytes(room.data(), size);
-  const bool good = source_.file->content().copy(room, first) &&
+  const bool good = source_.file->content().copy(room, first, true).has_value() &&
                     object.check(static_cast<std::size_t>(number), bytes);
   if (!good) source_.disk.cache->remove_damaged(source_.disk.name_of(source_.key));
   block_ = bytes.substr(static_cast<std::size_t>(at_ - first));

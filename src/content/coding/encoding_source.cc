@@ -137,14 +137,15 @@ class FileSource final : public BodySource {
     piece_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, step_bytes_max)));
     if (piece_.empty()) co_return std::string_view();
     const file::Content& content = file_->content();
-    const auto work = [this] { return file_->content().copy(piece_, offset_); };
+    const bool last = piece_.size() == left;
+    const auto work = [this, last] { return file_->content().copy(piece_, offset_, last); };
     const file::WaitingOptions options = content.may_wait()
                                              ? file::on_slow_file_system(content.version().device)
                                              : file::unless_stopped;
-    const std::optional<bool> done =
+    const std::optional<Result<void>> done =
         co_await file::run_waiting(io::Engine::current(), work, options);
     if (!done) co_return std::unexpected(Error{ECANCELED, "file"});
-    if (!*done) co_return std::unexpected(Error{0, "the file changed, or can't be read"});
+    if (!*done) co_return std::unexpected(done->error());
     offset_ += piece_.size();
     co_return std::string_view(piece_);
   }

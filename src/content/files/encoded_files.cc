@@ -133,7 +133,7 @@ std::optional<std::string> encode_content(const file::Content& content, Coding c
   const auto size = static_cast<std::size_t>(content.size());
   if (!content.changes_with_file()) return compress({content.bytes(), size}, coding);
   std::string bytes(size, '\0');  // a mapping may shrink while it is read
-  if (!content.copy(bytes, 0)) return std::nullopt;
+  if (!content.copy(bytes, 0, true)) return std::nullopt;
   return compress(bytes, coding);
 }
 

@@ -127,10 +127,6 @@ Result<Location, std::string> make_location(const LocationOptions& options) {
   return location;
 }
 
-std::string shown(const Location& location) {
-  return fmt::format("s3://{}/{}", location.bucket, location.prefix);
-}
-
 std::optional<std::string> object_url(const Location& location, std::string_view key) {
   if (location.prefix.size() + key.size() > key_bytes_max || !is_object_key(key))
     return std::nullopt;

@@ -46,9 +46,6 @@ struct Parameter {
 // The error says what is wrong with which of the options, without the option's name.
 Result<Location, std::string> make_location(const LocationOptions& options);
 
-// Returns "s3://BUCKET/PREFIX", for people.
-std::string shown(const Location& location);
-
 // Returns nullopt for what is no key, see h2server/store.h. The prefix counts.
 std::optional<std::string> object_url(const Location& location, std::string_view key);
 // Returns the URL with a query. The parameters are sorted by name.

@@ -435,7 +435,8 @@ bool Connection::append_body() {
     if (size == 0 || outgoing.must_wait(exchange_->output, size)) break;
     std::array<char, 24> room;
     const std::string_view prefix = chunked ? encode_chunk_size(size, room) : std::string_view();
-    if (!outgoing.append(exchange_->output, prefix, size)) {
+    if (const Result<void> appended = outgoing.append(exchange_->output, prefix, size); !appended) {
+      report_cut_off(*exchange_, appended.error());
       note_cut_off(CutOff::failed);
       end_ = End::abort;
       return false;
@@ -458,12 +459,12 @@ Task<bool> Connection::send_body() {
       // What is ready must not wait for more.
       bool ready = co_await flush();
       if (!ready) co_return false;
-      if (file::PartSender* const part = outgoing.not_resident()) {
-        ready = co_await make_resident(transport_.engine(), *part);
+      if (outgoing.not_resident() != nullptr) {
+        ready = co_await make_resident(transport_.engine(), *exchange_);
       } else {
         NextPiece next(*exchange_);
         const Result<std::string_view> piece = co_await next;
-        ready = piece && outgoing.offer(*piece);
+        ready = offer(*exchange_, piece);
       }
       if (!ready) {
         note_cut_off(CutOff::failed);

@@ -397,6 +397,10 @@ void Connection::close(H2Exchange& exchange) {
   const bool whole = exchange.handling.responded() && exchange.outgoing.finished() &&
                      exchange.session.ended && !closing_;
   const bool reset = exchange.session.reset || !whole;
+  if (const Error* const error = exchange.outgoing.failure()) {
+    report_cut_off(exchange, *error);
+    exchange.observed.cut_off = CutOff::failed;
+  }
   if (reset && !closing_ && traits_.observer != nullptr) {
     traits_.observer->reset(!exchange.session.reset);
   }

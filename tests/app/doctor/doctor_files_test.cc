@@ -1,11 +1,15 @@
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <ctime>
 #include <filesystem>
+#include <string>
 
 #include "app/doctor/doctor_checks.h"
 #include "app/fake_system.h"
+#include "base/fd.h"
 #include "net/certs/tls_certificate.h"
 
 namespace h2server::app {
@@ -118,6 +122,23 @@ TEST_F(DoctorFiles, LooksAtTheRoot) {
   const Finding file = check_root(input_);
   EXPECT_EQ(file.level, Level::problem);
   expect_words(file.remedy, {"--root"});
+}
+
+TEST_F(DoctorFiles, TriesToMapAFile) {
+  const base::Fd large(::memfd_create("large", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(large.get(), std::int64_t{1} << 48), 0);  // a process has 47 bits
+  fake_.write("root/empty", "");
+  std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(large.get()),
+                                  fake_.path("root/large"));
+  input_.root = fake_.path("root");
+  const Finding found = check_root(input_);
+  EXPECT_EQ(found.level, Level::note);
+  expect_words(found.finding, {"root/large", "mapped", "Cannot allocate memory"});
+}
+
+TEST_F(DoctorFiles, ThreadsReadAFileSystemThatMayWait) {
+  input_.root = "/dev/pts";  // of a type that file::may_wait() does not know
+  expect_words(check_root(input_).finding, {"threads"});
 }
 
 TEST_F(DoctorFiles, JudgesTheDiskOfUploads) {

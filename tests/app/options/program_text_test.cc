@@ -84,11 +84,5 @@ TEST_F(ProgramTextTest, EscapesForRoff) {
   EXPECT_NE(page.find("\\fB\\-p\\fR, \\fB\\-\\-port\\fR \\fINUM\\fR\n"), std::string::npos) << page;
 }
 
-TEST(Commands, AreFoundByName) {
-  for (const Command& command : commands()) EXPECT_EQ(find_command(command.name), &command);
-  EXPECT_EQ(find_command("serve"), nullptr);
-  EXPECT_EQ(find_command(""), nullptr);
-}
-
 }  // namespace program_text_test
 }  // namespace h2server::app

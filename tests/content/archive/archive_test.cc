@@ -46,11 +46,6 @@ TEST_F(Archive, SortedDepthFirst) {
   EXPECT_TRUE(std::ranges::is_sorted(places));
 }
 
-TEST_F(Archive, EmptyFolder) {
-  const Tree expected = {{"T", "/"}};
-  for (const ArchiveFormat format : formats) EXPECT_EQ(tree(format), expected);
-}
-
 TEST_F(Archive, ServedFolderItself) {
   directory_.write("top/x", "x");
   const std::unique_ptr<BodySource> source = open(ArchiveFormat::tar, {}, "");

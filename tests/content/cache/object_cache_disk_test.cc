@@ -47,7 +47,7 @@ class ObjectCacheOnDisk : public testing::Test {
   };
   static std::string bytes_of(const FileRef& file) {
     std::string bytes(file->content().size(), '\0');
-    EXPECT_TRUE(file->content().copy(bytes, 0));
+    EXPECT_TRUE(file->content().copy(bytes, 0, true));
     return bytes;
   }
 

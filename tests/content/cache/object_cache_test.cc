@@ -90,15 +90,6 @@ TEST_F(ObjectCacheTest, KeepsSmallObjects) {
   }
 }
 
-TEST_F(ObjectCacheTest, LoadsNothingForParts) {
-  put("a", "content");
-  const StoreResult<ObjectCache::Found> nothing = find("a", Load::no);
-  EXPECT_EQ(store_->calls, Calls());
-  EXPECT_TRUE(nothing.has_value() && nothing->file == nullptr && !nothing->opened);
-  const FileRef whole = file("a");
-  EXPECT_EQ(find("a", Load::no)->file, whole);
-}
-
 TEST_F(ObjectCacheTest, ComparesWhatIsStale) {
   use({.fresh_ms = 1});
   put("a", "content");
@@ -134,14 +125,6 @@ TEST_F(ObjectCacheTest, ObjectsWithoutTagsAreReadAgain) {
   ASSERT_NE(second, nullptr);
   EXPECT_NE(second, first);
   EXPECT_EQ(second->etag(), "");
-}
-
-TEST_F(ObjectCacheTest, RemembersWhatIsAbsent) {
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(find("gone").error().kind, Kind::absent);
-    EXPECT_EQ(store_->calls, i == 0 ? Calls{"get gone"} : Calls());
-  }
-  EXPECT_EQ(known("gone"), Lookup::Kind::absent);
 }
 
 TEST_F(ObjectCacheTest, RemembersFolders) {

@@ -340,11 +340,6 @@ TEST_F(Encoded, AreNotMadeOfAFileThatShrinks) {
   EXPECT_EQ(budget_.used(), 0U);
 }
 
-TEST_F(Encoded, AreMadeOfMappedFiles) {
-  directory_.write("large.html", words(200'000));
-  EXPECT_EQ(coding_of("large.html", "zstd", words(200'000)), "zstd");
-}
-
 // --- streamed -----------------------------------------------------------------------------------
 
 TEST_F(Encoded, AreStreamedIfTheFileIsLarge) {

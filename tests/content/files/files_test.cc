@@ -33,17 +33,6 @@ TEST(Files, AreServedBelowAPrefix) {
             304);
 }
 
-TEST(Files, AreLookedUpAgainAsOftenAsAsked) {
-  const tests::TemporaryDirectory directory;
-  directory.write("a.txt", "old");
-  Server server;
-  server.get("/now/{path...}", Files(directory.path(), {.fresh = std::chrono::milliseconds(0)}));
-  TestClient client(server);
-  EXPECT_EQ(client.get("/now/a.txt").body, "old");
-  directory.write("a.txt", "new text");
-  EXPECT_EQ(client.get("/now/a.txt").body, "new text");
-}
-
 TEST(Files, IndexNames) {
   const tests::TemporaryDirectory directory;
   directory.write("a/index.html", "html");

@@ -246,15 +246,5 @@ TEST_F(StaticFiles, ShortOfDescriptorsTheAnswerIs503) {
   });
 }
 
-TEST(Refusals, HaveAStatusForEachKind) {
-  using Kind = file::Lookup::Kind;
-  EXPECT_EQ(refusal(Kind::absent).status(), 404);
-  EXPECT_EQ(refusal(Kind::directory).status(), 404);
-  EXPECT_EQ(refusal(Kind::forbidden).status(), 403);
-  const Response failed = refusal(Kind::failed);
-  EXPECT_EQ(failed.status(), 503);
-  EXPECT_EQ(field_of(failed, "Retry-After"), "1");
-}
-
 }  // namespace static_files_test
 }  // namespace h2server::content

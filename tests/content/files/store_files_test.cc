@@ -69,12 +69,6 @@ TEST_F(StoreFiles, Targets) {
   }
 }
 
-TEST_F(StoreFiles, HiddenOnesIfWanted) {
-  use({.hidden = true});
-  EXPECT_EQ(body_of(ask("/.hidden")), "h");
-  EXPECT_EQ(body_of(ask("/sub/.hidden/x")), "h");
-}
-
 TEST_F(StoreFiles, Fields) {
   store_->objects["a.txt"].info.fields = {{"Content-Encoding", "gzip"},
                                           {"Cache-Control", "max-age=60"}};

@@ -50,12 +50,5 @@ TEST(UploadPanel, FormOfAFolder) {
   EXPECT_NE(text.find("<noscript>"), text.npos);
 }
 
-TEST(UploadPanel, Script) {
-  EXPECT_FALSE(has_script({.list = false}));
-  EXPECT_TRUE(has_script({.action = "/files"}));
-  EXPECT_TRUE(has_script({.manage = true}));
-  EXPECT_TRUE(has_script({.events = true}));
-}
-
 }  // namespace upload_panel_test
 }  // namespace h2server::content

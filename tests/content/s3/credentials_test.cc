@@ -174,11 +174,6 @@ TEST(S3Credentials, AsksWhoHasThem) {
   EXPECT_EQ(source.current(0).error(), "they have expired");
 }
 
-TEST(S3Credentials, GivenOnes) {
-  CredentialsSource source({.given = {"A", "b"}});
-  EXPECT_EQ(*source.current(0).value(), (Credentials{"A", "b"}));
-}
-
 TEST(S3Credentials, FilesAreReadAgain) {
   const tests::TemporaryDirectory directory;
   const std::string path = directory.path_of("credentials");

@@ -84,11 +84,6 @@ Location local(const std::string& place = "s3://pub/site") {
   return make_location({.place = place, .endpoint = "http://h:1"}).value();
 }
 
-TEST(S3Location, IsShown) {
-  EXPECT_EQ(shown(local()), "s3://pub/site/");
-  EXPECT_EQ(shown(local("s3://pub")), "s3://pub/");
-}
-
 TEST(S3Location, UrlsOfObjects) {
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"a.txt", "http://h:1/pub/site/a.txt"},

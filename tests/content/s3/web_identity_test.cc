@@ -103,18 +103,5 @@ TEST(WebIdentity, Refusals) {
   }
 }
 
-TEST(WebIdentity, KeysOfProfiles) {
-  const std::string text = "[default]\nrole_arn = R\nweb_identity_token_file=/t\n"
-                           "[profile two]\nrole_arn=S\nrole_session_name = me\n";
-  WebIdentity empty;
-  complete_identity(empty, text, "default");
-  EXPECT_EQ(empty.role + " " + empty.token_file + " " + empty.session_name, "R /t ");
-  complete_identity(empty, text, "profile two");
-  EXPECT_EQ(empty.role + " " + empty.token_file + " " + empty.session_name, "R /t me");
-  WebIdentity none;
-  complete_identity(none, text, "two");
-  EXPECT_EQ(none.role + none.token_file + none.session_name, "");
-}
-
 }  // namespace web_identity_test
 }  // namespace h2server::content::s3

@@ -125,27 +125,6 @@ TEST_F(UploadFileTest, RevokeTakesBackWhatCommitDid) {
   EXPECT_EQ(directory_.names(), Names{"b"});
 }
 
-TEST_F(UploadFileTest, WhatWasReplacedGoesWithTheObject) {
-  directory_.write("b", "old");
-  {
-    UploadFile file = open("b", "new");
-    ASSERT_EQ(commit(file, true), 0);
-  }
-  EXPECT_EQ(directory_.names(), Names{"b"});
-  EXPECT_EQ(directory_.read("b"), "new");
-}
-
-TEST_F(UploadFileTest, SaysHowMuchItReplaced) {
-  directory_.write("b", "12345");
-  UploadFile replacing = open("b", "new");
-  EXPECT_EQ(replacing.replaced_size(), 0U);
-  ASSERT_EQ(commit(replacing, true), 0);
-  EXPECT_EQ(replacing.replaced_size(), 5U);
-  UploadFile fresh = open("c", "new");
-  ASSERT_EQ(commit(fresh, true), 0);
-  EXPECT_EQ(fresh.replaced_size(), 0U);
-}
-
 TEST_F(UploadFileTest, ReportsWhatWasStored) {
   for (const bool sha256 : {false, true}) {
     Result<UploadFile, int> file = UploadFile::open(names_, "a", {.sha256 = sha256});

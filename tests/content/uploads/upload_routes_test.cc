@@ -149,26 +149,6 @@ TEST_F(UploadRoutes, GivenTypesAreSandboxedByTheSameRule) {
   }
 }
 
-TEST_F(UploadRoutes, UploadsAreSeenAtOnce) {
-  EXPECT_EQ(get("a.txt").status(), 404);
-  EXPECT_EQ(post("a.txt").status(), 201);
-  EXPECT_EQ(body_of(get("a.txt")), "content");
-}
-
-TEST_F(UploadRoutes, Receiver) {
-  const Response created = post("a b.txt");
-  EXPECT_EQ(created.status(), 201);
-  EXPECT_EQ(field_of(created, "Content-Type"), "application/json");
-  EXPECT_EQ(body_of(created),
-            "[{\"name\":\"a b.txt\",\"size\":7,\"sha256\":"
-            "\"ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73\"}]\n");
-  EXPECT_EQ(post("a.txt").status(), 201);
-  EXPECT_EQ(post("a.txt").status(), 409);
-  receiver_ = upload_receiver(directory_backend(*UploadDirectory::open(folder_->fd())), "/files",
-                              {.overwrite = true});
-  EXPECT_EQ(post("a.txt").status(), 201);
-}
-
 // RFC 9110, 15.3.2: Location identifies what was created; there is one such field.
 TEST_F(UploadRoutes, LocationOfASingleFile) {
   const std::vector<std::pair<std::string, std::string>> rows = {

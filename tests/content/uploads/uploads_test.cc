@@ -178,14 +178,6 @@ TEST(Uploads, Refusals) {
   }
 }
 
-TEST(Uploads, Overwrite) {
-  const Everyway done =
-      store_every_way(part("a", "new") + part("b", "fresh") + end,
-                      {{"a", "old and long"}, {"c", "stays"}}, {.overwrite = true});
-  EXPECT_EQ(done.outcome.status, 201);
-  EXPECT_EQ(done.files, (Contents{{"a", "new"}, {"b", "fresh"}, {"c", "stays"}}));
-}
-
 // Names as browsers send them for the files of a chosen folder.
 TEST(Uploads, Folders) {
   struct Row {
@@ -507,13 +499,6 @@ TEST(Uploads, AReplacedDirectory) {
   EXPECT_EQ(around.read("old/a"), "1");
   EXPECT_EQ(around.read("up/b"), "1");
   EXPECT_EQ(around.read("old/b"), std::nullopt);
-}
-
-TEST(Uploads, WhatAKilledProcessLeftIsRemoved) {
-  const TemporaryDirectory directory;
-  directory.write("h2_tmp_1_2_0", "half");
-  EXPECT_EQ(store(directory, {part("a", "1") + end}).status, 201);
-  EXPECT_EQ(contents(directory), (Contents{{"a", "1"}}));
 }
 
 // --- the server's own trouble -------------------------------------------------------------------

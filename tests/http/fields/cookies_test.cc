@@ -174,13 +174,5 @@ TEST(SetCookie, OfAResponse) {
   EXPECT_EQ(response.fields().size(), 2U);
 }
 
-// What a browser sends back is found again.
-TEST(SetCookie, ComesBack) {
-  const std::string line = to_field({.name = "__Host-id", .value = "a=b", .secure = true});
-  Fields fields;
-  fields.add("cookie", std::string_view(line).substr(0, line.find(';')));
-  EXPECT_EQ(Cookies(fields).find("__Host-id"), "a=b");
-}
-
 }  // namespace cookies_test
 }  // namespace h2server

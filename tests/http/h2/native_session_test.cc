@@ -54,20 +54,6 @@ TEST_F(NativeSession, RefusesWindowsBeyondTheirBound) {
   EXPECT_EQ(answer(window_update(0, 1)), "goaway0=3");
 }
 
-// The end of a streamed body needs no window: a client that knows the length may not open one.
-TEST_F(NativeSession, EndsABodyWithoutAWindow) {
-  begin({{4, 3}});
-  host.receive(get(1));
-  host.respond(1, Response(std::make_unique<Nothing>(), "text/plain"));
-  ASSERT_TRUE(host.exchange(1).outgoing.offer("abc").has_value());
-  host.session->body_offered(host.exchange(1));
-  EXPECT_EQ(describe(host.take()), "headers1 data1:3");
-  EXPECT_EQ(describe(host.take()), "");
-  ASSERT_TRUE(host.exchange(1).outgoing.offer("").has_value());
-  host.session->body_offered(host.exchange(1));
-  EXPECT_EQ(describe(host.take()), "data1:0;");
-}
-
 TEST_F(NativeSession, RefusesMoreContentThanItAllowed) {
   host.limits.stream_window_bytes = 70'000;
   host.consumes = false;

@@ -30,25 +30,6 @@ TEST(FrameHead, IsReadAsItIsWritten) {
   }
 }
 
-TEST(SendWindow, MayBecomeNegative) {
-  SendWindow window(100);
-  window.take(60);
-  EXPECT_EQ(window.left(), 40U);
-  EXPECT_TRUE(window.add(-100));
-  EXPECT_EQ(window.left(), 0U);
-  EXPECT_TRUE(window.add(60));
-  EXPECT_EQ(window.left(), 0U);
-  EXPECT_TRUE(window.add(1));
-  EXPECT_EQ(window.left(), 1U);
-}
-
-TEST(SendWindow, EndsAtItsBound) {
-  SendWindow window(largest_window_bytes - 1);
-  EXPECT_TRUE(window.add(1));
-  EXPECT_EQ(window.left(), largest_window_bytes);
-  EXPECT_FALSE(window.add(1));
-}
-
 TEST(ReceiveWindow, AnnouncesHalfAWindowAtATime) {
   ReceiveWindow window(100);
   EXPECT_TRUE(window.take(100));

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -17,7 +15,6 @@ namespace session_test {
 
 class H2Session : public testing::TestWithParam<Http2Implementation> {
  protected:
-  bool is_native() const { return GetParam() == Http2Implementation::native; }
   void settle() { host_.settle(client_); }
 
   SessionHost host_{GetParam()};
@@ -119,32 +116,6 @@ TEST_P(H2Session, FreesAHeadThatNeverEnds) {
 
 // --- responses --------------------------------------------------------------------------------
 
-TEST_P(H2Session, SendsAResponseAndForgetsTheStream) {
-  const std::int32_t id = client_.request("GET", "/");
-  settle();
-  host_.respond(id, Response(200, "hello"));
-  settle();
-  const Nghttp2Client::Answer& answer = client_.answers[id];
-  EXPECT_EQ(answer.fields, ":status=200;x=y;");
-  EXPECT_EQ(answer.body, "hello");
-  EXPECT_TRUE(answer.ended);
-  EXPECT_EQ(host_.log, "1 GET /\n1 closed\n");
-  EXPECT_TRUE(host_.alive.empty());
-}
-
-TEST_P(H2Session, SendsLargeBodiesAsTheClientMakesRoom) {
-  std::string body(1'000'000, '\0');
-  for (std::size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 7 + i / 1000);
-  const std::int32_t first = client_.request("GET", "/");
-  const std::int32_t second = client_.request("GET", "/");
-  settle();
-  host_.respond(first, Response(200, body));
-  host_.respond(second, Response(200, body));
-  EXPECT_LE(host_.take().size(), 65535U + 1000);  // the client's window
-  settle();
-  EXPECT_EQ(host_.log, "1 GET /\n3 GET /\n");  // the client has received nothing
-}
-
 TEST_P(H2Session, SendsAllOfALargeBody) {
   std::string body(1'000'000, '\0');
   for (std::size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 7 + i / 1000);
@@ -186,44 +157,6 @@ TEST_P(H2Session, ProducesNoMoreThanAsked) {
   EXPECT_EQ(client_.answers[id].body.size(), 60'000U);
 }
 
-TEST_P(H2Session, SendsWhatIsOfferedPieceByPiece) {
-  class Nothing final : public BodySource {
-   public:
-    Task<Result<std::string_view>> read() override { co_return std::string_view(); }
-  };
-  const std::int32_t id = client_.request("GET", "/");
-  settle();
-  host_.respond(id, Response(std::make_unique<Nothing>(), "text/plain"));
-  settle();
-  OutgoingBody& outgoing = host_.exchange(id).outgoing;
-  for (const char* const piece : {"abc", "de"}) {
-    host_.log.clear();
-    ASSERT_TRUE(outgoing.offer(piece).has_value());
-    host_.session->body_offered(host_.exchange(id));
-    settle();
-    EXPECT_EQ(host_.log, "1 taken\n");
-  }
-  EXPECT_EQ(client_.answers[id].body, "abcde");
-  EXPECT_FALSE(client_.answers[id].ended);
-  ASSERT_TRUE(outgoing.offer("").has_value());
-  host_.session->body_offered(host_.exchange(id));
-  settle();
-  EXPECT_TRUE(client_.answers[id].ended);
-  EXPECT_EQ(host_.log, "1 taken\n1 closed\n");
-}
-
-TEST_P(H2Session, ContinuesBeforeTheResponse) {
-  const std::int32_t id = client_.request("POST", "/", {{"expect", "100-continue"}}, "abc");
-  settle();
-  const Field status{":status", "100"};
-  host_.session->inform(host_.exchange(id), {&status, 1});
-  settle();
-  EXPECT_TRUE(client_.answers[id].continued);
-  host_.respond(id, Response(200, "hello"));
-  settle();
-  EXPECT_EQ(client_.answers[id].fields, ":status=200;x=y;");
-}
-
 TEST_P(H2Session, ResetsAStream) {
   const std::int32_t id = client_.request("GET", "/");
   const std::int32_t other = client_.request("GET", "/");
@@ -237,16 +170,6 @@ TEST_P(H2Session, ResetsAStream) {
 }
 
 // --- flow control -----------------------------------------------------------------------------
-
-TEST_P(H2Session, BoundsWhatAStreamMayHaveUnread) {
-  host_.consumes = false;
-  const std::int32_t id = client_.request("POST", "/", {}, std::string(1'500'000, 'x'));
-  settle();
-  EXPECT_EQ(host_.received[1].size(), 1024U * 1024);
-  host_.session->consume(host_.exchange(id), 1024 * 1024, Consumed::dropped);
-  settle();
-  EXPECT_EQ(host_.received[1].size(), 1'500'000U);
-}
 
 TEST_P(H2Session, BoundsWhatAConnectionMayHaveUnread) {
   host_.consumes = false;

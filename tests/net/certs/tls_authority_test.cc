@@ -227,15 +227,6 @@ TEST_F(TlsAuthority, SignaturesBeyondTheLocalNetworksAreWorthless) {
   }
 }
 
-TEST_F(TlsAuthority, NothingIsMadeTwice) {
-  EXPECT_TRUE(open().made_now);
-  const std::vector<std::string> names = {"ca.crt", "ca.key", "server.crt", "server.key"};
-  std::vector<std::string> before;
-  for (const std::string& name : names) before.push_back(content_of(name));
-  EXPECT_FALSE(open().made_now);
-  for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(content_of(names[i]), before[i]);
-}
-
 TEST_F(TlsAuthority, ACertificateIsRenewedThirtyDaysBeforeItsEnd) {
   open();
   const std::string ca = content_of("ca.crt");

@@ -212,10 +212,5 @@ TEST_F(TlsCertificate, AnEncryptedKeyNeedsItsPassphrase) {
   }));
 }
 
-TEST_F(TlsCertificate, AValidOneIsNotTalkedAbout) {
-  ASSERT_TRUE(make_self_signed(path("crt"), path("key")).has_value());
-  EXPECT_EQ(TlsContext::open(path("crt"), path("key")).value()->warning(), "");
-}
-
 }  // namespace tls_certificate_test
 }  // namespace h2server::net

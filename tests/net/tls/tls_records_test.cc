@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -210,20 +209,6 @@ TEST_F(TlsRecordsTest, WritesPiecesOfEverySizeInOrder) {
         EXPECT_EQ(received.size(), text.size() - content.size());
       }
     }
-  }
-}
-
-TEST_F(TlsRecordsTest, SkipsPadding) {
-  for (const std::size_t zeros : {0U, 1U, 100U, 16'380U}) {
-    start(aes_128_gcm);
-    // Inner plaintext: content, type, zeros. seal() writes the last type, which is padding here.
-    std::string inner = "text";
-    inner += static_cast<char>(TlsContentType::application_data);
-    const std::string padded = inner + std::string(zeros > 0 ? zeros - 1 : 0, '\0');
-    const std::string record =
-        zeros == 0 ? data("text") : sealed(*sender_, static_cast<TlsContentType>(0), padded);
-    EXPECT_EQ(open(record), zeros <= 16'380 ? "text" : "");
-    EXPECT_EQ(records_->ending(), Ending::none) << zeros;
   }
 }
 

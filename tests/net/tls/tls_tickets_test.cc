@@ -152,15 +152,6 @@ TEST_P(TlsTickets, AreUsedOnceInTls13) {
   EXPECT_EQ(key_name_of(first.session), key_name_of(second.session));
 }
 
-TEST_P(TlsTickets, OfAnotherSecretAreRefused) {
-  const TicketKeys before(now);
-  before.install(context_->get());
-  const Outcome first = connect();
-  const TicketKeys after(now);
-  after.install(context_->get());
-  EXPECT_FALSE(connect(first.session.get()).resumed);
-}
-
 struct Shared {
   std::vector<std::string> secrets;
   std::string terms;

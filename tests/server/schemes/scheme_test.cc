@@ -7,17 +7,6 @@
 namespace h2server::server {
 namespace scheme_test {
 
-TEST(Schemes, HaveAKindAndANameEach) {
-  std::set<std::string_view> names;
-  for (const SchemeKind& kind : scheme_kinds()) {
-    EXPECT_EQ(&kind_of(kind.scheme), &kind);
-    names.insert(kind.name);
-  }
-  EXPECT_EQ(names,
-            (std::set<std::string_view>{"acceptor", "reuseport", "thread-pool", "buffered-pool",
-                                        "thread-per-connection", "process-per-connection"}));
-}
-
 TEST(Schemes, HaveTheEnginesThatFit) {
   for (const SchemeKind& kind : scheme_kinds()) {
     for (const IoEngine engine :

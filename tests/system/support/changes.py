@@ -111,9 +111,18 @@ def rewrite_with_the_old_time(file):
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
+def rewrite_and_grow(file):
+    rewrite(file)
+    append(file)
+
+
 def append(file):
     with open(file, "ab") as opened:
         opened.write(b"more")
+
+
+def link(file):
+    os.link(file, file.with_name(file.name + ".link"))
 
 
 CHANGES = {
@@ -127,5 +136,14 @@ CHANGES = {
     "end rewritten": lambda file: rewrite(file, len(OLD) - 1),
     "emptied and written": truncate_and_restore,
     "rewritten, with its old time": rewrite_with_the_old_time,
+    "rewritten and longer": rewrite_and_grow,
+}
+
+# Changes that leave the bytes as they are.
+HARMLESS = {
     "appended to": append,
+    "linked": link,
+    "other rights": lambda file: file.chmod(0o640),
+    "renamed": lambda file: file.rename(file.with_name(file.name + ".moved")),
+    "removed": os.unlink,
 }

@@ -20,16 +20,6 @@ UploadUsage::Digest digest_of(unsigned number) {
   return digest;
 }
 
-TEST(UploadUsage, CountersAreOfTheirTokens) {
-  auto usage = UploadUsage::in_memory();
-  ASSERT_TRUE(usage);
-  *usage->find(digest_of(1)) += 5;
-  *usage->find(digest_of(2)) += 7;
-  EXPECT_EQ(*usage->find(digest_of(1)), 5u);
-  EXPECT_EQ(*usage->find(digest_of(2)), 7u);
-  EXPECT_EQ(*usage->find(digest_of(3)), 0u);
-}
-
 TEST(UploadUsage, HasRoomForSoMany) {
   auto usage = UploadUsage::in_memory();
   ASSERT_TRUE(usage);

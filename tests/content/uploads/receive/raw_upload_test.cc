@@ -412,23 +412,6 @@ TEST_F(RawUpload, BrokenOff) {
   EXPECT_EQ(uploads_->space().claimed(), 0U);
 }
 
-// A second upload of the name begins while the first arrives.
-TEST_F(RawUpload, TwoOfOneNameAtOnce) {
-  int second = 0;
-  int other = 0;
-  const auto during = [&](std::size_t given) {
-    if (given != 1) return;
-    second = status({"a", {"second"}}, {.overwrite = true});
-    other = status({"b", {"other"}});
-  };
-  EXPECT_EQ(status({.path = "a", .pieces = {"fi", "rst"}, .before_read = during}), 201);
-  EXPECT_EQ(second, 409);
-  EXPECT_EQ(other, 201);
-  EXPECT_EQ(directory_.read("a"), "first");
-  EXPECT_EQ(status({"a", {"third"}}, {.overwrite = true}), 204);
-  EXPECT_EQ(directory_.read("a"), "third");
-}
-
 TEST_F(RawUpload, WhatIsLockedIsNotReplaced) {
   directory_.write("a", "mine");
   ASSERT_TRUE(uploads_->locks().add({.path = "a"}, base::monotonic_ms()));

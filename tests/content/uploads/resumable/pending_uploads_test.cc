@@ -298,15 +298,6 @@ TEST_F(Pending, PlacesAreGivenBack) {
   EXPECT_EQ(kept(), 0U) << "another process has removed it";
 }
 
-TEST(PendingPlaces, NoClientGetsAll) {
-  PendingPlaces places(3, 1);
-  places.keep("a", places.take("192.0.2.1"));
-  EXPECT_EQ(places.take("192.0.2.1"), nullptr);
-  EXPECT_NE(places.take("192.0.2.2"), nullptr);
-  places.end("a");
-  EXPECT_NE(places.take("192.0.2.1"), nullptr);
-}
-
 TEST_F(Pending, MemoriesOfStoredUploads) {
   const auto store = open({}, {.stored_max = 2});
   Names ids;

@@ -181,19 +181,6 @@ TEST_F(Tus, StoredUploadsAreRemembered) {
   EXPECT_EQ(files(), (Files{{"a", "hello"}})) << "the file stays";
 }
 
-TEST_F(Tus, ANewServerGoesOn) {
-  const std::string url = make("11");
-  EXPECT_EQ(patch(url, "0", "hello ").status(), 204);
-  restart();
-  EXPECT_EQ(field_of(head(url), "Upload-Offset"), "6");
-  EXPECT_EQ(patch(url, "6", "world").status(), 204);
-  EXPECT_EQ(files(), (Files{{"a", "hello world"}}));
-  Sha256 digest;
-  digest.update("hello world");
-  const std::string json = body_of(ask(GET, url));
-  EXPECT_NE(json.find(hex_digits(digest.finish())), std::string::npos) << json;
-}
-
 // What arrived before the line broke is kept.
 TEST_F(Tus, CutOff) {
   for (const auto& [error, status] : {std::pair(ECONNRESET, 400), std::pair(ETIMEDOUT, 408)}) {

@@ -68,12 +68,5 @@ TEST(Tail, OthersAreNone) {
   EXPECT_FALSE(parse_tail(tail.substr(0, 64) + "x", 0));
 }
 
-TEST(UploadKeys, AreBelowThePrefix) {
-  EXPECT_EQ(state_key("12"), ".h2server/uploads/12/state");
-  EXPECT_EQ(lock_key("12"), ".h2server/uploads/12/lock");
-  EXPECT_EQ(tail_key("12", 7), ".h2server/uploads/12/tail-00007");
-  EXPECT_EQ(tail_key("12", 10'000), ".h2server/uploads/12/tail-10000");
-}
-
 }  // namespace store_upload_state_test
 }  // namespace h2server::content

@@ -169,12 +169,6 @@ TEST_F(StoreUploadsTest, Parts) {
                             "complete_parts a new", "remove "}));
 }
 
-TEST_F(StoreUploadsTest, LargestSizes) {
-  const WriterLimits limits;
-  EXPECT_EQ(ObjectWriter::bytes_max(limits, false), std::uint64_t{80'000} << 20);
-  EXPECT_EQ(ObjectWriter::bytes_max(limits, true), std::uint64_t{1'280'000} << 20);
-}
-
 TEST_F(StoreUploadsTest, Preconditions) {
   struct Row {
     bool exists;
@@ -275,11 +269,6 @@ TEST_F(StoreUploadsTest, Refused) {
     EXPECT_EQ(names(), Names{});
     expect_nothing_begun();
   }
-}
-
-TEST_F(StoreUploadsTest, Folders) {
-  EXPECT_EQ(status({"d/e/a"}, {.folders = true}), 201);
-  EXPECT_EQ(names(), Names{"d/e/a"});
 }
 
 TEST_F(StoreUploadsTest, WithoutADigest) {
