@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <future>
 #include <limits>
+#include <set>
 #include <sstream>
 #include <system_error>
 #include <thread>
@@ -53,6 +54,17 @@ base::Fd open_signals() {
     sigaddset(&set, signal);
   }
   return base::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+// Those whose paths may lead to others later.
+std::vector<std::string> folders_of(const config::Configuration& configuration) {
+  std::set<std::string> folders;
+  for (const config::Site& site : configuration.sites) {
+    folders.insert(site.root);
+    folders.insert(site.upload_directory);
+  }
+  folders.erase("");
+  return {folders.begin(), folders.end()};
 }
 
 // Returns false for a pipe: the shell may have made it from <(…), and reading it again would block.
@@ -109,6 +121,7 @@ Result<void, Stop> Service::begin() {
   if (!made) return std::unexpected(made.error());
   current_ = *std::move(made);
   sockets_.commit();
+  watch_folders();
   const std::string& pid_file = current_->configuration().pid_file;
   const Result<void, std::string> written =
       pid_file.empty() ? Result<void, std::string>() : pid_file_.write(pid_file);
@@ -154,6 +167,8 @@ Result<Credentials, Stop> Service::prepare_while_alive(config::Configuration& co
 // Makes one that serves; if that fails, nothing has changed.
 Result<std::unique_ptr<Generation>, Stop> Service::make_generation(
     config::Configuration configuration) {
+  config::Configuration as_read = configuration;
+  WatchedFolders folders(folders_of(configuration));
   Result<Credentials, Stop> credentials = prepare_while_alive(configuration);
   if (!credentials) return std::unexpected(credentials.error());
   // From now on they end the program in order; before, they end questions for passphrases.
@@ -178,7 +193,12 @@ Result<std::unique_ptr<Generation>, Stop> Service::make_generation(
           .acme_challenges = acme_challenges_,
           .run_tokens = first ? std::vector<ShownToken>() : current_->tokens()});
   Result<void, Stop> started = made->start();
-  if (started) return made;
+  if (started) {
+    as_read_ = std::move(as_read);
+    folders.take_made();
+    folder_watch_.watch(std::move(folders));
+    return made;
+  }
   await_end(std::move(made));
   return std::unexpected(std::move(started.error()));
 }
@@ -192,6 +212,16 @@ void Service::show_start(std::uint16_t wanted_port) {
   std::fflush(stdout);
   url_for_others_ = screen.url_for_others;
   start_console();
+}
+
+void Service::watch_folders() {
+  // Its processes have the folders that this one had, and can't be told.
+  if (as_read_->server.scheme == ServerScheme::process_per_connection) return;
+  const Result<void, std::string> started = folder_watch_.start();
+  if (!started) {
+    base::log_warning("folders are not watched, so that SIGHUP is needed when one is replaced: {}",
+                      started.error());
+  }
 }
 
 // It lives as long as the program, and reports on the generation that serves.
@@ -210,7 +240,8 @@ void Service::serve_until_ended() {
     pollfd watched[] = {
         {.fd = signals_.get(), .events = POLLIN, .revents = 0},
         {.fd = end_arrived_.get(), .events = POLLIN, .revents = 0},
-        {.fd = successor_ ? successor_->ready.get() : -1, .events = POLLIN, .revents = 0}};
+        {.fd = successor_ ? successor_->ready.get() : -1, .events = POLLIN, .revents = 0},
+        {.fd = folder_watch_.descriptor(), .events = POLLIN, .revents = 0}};
     const int count = ::poll(watched, std::size(watched), wait_ms());
     // ENOMEM: retried. EFAULT and EINVAL would be bugs.
     if (count < 0) ASSERT(errno == EINTR || errno == ENOMEM);
@@ -222,7 +253,10 @@ void Service::serve_until_ended() {
     if (watched[1].revents != 0) take_ended();
     const std::int64_t now_ms = base::monotonic_ms();
     if (successor_ && (watched[2].revents != 0 || now_ms >= successor_due_ms_)) end_upgrade();
-    if (reload_asked_ && !successor_ && now_ms >= reload_from_ms_) reload();
+    if (watched[3].revents != 0) replaced_folder_ = folder_watch_.take_replaced();
+    if (is_reload_wanted() && !successor_ && now_ms >= reload_from_ms_) {
+      reload_asked_ ? reload() : open_replaced();
+    }
     if (stop_due_ms_ != 0 && now_ms >= stop_due_ms_) stop();
     if (manager_.watchdog_ms() > 0 && now_ms >= alive_due_ms_) tell_alive();
   }
@@ -234,7 +268,7 @@ int Service::wait_ms() const {
   std::int64_t due_ms = std::numeric_limits<std::int64_t>::max();
   if (successor_) due_ms = successor_due_ms_;
   // The successor has the sockets of now, and reads the configuration itself.
-  if (reload_asked_ && !successor_) due_ms = std::min(due_ms, reload_from_ms_);
+  if (is_reload_wanted() && !successor_) due_ms = std::min(due_ms, reload_from_ms_);
   if (stop_due_ms_ != 0) due_ms = std::min(due_ms, stop_due_ms_);
   if (manager_.watchdog_ms() > 0) due_ms = std::min(due_ms, alive_due_ms_);
   if (due_ms == std::numeric_limits<std::int64_t>::max()) return -1;
@@ -362,10 +396,7 @@ void Service::print_report() {
 // Signals that come within a second of a reload lead to one more, so that generations do not pile
 // up.
 void Service::reload() {
-  constexpr std::int64_t gap_ms = 1000;
-  const std::int64_t begun_ms = base::monotonic_ms();
-  reload_asked_ = false;
-  reload_from_ms_ = begun_ms + gap_ms;
+  const std::int64_t begun_ms = begin_reload();
   if (current_ == nullptr) return;
   // Its processes hold their connections, and can't be told to end after their responses.
   if (current_->configuration().server.scheme == ServerScheme::process_per_connection) return;
@@ -374,7 +405,48 @@ void Service::reload() {
     return;
   }
   manager_.reloading();
-  Result<config::Configuration, Stop> configuration = parse_options(argc_, argv_);
+  const Result<void, Stop> served = serve_next(parse_options(argc_, argv_));
+  if (!served) {
+    report(served.error());
+    base::log_error("the configuration stays as it was, since the new one is wrong");
+    manager_.ready("the last reload failed: " + served.error().text);
+    return;
+  }
+  base::log_info(
+      "the configuration was read anew in {} ms; requests in flight finish with the old one",
+      base::monotonic_ms() - begun_ms);
+}
+
+// The configuration is not read: what somebody has changed in it may not be complete.
+void Service::open_replaced() {
+  const std::string folder = std::exchange(replaced_folder_, {});
+  begin_reload();
+  if (current_ == nullptr || stop_due_ms_ != 0) return;
+  manager_.reloading();
+  const Result<void, Stop> fits = check_places_again(*as_read_);
+  const Result<void, Stop> served =
+      fits ? serve_next(*as_read_) : std::unexpected(std::move(fits.error()));
+  if (!served) {
+    report(served.error());
+    base::log_error("{} leads to another folder now, which can't be served; the one before stays",
+                    folder);
+    manager_.ready("a replaced folder can't be served: " + served.error().text);
+    return;
+  }
+  base::log_info("{} leads to another folder now, which is served from now on", folder);
+}
+
+std::int64_t Service::begin_reload() {
+  constexpr std::int64_t gap_ms = 1000;
+  const std::int64_t begun_ms = base::monotonic_ms();
+  reload_asked_ = false;
+  replaced_folder_.clear();
+  reload_from_ms_ = begun_ms + gap_ms;
+  return begun_ms;
+}
+
+// If it fails, nothing has changed.
+Result<void, Stop> Service::serve_next(Result<config::Configuration, Stop> configuration) {
   Result<std::unique_ptr<Generation>, Stop> next =
       configuration ? make_generation(*std::move(configuration))
                     : std::unexpected(std::move(configuration.error()));
@@ -386,10 +458,7 @@ void Service::reload() {
     }
   } else {
     sockets_.close_opened();
-    report(next.error());
-    base::log_error("the configuration stays as it was, since the new one is wrong");
-    manager_.ready("the last reload failed: " + next.error().text);
-    return;
+    return std::unexpected(std::move(next.error()));
   }
   std::unique_ptr<Generation> last = replace_current(*std::move(next));
   sockets_.commit();
@@ -399,9 +468,7 @@ void Service::reload() {
   await_end(std::move(last));
   current_->begin_acme();
   manager_.ready(describe_state());
-  base::log_info(
-      "the configuration was read anew in {} ms; requests in flight finish with the old one",
-      base::monotonic_ms() - begun_ms);
+  return {};
 }
 
 // The new configuration serves: programs find the process by its file from now on.

@@ -1,6 +1,7 @@
 // Service: the program while it serves. Makes a generation of the configuration, and waits for
 // signals: SIGINT and SIGTERM end it, SIGHUP reads the configuration anew, SIGUSR1 prints the load,
-// SIGUSR2 starts the successor.
+// SIGUSR2 starts the successor. If the path of a served folder leads to another one, it makes the
+// next generation of the same configuration.
 //
 // The main thread's.
 #pragma once
@@ -20,6 +21,7 @@
 #include "app/console.h"
 #include "app/generation.h"
 #include "app/listening_sockets.h"
+#include "app/system/folder_watch.h"
 #include "app/system/pid_file.h"
 #include "app/system/service_manager.h"
 #include "app/upgrade.h"
@@ -52,6 +54,7 @@ class Service {
   Result<Credentials, Stop> prepare_while_alive(config::Configuration& configuration);
   Result<std::unique_ptr<Generation>, Stop> make_generation(config::Configuration configuration);
   std::unique_ptr<Generation> replace_current(std::unique_ptr<Generation> next);
+  void watch_folders();
   void show_start(std::uint16_t wanted_port);
   void start_console();
 
@@ -59,6 +62,13 @@ class Service {
   void handle(int signal);
   [[nodiscard]] int wait_ms() const;
   void reload();
+  void open_replaced();
+  // Returns its time.
+  std::int64_t begin_reload();
+  [[nodiscard]] bool is_reload_wanted() const noexcept {
+    return reload_asked_ || !replaced_folder_.empty();
+  }
+  Result<void, Stop> serve_next(Result<config::Configuration, Stop> configuration);
   void move_pid_file(const std::string& before);
   void show_new_tokens(const std::vector<ShownToken>& known) const;
   void reopen_logs();
@@ -89,6 +99,10 @@ class Service {
   std::mutex current_mutex_;             // for the console, which asks `current_` for its load
   std::unique_ptr<Generation> current_;  // null while the program ends
   std::list<Ending> ending_;
+  // Of `current_`, as it was read: before it was completed for its generation.
+  std::optional<config::Configuration> as_read_;
+  FolderWatch folder_watch_;
+  std::string replaced_folder_;  // empty: none
   bool reload_asked_ = false;
   std::int64_t reload_from_ms_ = 0;  // the next one not before
   std::optional<Successor> successor_;

@@ -75,6 +75,7 @@ Configuration Assembly::run() {
   check_effect(file_.listeners, Scope::listener, Section::listener);
   check_effect(file_.sites, Scope::site, Section::site);
   result_.file = file_.file;
+  result_.all_files = file_.all_files;
   const Given given(Scope::program, top_);
   fill(Scope::program, given, no_site_, no_listener_);
   Site defaults;

@@ -158,10 +158,11 @@ struct Configuration {
   TraceSettings trace;
   AdminSettings admin;
   AcmeSettings acme;
-  bool port_given = false;  // else the one listener takes the next free one
-  bool serve_all = false;   // a root may be / or the user's home
-  std::string file;         // of --config, or empty
-  std::string pid_file;     // empty: none
+  bool port_given = false;             // else the one listener takes the next free one
+  bool serve_all = false;              // a root may be / or the user's home
+  std::string file;                    // of --config, or empty
+  std::vector<std::string> all_files;  // that one and those that it includes
+  std::string pid_file;                // empty: none
   // Between the signal to stop and the stop itself, while it is said to be not ready.
   std::chrono::milliseconds shutdown_delay{0};
 };

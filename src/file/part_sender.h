@@ -67,6 +67,8 @@ class PartSender {
   [[nodiscard]] std::size_t next_size(std::size_t bytes_max) const noexcept;
   // Returns true if the next `size` bytes end the part.
   [[nodiscard]] bool ends_after(std::size_t size) const noexcept { return sent_ + size == count_; }
+  // As Content::check(), also of what was appended before.
+  [[nodiscard]] Result<void> check() const { return content_->check(true); }
   // Returns true if the next `size` bytes must wait until `out` has been sent and settled: they end
   // a mapped file, and the kernel has not yet copied its earlier bytes.
   [[nodiscard]] bool must_wait(const base::BufferChain& out, std::size_t size) const noexcept {

@@ -115,6 +115,8 @@ class OutgoingBody {
   // Appends `prefix` and then the next `size` bytes, at most next_size(). On an error nothing was
   // appended, and the body can't be completed.
   Result<void> append(base::BufferChain& out, std::string_view prefix, std::size_t size);
+  // Fails if the body's file is no longer as it was; see file::Content.
+  [[nodiscard]] Result<void> check() const { return has_part_ ? part_.check() : Result<void>(); }
   // Returns the error of append(), or null if there was none.
   [[nodiscard]] const Error* failure() const noexcept { return failed_ ? &failure_ : nullptr; }
 

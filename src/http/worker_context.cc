@@ -1,6 +1,7 @@
 #include "http/worker_context.h"
 
 #include <fmt/format.h>
+#include <cerrno>
 
 #include <exception>
 
@@ -120,6 +121,14 @@ Result<std::string_view> NextPiece::await_resume() noexcept {
 void NextPiece::fail() noexcept {
   report_cut_off(exchange_, std::current_exception());
   read_.reset();
+}
+
+void note_failed_write(ExchangeState& exchange, const Error& error) {
+  if (error.code != EFAULT) return;
+  const Result<void> checked = exchange.outgoing.check();
+  if (checked) return;
+  report_cut_off(exchange, checked.error());
+  exchange.observed.cut_off = CutOff::failed;
 }
 
 bool offer(ExchangeState& exchange, const Result<std::string_view>& piece) {

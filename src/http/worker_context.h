@@ -80,6 +80,10 @@ class NextPiece {
   std::optional<Task<Result<std::string_view>>> read_;  // none: the source threw
 };
 
+// Call when a write failed, with its error. EFAULT: a file that was written from its mapping has
+// been truncated.
+void note_failed_write(ExchangeState& exchange, const Error& error);
+
 // Offers the body what NextPiece has yielded. Returns false if the body can't be completed.
 [[nodiscard]] bool offer(ExchangeState& exchange, const Result<std::string_view>& piece);
 

@@ -1,7 +1,6 @@
 // The certificate, the key, the root and the upload directory.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
@@ -12,13 +11,16 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 #include "app/doctor/doctor_checks.h"
 #include "app/doctor/doctor_text.h"
 #include "app/options/options.h"
 #include "base/fd.h"
 #include "content/storage/upload_space.h"
+#include "file/content.h"
 #include "file/slow_file_system.h"
 #include "net/certs/tls_inspection.h"
 
@@ -175,15 +177,11 @@ std::string file_in(const std::string& folder) {
 }
 
 // Maps a file as the server would. Returns 0, also if it can't be opened, or an errno value.
-int map_once(const std::string& file) {
-  const base::Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status{};
-  if (!opened.valid() || ::fstat(opened.get(), &status) != 0 || status.st_size == 0) return 0;
-  const auto size = static_cast<std::size_t>(status.st_size);
-  void* const start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, opened.get(), 0);
-  if (start == MAP_FAILED) return errno;
-  ::munmap(start, size);
-  return 0;
+int map_once(const std::string& path) {
+  base::Fd opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const std::optional<file::FileVersion> version = file::version_of(opened.get());
+  if (!version || version->size == 0) return 0;
+  return file::Content::map(*version, std::move(opened))->may_wait() ? errno : 0;
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ struct Secret {
 // Returns what must stay secret and exists, or will exist when the server runs. No path twice.
 class Secrets {
  public:
-  Secrets(const Configuration& configuration, std::span<const std::string> files) {
+  explicit Secrets(const Configuration& configuration) {
     const bool tls = !std::ranges::all_of(configuration.listeners, &config::Listener::cleartext);
     for (const Site& site : configuration.sites) add_site(site, tls);
     if (path_exists(usual_key)) add_key(usual_key, tls);
@@ -70,7 +70,8 @@ class Secrets {
     if (!configuration.log.error_log.empty()) {
       add({"the error log", configuration.log.error_log, "move it"});
     }
-    for (const std::string& file : files) add({"the configuration", file, "move it"});
+    for (const std::string& file : configuration.all_files)
+      add({"the configuration", file, "move it"});
     add_state((tls && own_keys_) || has_tokens_);
   }
 
@@ -135,9 +136,8 @@ struct Served {
 
 class PlaceCheck {
  public:
-  PlaceCheck(const Configuration& configuration, std::span<const std::string> files,
-             config::Problems& problems)
-      : configuration_(configuration), secrets_(configuration, files), problems_(problems) {}
+  PlaceCheck(const Configuration& configuration, config::Problems& problems)
+      : configuration_(configuration), secrets_(configuration), problems_(problems) {}
 
   void run();
 
@@ -343,9 +343,8 @@ Stop overlapping(const std::string& root, const std::string& upload_directory) {
                       root, upload_directory)};
 }
 
-void check_places(const Configuration& configuration, std::span<const std::string> files,
-                  config::Problems& problems) {
-  PlaceCheck(configuration, files, problems).run();
+void check_places(const Configuration& configuration, config::Problems& problems) {
+  PlaceCheck(configuration, problems).run();
 }
 
 }  // namespace h2server::app

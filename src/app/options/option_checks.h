@@ -2,17 +2,12 @@
 // must stay secret is served.
 #pragma once
 
-#include <span>
-#include <string>
-
 #include "config/configuration.h"
 #include "config/problems.h"
 
 namespace h2server::app {
 
-// At most one problem for each site. `files` are those of the configuration itself. Takes time
-// proportional to the number of sites.
-void check_places(const config::Configuration& configuration, std::span<const std::string> files,
-                  config::Problems& problems);
+// At most one problem for each site. Takes time proportional to the number of sites.
+void check_places(const config::Configuration& configuration, config::Problems& problems);
 
 }  // namespace h2server::app

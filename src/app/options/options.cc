@@ -169,10 +169,17 @@ Result<config::Configuration, Stop> parse_options(int argc, char** argv, Places 
   if (!files.empty()) file = config::read_file(files.front(), problems);
   config::Configuration configuration = config::assemble(assignments_of(app), file, problems);
   if (problems.none() && places == Places::must_fit) {
-    check_places(configuration, file.all_files, problems);
+    check_places(configuration, problems);
   }
   if (!problems.none()) return std::unexpected(Stop{exit_wrong_use, problems.text()});
   return configuration;
+}
+
+Result<void, Stop> check_places_again(const config::Configuration& configuration) {
+  config::Problems problems;
+  check_places(configuration, problems);
+  if (!problems.none()) return std::unexpected(Stop{exit_wrong_use, problems.text()});
+  return {};
 }
 
 }  // namespace h2server::app

@@ -23,6 +23,9 @@ enum class Places : std::uint8_t {
 Result<config::Configuration, Stop> parse_options(int argc, char** argv,
                                                   Places places = Places::must_fit);
 
+// The same for a configuration whose places have changed: must they fit still?
+Result<void, Stop> check_places_again(const config::Configuration& configuration);
+
 // The error that a root and an upload directory lie one in the other.
 Stop overlapping(const std::string& root, const std::string& upload_directory);
 

@@ -499,6 +499,7 @@ Task<bool> Connection::flush() {
   if (!written) {
     end_ = End::abort;
     note_cut_off(written.error().code == ETIMEDOUT ? CutOff::too_slow : CutOff::client_left);
+    note_failed_write(*exchange_, written.error());
   }
   if (exchange_->written.awaited()) exchange_->written.set();
   co_return written.has_value();

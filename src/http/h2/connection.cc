@@ -273,6 +273,7 @@ Task<void> Connection::write_all() {
       const Result<void> sent = co_await transport_.write(writing_, sending_);
       writing_now_ = false;
       written = sent.has_value();
+      if (!written) note_failed_write(sent.error());
     } while (written);
     if (!written) broken_ = true;
     if (broken_ || closing_ || (session_->finished() && !paused_)) break;
@@ -280,6 +281,12 @@ Task<void> Connection::write_all() {
   closing_ = true;
   transport_.cancel_read();
   writer_ended_.set();
+}
+
+void Connection::note_failed_write(const Error& error) {
+  for (H2Exchange* exchange = first_; exchange != nullptr; exchange = exchange->handling.next) {
+    http::note_failed_write(*exchange, error);
+  }
 }
 
 // --- events -----------------------------------------------------------------------------------

@@ -56,6 +56,7 @@ class Connection final : private Drainable {
   bool handle_received();
   Task<bool> handle_rest();
   bool read_on_after(int error);
+  void note_failed_write(const Error& error);
   void close_all();
   void stop(H2Exchange& exchange, StopReason reason);
   void give_up_response(H2Exchange& exchange);

@@ -49,7 +49,9 @@ class PlacesTest : public testing::Test {
 
   Lines check(const Lines& files = {}) const {
     config::Problems problems;
-    check_places(configuration_, files, problems);
+    config::Configuration configuration = configuration_;
+    configuration.all_files = files;
+    check_places(configuration, problems);
     Lines lines = problems.lines();
     const std::string prefix = directory_.string() + "/";
     for (std::string& line : lines) {
