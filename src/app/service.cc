@@ -440,7 +440,6 @@ std::int64_t Service::begin_reload() {
   constexpr std::int64_t gap_ms = 1000;
   const std::int64_t begun_ms = base::monotonic_ms();
   reload_asked_ = false;
-  replaced_folder_.clear();
   reload_from_ms_ = begun_ms + gap_ms;
   return begun_ms;
 }
@@ -460,6 +459,7 @@ Result<void, Stop> Service::serve_next(Result<config::Configuration, Stop> confi
     sockets_.close_opened();
     return std::unexpected(std::move(next.error()));
   }
+  replaced_folder_.clear();  // it has opened what there is now
   std::unique_ptr<Generation> last = replace_current(*std::move(next));
   sockets_.commit();
   move_pid_file(last->configuration().pid_file);

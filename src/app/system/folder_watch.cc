@@ -44,51 +44,57 @@ std::string WatchedFolders::find_replaced() {
 
 FolderWatch::~FolderWatch() {
   if (!thread_.joinable()) return;
+  bool looks = false;
   {
-    const std::lock_guard lock(mutex_);
-    stops_ = true;
+    const std::lock_guard lock(shared_->mutex);
+    shared_->stops = true;
+    looks = shared_->looks;
   }
-  stops_changed_.notify_all();
-  thread_.join();
+  shared_->stops_changed.notify_all();
+  looks ? thread_.detach() : thread_.join();
 }
 
 Result<void, std::string> FolderWatch::start() {
-  replaced_ = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!replaced_.valid()) return std::unexpected(std::string(std::strerror(errno)));
-  Result<std::thread, std::string> started = start_thread([this] { run(); });
+  base::Fd replaced(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!replaced.valid()) return std::unexpected(std::string(std::strerror(errno)));
+  shared_->replaced = std::move(replaced);
+  Result<std::thread, std::string> started = start_thread([shared = shared_] { run(*shared); });
   if (!started) return std::unexpected(std::move(started.error()));
   thread_ = *std::move(started);
   return {};
 }
 
 void FolderWatch::watch(WatchedFolders folders) {
-  const std::lock_guard lock(mutex_);
-  folders_ = std::move(folders);
-  path_.clear();
-  ++number_;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->folders = std::move(folders);
+  shared_->path.clear();
+  ++shared_->number;
 }
 
 std::string FolderWatch::take_replaced() {
   eventfd_t ignored = 0;
-  ::eventfd_read(replaced_.get(), &ignored);
-  const std::lock_guard lock(mutex_);
-  return std::exchange(path_, {});
+  ::eventfd_read(shared_->replaced.get(), &ignored);
+  const std::lock_guard lock(shared_->mutex);
+  return std::exchange(shared_->path, {});
 }
 
 // The lock is not held while the file system is asked, which may take its time.
-void FolderWatch::run() {
-  std::unique_lock lock(mutex_);
-  while (!stops_changed_.wait_for(lock, std::chrono::seconds(1), [this] { return stops_; })) {
-    const std::uint64_t number = number_;
-    WatchedFolders folders = folders_;
+void FolderWatch::run(Shared& shared) {
+  std::unique_lock lock(shared.mutex);
+  const auto stops = [&shared] { return shared.stops; };
+  while (!shared.stops_changed.wait_for(lock, std::chrono::seconds(1), stops)) {
+    const std::uint64_t number = shared.number;
+    WatchedFolders folders = shared.folders;
+    shared.looks = true;
     lock.unlock();
     std::string replaced = folders.find_replaced();
     lock.lock();
-    if (number != number_) continue;  // others are watched by now
-    folders_ = std::move(folders);
+    shared.looks = false;
+    if (number != shared.number) continue;  // others are watched by now
+    shared.folders = std::move(folders);
     if (replaced.empty()) continue;
-    path_ = std::move(replaced);
-    ::eventfd_write(replaced_.get(), 1);
+    shared.path = std::move(replaced);
+    ::eventfd_write(shared.replaced.get(), 1);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -47,6 +48,7 @@ class WatchedFolders {
   std::vector<One> all_;
 };
 
+// A file system that no longer responds may hold the thread. It is left behind then.
 class FolderWatch {
  public:
   FolderWatch() = default;
@@ -60,20 +62,24 @@ class FolderWatch {
   void watch(WatchedFolders folders);
 
   // Readable when a folder was replaced.
-  [[nodiscard]] int descriptor() const noexcept { return replaced_.get(); }
+  [[nodiscard]] int descriptor() const noexcept { return shared_->replaced.get(); }
   // Returns the path of one that was replaced since the last call; empty if there is none.
   [[nodiscard]] std::string take_replaced();
 
  private:
-  void run();
+  struct Shared {
+    base::Fd replaced;  // an eventfd
+    std::mutex mutex;   // for all below
+    std::condition_variable stops_changed;
+    bool stops = false;
+    bool looks = false;        // at the file system
+    std::uint64_t number = 0;  // of watch()
+    WatchedFolders folders;
+    std::string path;  // for take_replaced()
+  };
+  static void run(Shared& shared);
 
-  base::Fd replaced_;  // an eventfd
-  std::mutex mutex_;
-  std::condition_variable stops_changed_;
-  bool stops_ = false;
-  std::uint64_t number_ = 0;  // of watch()
-  WatchedFolders folders_;
-  std::string path_;  // for take_replaced()
+  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   std::thread thread_;
 };
 
