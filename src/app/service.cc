@@ -167,7 +167,7 @@ Result<Credentials, Stop> Service::prepare_while_alive(config::Configuration& co
 // Makes one that serves; if that fails, nothing has changed.
 Result<std::unique_ptr<Generation>, Stop> Service::make_generation(
     config::Configuration configuration) {
-  config::Configuration as_read = configuration;
+  AsRead as_read{.server = configuration.server, .listeners = configuration.listeners};
   WatchedFolders folders(folders_of(configuration));
   Result<Credentials, Stop> credentials = prepare_while_alive(configuration);
   if (!credentials) return std::unexpected(credentials.error());
@@ -216,7 +216,7 @@ void Service::show_start(std::uint16_t wanted_port) {
 
 void Service::watch_folders() {
   // Its processes have the folders that this one had, and can't be told.
-  if (as_read_->server.scheme == ServerScheme::process_per_connection) return;
+  if (as_read_.server.scheme == ServerScheme::process_per_connection) return;
   const Result<void, std::string> started = folder_watch_.start();
   if (!started) {
     base::log_warning("folders are not watched, so that SIGHUP is needed when one is replaced: {}",
@@ -423,9 +423,12 @@ void Service::open_replaced() {
   begin_reload();
   if (current_ == nullptr || stop_due_ms_ != 0) return;
   manager_.reloading();
-  const Result<void, Stop> fits = check_places_again(*as_read_);
+  config::Configuration same = current_->configuration();
+  same.server = as_read_.server;
+  same.listeners = as_read_.listeners;
+  const Result<void, Stop> fits = check_places_again(same);
   const Result<void, Stop> served =
-      fits ? serve_next(*as_read_) : std::unexpected(std::move(fits.error()));
+      fits ? serve_next(std::move(same)) : std::unexpected(std::move(fits.error()));
   if (!served) {
     report(served.error());
     base::log_error("{} leads to another folder now, which can't be served; the one before stays",

@@ -99,8 +99,12 @@ class Service {
   std::mutex current_mutex_;             // for the console, which asks `current_` for its load
   std::unique_ptr<Generation> current_;  // null while the program ends
   std::list<Ending> ending_;
-  // Of `current_`, as it was read: before it was completed for its generation.
-  std::optional<config::Configuration> as_read_;
+  // What making a generation changes of its configuration, as it was read.
+  struct AsRead {
+    ServerOptions server;
+    std::vector<config::Listener> listeners;
+  };
+  AsRead as_read_;  // of current_
   FolderWatch folder_watch_;
   std::string replaced_folder_;  // empty: none
   bool reload_asked_ = false;

@@ -17,7 +17,7 @@ LARGE = 100 * MB
 GROWTH_MAX = 16 * MB  # of anonymous memory, during a transfer
 STREAMS = 100
 SHARE_MIN = 0.8  # of each stream's bytes, when the first stream completes
-BUFFER = 256 * 1024  # of an upload, on average
+BUFFER = 384 * 1024  # of an upload, on average; 64 of them may have 1 MiB, while the disk is slow
 UNREAD_MAX = 32 * 1024 * 1024  # connection window of HTTP/2, which a slow disk may leave unread
 
 

@@ -84,7 +84,7 @@ void FolderWatch::run(Shared& shared) {
   const auto stops = [&shared] { return shared.stops; };
   while (!shared.stops_changed.wait_for(lock, std::chrono::seconds(1), stops)) {
     const std::uint64_t number = shared.number;
-    WatchedFolders folders = shared.folders;
+    WatchedFolders folders = std::move(shared.folders);
     shared.looks = true;
     lock.unlock();
     std::string replaced = folders.find_replaced();
